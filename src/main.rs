@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 /// Prints the result. If this fails, the command fails too, because a new API key that was not printed is lost.
 fn print(answer: Option<String>) -> Result<(), ExitFailure> {
     let Some(answer) = answer else { return Ok(()) };
-    writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| failed(&error))
+    writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| exit_failure(&error))
 }
 
 fn run(call: Call, file: Option<&Path>) -> CallResult {
@@ -64,7 +64,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     let settings = Settings::load(file, environment()).map_err(|fault| unusable(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
         settings.warnings().iter().for_each(|warning| eprintln!("einvoice: warning: {warning}"));
-        return Ok(Some(settings.masked()));
+        return Ok(Some(settings.to_masked_toml()));
     }
     telemetry::init(&settings.log);
     if call == Call::Serve {
@@ -80,7 +80,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
 
 async fn dispatch(call: Call, settings: Settings) -> CallResult {
     match call {
-        Call::Config(ConfigCall::Check) => Ok(Some(settings.masked())),
+        Call::Config(ConfigCall::Check) => Ok(Some(settings.to_masked_toml())),
         Call::Openapi => Ok(Some(app::openapi_document().to_owned())),
         Call::Serve => no_output(app::serve(settings).await),
         Call::Demo { fault } => no_output(app::demo(settings, fault).await),
@@ -95,17 +95,20 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
             let bind = bind.unwrap_or(settings.sandbox.bind);
             no_output(app::sandbox(settings, bind, seed).await)
         }
-        Call::Reconcile { taxpayer, day } => reconciled(app::reconcile(settings, taxpayer, day).await),
+        Call::Reconcile { taxpayer, day } => {
+            print_reconciliation(app::reconcile(settings, taxpayer, day).await)
+        }
         Call::Secrets(SecretsCall::Reseal) => {
-            let done = app::reseal(settings).await.map_err(|error| failed(&error))?;
+            let done = app::reseal(settings).await.map_err(|error| exit_failure(&error))?;
             print(Some(done.to_json().to_string()))?;
             no_output(done.check())
         }
         Call::Checkpoint => json_line(app::checkpoint(settings).await),
         Call::Verify { taxpayer, checkpoints, public_key, at_least } => {
             let source = checkpoints.map(|file| app::CheckpointSource { file, public_key, at_least });
-            let report = app::verify(settings, taxpayer, source).await.map_err(|error| failed(&error))?;
-            if report.is_intact() { Ok(Some(report.to_string())) } else { Err(broken(&report)) }
+            let report =
+                app::verify(settings, taxpayer, source).await.map_err(|error| exit_failure(&error))?;
+            if report.is_intact() { Ok(Some(report.to_string())) } else { Err(report_failure(&report)) }
         }
     }
 }
@@ -196,19 +199,19 @@ fn environment() -> impl Iterator<Item = (String, String)> {
 }
 
 fn no_output<E: Error>(done: Result<(), E>) -> CallResult {
-    done.map(|()| None).map_err(|error| failed(&error))
+    done.map(|()| None).map_err(|error| exit_failure(&error))
 }
 
 /// Turns the result of a command into one line of JSON.
 fn json_line<E: Error>(answer: Result<Value, E>) -> CallResult {
-    answer.map(|answer| Some(answer.to_string())).map_err(|error| failed(&error))
+    answer.map(|answer| Some(answer.to_string())).map_err(|error| exit_failure(&error))
 }
 
 /// Prints all findings, then succeeds only if no finding is left to an operator.
-fn reconciled<E: Error>(done: Result<app::Reconciled, E>) -> CallResult {
+fn print_reconciliation<E: Error>(done: Result<app::Reconciled, E>) -> CallResult {
     let found = done.map_err(|error| unusable(&error))?;
     print(Some(found.to_string()))?;
-    match found.listed() {
+    match found.listed_count() {
         0 => Ok(None),
         listed => {
             Err(ExitFailure { code: FAILED, sentence: format!("{listed} findings are left to an operator") })
@@ -216,11 +219,11 @@ fn reconciled<E: Error>(done: Result<app::Reconciled, E>) -> CallResult {
     }
 }
 
-fn broken(report: &impl Display) -> ExitFailure {
+fn report_failure(report: &impl Display) -> ExitFailure {
     ExitFailure { code: FAILED, sentence: report.to_string() }
 }
 
-fn failed(error: &dyn Error) -> ExitFailure {
+fn exit_failure(error: &dyn Error) -> ExitFailure {
     ExitFailure { code: FAILED, sentence: sentence(error) }
 }
 

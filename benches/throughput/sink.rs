@@ -66,7 +66,7 @@ impl Sink {
     }
 
     pub(crate) fn unanswered(&self) -> usize {
-        self.0.unanswered()
+        self.0.unanswered_count()
     }
 
     pub(crate) fn requests(&self) -> usize {

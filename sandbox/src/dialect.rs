@@ -31,7 +31,7 @@ impl Dialect {
         match (self, operation, data) {
             (Self::Long, Operation::Pull, rows) => json!({ "invoices": rows }),
             (Self::Long, Operation::Lookup, Value::Object(fields)) => {
-                Value::Object(fields.into_iter().map(|(name, value)| renamed(&name, value)).collect())
+                Value::Object(fields.into_iter().map(|(name, value)| rename_party(&name, value)).collect())
             }
             (_, _, data) => data,
         }
@@ -43,7 +43,7 @@ impl Dialect {
     }
 }
 
-fn renamed(name: &str, value: Value) -> (String, Value) {
+fn rename_party(name: &str, value: Value) -> (String, Value) {
     let name = match name {
         "supplier" => "accounting_supplier_party".to_owned(),
         "customer" => "accounting_customer_party".to_owned(),

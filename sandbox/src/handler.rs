@@ -13,7 +13,7 @@ use actix_web::{
 use crate::call::Call;
 use crate::calls::{Arrival, Ending, Recording};
 use crate::clock;
-use crate::faults::{Effect, FaultContext, FaultKind, is_offline, magic, ordered};
+use crate::faults::{Effect, FaultContext, FaultKind, fault_for_all, is_offline, magic};
 use crate::operations;
 use crate::reply::{AuthorityReply, Refusal};
 use crate::route::Operation;
@@ -62,7 +62,7 @@ fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
     call.nth = state.ledger.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
     let moment = moment(call);
-    if let Some(Err(error)) = ordered(&moment).map(|order| state.add_fault(order)) {
+    if let Some(Err(error)) = fault_for_all(&moment).map(|order| state.add_fault(order)) {
         tracing::warn!(error, "a magic word gave an invalid fault");
     }
     let effect = state.faults.apply(state.seed(), &moment).or_else(|| magic(&moment));
@@ -84,7 +84,7 @@ async fn apply_fault(
     effect: Effect,
     recording: &mut Recording<'_>,
 ) -> HttpResponse {
-    let reply = match (spoil::prevented(&effect), effect.kind) {
+    let reply = match (spoil::early_refusal(&effect), effect.kind) {
         (Some(refusal), _) => {
             let mut reply = fail(call, state, &refusal);
             reply.retry_after_s = effect.retry_after();

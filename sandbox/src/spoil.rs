@@ -15,7 +15,7 @@ use crate::reply::{AuthorityReply, Refusal};
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
 /// Returns the refusal that is sent without performing the operation; `None` for a fault that sends no refusal.
-pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
+pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
     let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {
         FaultKind::ServerError => Refusal::breakdown(status(500), "internal server error"),

@@ -80,15 +80,15 @@ impl State {
     }
 
     pub fn dialect(&self) -> Dialect {
-        *self.spoken()
+        *self.lock_dialect()
     }
 
     /// Sets the dialect for the calls that follow.
     pub fn set_dialect(&self, dialect: Dialect) {
-        *self.spoken() = dialect;
+        *self.lock_dialect() = dialect;
     }
 
-    fn spoken(&self) -> MutexGuard<'_, Dialect> {
+    fn lock_dialect(&self) -> MutexGuard<'_, Dialect> {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -66,7 +66,7 @@ impl Checkpointer {
             let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS).await?;
             let Some(last) = ids.last() else { break };
             after = *last;
-            let grown = self.grown(&ids, &mut broken).await?;
+            let grown = self.grown_heads(&ids, &mut broken).await?;
             if !grown.is_empty() {
                 heads += grown.len();
                 let at = self.clock.now();
@@ -80,7 +80,7 @@ impl Checkpointer {
 
     /// Returns the heads of the chains that have grown since their last checkpoint. A chain without its last signed
     /// head is not returned: its taxpayer is added to `broken`.
-    async fn grown(
+    async fn grown_heads(
         &self,
         ids: &[TaxpayerId],
         broken: &mut Vec<TaxpayerId>,

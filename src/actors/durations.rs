@@ -29,11 +29,11 @@ impl Default for WorkDurations {
 }
 
 impl WorkDurations {
-    pub fn attempted(&self, outcome: &'static str, duration: Duration) {
+    pub fn record_attempt(&self, outcome: &'static str, duration: Duration) {
         self.attempts.get_or_create(&AttemptLabels { outcome }).observe(duration.as_secs_f64());
     }
 
-    pub fn signed(&self, submitted_at: Timestamp, now: Timestamp) {
+    pub fn record_signature(&self, submitted_at: Timestamp, now: Timestamp) {
         self.signatures.observe(now.duration_since(submitted_at).as_secs_f64().max(0.0));
     }
 }

@@ -158,9 +158,9 @@ mod tests {
     fn each_incident_writes_one_warning_with_its_ids_and_increments_one_counter() {
         let incidents = Incidents::default();
         let now = Timestamp::UNIX_EPOCH;
-        let begun = run().attempting(Step::IrnCheck, now);
+        let begun = run().begin_attempt(Step::IrnCheck, now);
         let paused = begun.clone().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, now);
-        let quarantined = begun.crashed().crashed().crashed();
+        let quarantined = begun.after_crash().after_crash().after_crash();
         for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {
             let lines = lines(|| incidents.run_paused(pause));
             let [line] = &lines[..] else { panic!("{lines:?}") };

@@ -40,7 +40,7 @@ impl<K: Eq + Hash + Copy> KeyedNotify<K> {
 
 impl<K: Eq + Hash> Listener<K> {
     /// Returns a future that resolves at the next notification. It misses none, even if it is first polled later.
-    pub(crate) fn changed(&self) -> Notified<'_> {
+    pub(crate) fn next_notification(&self) -> Notified<'_> {
         self.notify.notified()
     }
 }

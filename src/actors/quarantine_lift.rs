@@ -137,12 +137,12 @@ mod tests {
     async fn only_what_crashes_quarantined_is_lifted_and_only_when_the_process_has_lived() {
         for test in stores().await {
             let fixture = Fixture::new(test).await;
-            let crashed = |run: Run| run.crashed().crashed().crashed();
+            let crashed = |run: Run| run.after_crash().after_crash().after_crash();
             let ids = [
                 fixture.quarantine("CRASHED", crashed).await,
-                fixture.quarantine("PANICKED", |run| run.panicked().panicked()).await,
-                fixture.quarantine("BOTH", move |run| crashed(run).panicked()).await,
-                fixture.quarantine("GIVENUP", Run::crashed).await,
+                fixture.quarantine("PANICKED", |run| run.after_panic().after_panic()).await,
+                fixture.quarantine("BOTH", move |run| crashed(run).after_panic()).await,
+                fixture.quarantine("GIVENUP", Run::after_crash).await,
             ];
             let paused = RunState::Paused;
             fixture.clock.advance(Duration::from_mins(9));
@@ -165,10 +165,10 @@ mod tests {
     async fn a_run_that_crashes_again_after_its_lift_waits_for_an_operator() {
         for test in stores().await {
             let fixture = Fixture::new(test).await;
-            let id = fixture.quarantine("FATAL", |run| run.crashed().crashed().crashed()).await;
+            let id = fixture.quarantine("FATAL", |run| run.after_crash().after_crash().after_crash()).await;
             fixture.clock.advance(Duration::from_mins(10));
             fixture.lift.lift_due().await.unwrap();
-            let again = fixture.run(id).await.crashed();
+            let again = fixture.run(id).await.after_crash();
             assert!(again.is_quarantined());
             fixture.pause(again).await;
             fixture.clock.advance(Duration::from_hours(48));

@@ -43,7 +43,7 @@ impl ReferenceRefresher {
         let mut catalog = Catalog::clone(&self.catalog.get());
         let mut missed = 0;
         for list in ReferenceList::ALL {
-            let Some(resource) = ResourceList::named(list.as_str()) else { continue };
+            let Some(resource) = ResourceList::from_name(list.as_str()) else { continue };
             match self.authority.resource(resource).await {
                 Ok(items) => {
                     reference_lists::save(&self.store, *list, &items, self.clock.now()).await?;

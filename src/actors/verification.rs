@@ -60,7 +60,7 @@ impl Verifier {
         let answer = self.authority.entity(id).await;
         let wait = answer.as_ref().err().and_then(AuthorityFailure::retry_after);
         let again = after(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
-        let Some(found) = found(taxpayer, answer) else { return Some(again) };
+        let Some(found) = interpret(taxpayer, answer) else { return Some(again) };
         match self.record(taxpayer, found).await {
             Ok(recorded) if recorded.verification.is_verified() => None,
             Ok(_) => Some(again),
@@ -83,7 +83,7 @@ impl Verifier {
 }
 
 /// Interprets the authority's answer. Returns None if the call was not made because of our own limits or breakers.
-fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
+fn interpret(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
             let listed = entity.businesses.iter();

@@ -299,7 +299,7 @@ pub(super) fn taxpayer_deps(
         deadlines: deadlines(settings),
         verification: settings.accounts.verification,
         panic_orders: match settings.environment {
-            Environment::Development => PanicOrders::accepted(),
+            Environment::Development => PanicOrders::for_development(),
             Environment::Production => PanicOrders::default(),
         },
     }

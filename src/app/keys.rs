@@ -22,13 +22,13 @@ const PAGE: u64 = 500;
 /// Lists all integrators or all operators with their API keys. The texts of the keys are not stored and not shown.
 pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
-    let listed = listed(&store, kind).await;
+    let listed = list_holders(&store, kind).await;
     store.close().await;
     let name = if kind == KeyKind::Operator { "operators" } else { "integrators" };
     Ok(json!({ name: listed? }))
 }
 
-async fn listed(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
+async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
     let mut listed = Vec::new();
     let mut number = 1;
     loop {
@@ -50,7 +50,7 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     store.close().await;
     match rotated? {
         RotationOutcome::Done => {}
-        RotationOutcome::Unknown => return Err(missing(owner)),
+        RotationOutcome::Unknown => return Err(missing_account(owner)),
         RotationOutcome::Disabled => {
             return Err(StartError::DisabledAccount { kind: owner.kind, id: owner.id });
         }
@@ -68,7 +68,7 @@ pub async fn revoke_keys(
     let store = open_beside_service(&settings).await?;
     let revoked = access::revoke(&store, change, includes_taxpayers).await;
     store.close().await;
-    let ended = revoked?.ok_or_else(|| missing(owner))?;
+    let ended = revoked?.ok_or_else(|| missing_account(owner))?;
     Ok(json!(RevokedKeys::new(owner.id, ended)))
 }
 
@@ -87,6 +87,6 @@ pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
     }
 }
 
-fn missing(owner: KeyOwner) -> StartError {
+fn missing_account(owner: KeyOwner) -> StartError {
     StartError::NoAccount { kind: owner.kind, id: owner.id }
 }

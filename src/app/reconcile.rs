@@ -44,7 +44,7 @@ pub struct Reconciled {
 
 impl Reconciled {
     /// Returns the number of findings that an operator must decide.
-    pub fn listed(&self) -> u32 {
+    pub fn listed_count(&self) -> u32 {
         self.one.counts.listed
     }
 

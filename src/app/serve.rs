@@ -43,10 +43,10 @@ pub struct Application {
 
 /// Listens before the app is built, so that an address in use is reported at once.
 fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
-    listening(bind).map_err(|source| StartError::Bind { bind, source })
+    open_listener(bind).map_err(|source| StartError::Bind { bind, source })
 }
 
-fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
+fn open_listener(bind: SocketAddr) -> io::Result<TcpListener> {
     let socket = match bind {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),

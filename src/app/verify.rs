@@ -400,11 +400,11 @@ mod tests {
             self.directory.path().join("checkpoints")
         }
 
-        async fn verified(&self, taxpayer: Option<i64>) -> VerificationReport {
-            self.verified_with(taxpayer, None, Timestamp::MIN).await
+        async fn verify(&self, taxpayer: Option<i64>) -> VerificationReport {
+            self.verify_with(taxpayer, None, Timestamp::MIN).await
         }
 
-        async fn verified_with(
+        async fn verify_with(
             &self,
             taxpayer: Option<i64>,
             at_least: Option<CheckpointChain>,
@@ -416,15 +416,15 @@ mod tests {
             report(&self.checkpointer.store, taxpayer, Some(comparison)).await.unwrap()
         }
 
-        async fn said(&self) -> String {
-            let report = self.verified(None).await;
+        async fn fault_report(&self) -> String {
+            let report = self.verify(None).await;
             assert!(!report.is_intact(), "{report}");
             report.to_string()
         }
     }
 
     /// Creates three taxpayers with events, and two checkpoints. Taxpayer 1 gets more events between the checkpoints.
-    async fn checkpointed(store: &Store) -> Scene {
+    async fn checkpointed_scene(store: &Store) -> Scene {
         for id in 1..=3 {
             add_taxpayer(store, id, 1).await;
             append(store, id, 5).await;
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(scene.checkpointer.run().await.unwrap().heads, 1, "only what has grown");
         let idle = scene.checkpointer.run().await.unwrap();
         assert_eq!((idle.heads, idle.tail.number), (0, 2), "nothing to sign, no line");
-        let report = scene.verified(None).await;
+        let report = scene.verify(None).await;
         assert!(report.is_intact(), "{report}");
         assert!(report.to_string().contains("compared with 2 checkpoints"), "{report}");
         scene
@@ -444,11 +444,11 @@ mod tests {
     #[actix_rt::test]
     async fn a_chain_that_was_rewritten_with_its_hashes_is_named() {
         for test in stores().await {
-            let scene = checkpointed(&test.store).await;
+            let scene = checkpointed_scene(&test.store).await;
             rewrite(&test.store, 2).await;
             let alone = report(&test.store, None, None).await.unwrap();
             assert!(alone.is_intact(), "without checkpoints it passes: {alone}");
-            let said = scene.said().await;
+            let said = scene.fault_report().await;
             assert!(
                 said.contains(
                     "the chain of taxpayer 2 was rewritten: event 5 is not the one of checkpoint 1"
@@ -456,8 +456,8 @@ mod tests {
                 "{said}"
             );
             assert!(!said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "), "{said}");
-            assert!(scene.verified(Some(1)).await.is_intact());
-            assert!(!scene.verified(Some(2)).await.is_intact());
+            assert!(scene.verify(Some(1)).await.is_intact());
+            assert!(!scene.verify(Some(2)).await.is_intact());
             // The chain of taxpayer 2 has grown, but it was rewritten, so the checkpointer does not sign it.
             append(&test.store, 2, 1).await;
             let run = scene.checkpointer.run().await.unwrap();
@@ -468,29 +468,29 @@ mod tests {
     #[actix_rt::test]
     async fn a_chain_that_was_cut_or_removed_is_named() {
         for test in stores().await {
-            let scene = checkpointed(&test.store).await;
+            let scene = checkpointed_scene(&test.store).await;
             execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 1 AND sequence > 6").await;
             execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 3").await;
             execute(&test.store, "DELETE FROM taxpayers WHERE id = 3").await;
             assert!(report(&test.store, None, None).await.unwrap().is_intact());
-            let said = scene.said().await;
+            let said = scene.fault_report().await;
             let cut =
                 "the chain of taxpayer 1 was truncated: it ends at event 6, and checkpoint 2 has event 10";
             assert!(said.contains(cut), "{said}");
             let removed = "the chain of taxpayer 3 was removed: it had event 5 at checkpoint 1";
             assert!(said.contains(removed), "{said}");
-            assert!(!scene.verified(Some(3)).await.is_intact());
+            assert!(!scene.verify(Some(3)).await.is_intact());
         }
     }
 
     #[actix_rt::test]
     async fn checkpoints_that_were_tampered_with_are_named() {
         for test in stores().await {
-            let scene = checkpointed(&test.store).await;
+            let scene = checkpointed_scene(&test.store).await;
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let second = text.lines().nth(1).unwrap();
             let first = text.lines().next().unwrap();
-            let whole = scene.verified(None).await.to_string();
+            let whole = scene.verify(None).await.to_string();
             let at_least: CheckpointChain = whole.lines().last().unwrap().parse().unwrap();
             assert_eq!(at_least.number, 2, "{whole}");
             for (tampered, said) in [
@@ -502,8 +502,7 @@ mod tests {
                 (text.replace('\n', "\r\n"), "line 1 of "),
             ] {
                 std::fs::write(scene.path(), tampered).unwrap();
-                let found =
-                    scene.verified_with(None, Some(at_least.clone()), Timestamp::MIN).await.to_string();
+                let found = scene.verify_with(None, Some(at_least.clone()), Timestamp::MIN).await.to_string();
                 assert!(
                     found.contains("the checkpoints cannot be relied on: ") && found.contains(said),
                     "{found}"
@@ -517,7 +516,7 @@ mod tests {
     #[actix_rt::test]
     async fn a_file_that_was_emptied_or_cut_or_left_behind_is_not_whole() {
         for test in stores().await {
-            let scene = checkpointed(&test.store).await;
+            let scene = checkpointed_scene(&test.store).await;
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let first = text.lines().next().unwrap();
             let hash = hex::encode([0; 32]);
@@ -535,7 +534,7 @@ mod tests {
                 (text.clone(), other, now, "its checkpoint 2 is another one than it was"),
             ] {
                 std::fs::write(scene.path(), &file).unwrap();
-                let found = scene.verified_with(None, at_least, covered_until).await;
+                let found = scene.verify_with(None, at_least, covered_until).await;
                 assert_eq!(found.is_intact(), said.is_empty(), "{file}: {found}");
                 assert!(found.to_string().contains(said), "{file}: {found}");
             }

@@ -209,7 +209,7 @@ mod tests {
             let (head, body) = request.split_once("\r\n\r\n").unwrap();
             (head.lines().next().unwrap().replace(" HTTP/1.1", ""), body.to_owned())
         };
-        server.received().iter().map(split).collect()
+        server.received_requests().iter().map(split).collect()
     }
 
     fn lines(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -326,7 +326,7 @@ mod tests {
         let list = server.authority().resource(ResourceList::ProductCodes).await.unwrap();
         assert_eq!(list.to_string(), rows);
         assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/resources/hs-codes", "")]));
-        assert!(!server.received()[0].contains("x-api-"));
+        assert!(!server.received_requests()[0].contains("x-api-"));
     }
 
     #[tokio::test]
@@ -352,7 +352,7 @@ mod tests {
         for irn in ["", ".", ".."] {
             assert!(matches!(server.authority().confirm(irn).await, Err(AuthorityFailure::NotFound { .. })));
         }
-        assert!(server.received().is_empty());
+        assert!(server.received_requests().is_empty());
     }
 
     #[tokio::test]

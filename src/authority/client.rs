@@ -285,7 +285,7 @@ mod tests {
     use crate::authority::admission::breaker::BreakerState;
     use crate::authority::admission::open_breaker::HeldCallers;
     use crate::authority::operation::ResourceList;
-    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypted, http, settings};
+    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypt, http, settings};
     use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
@@ -294,7 +294,7 @@ mod tests {
         CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(id) }
     }
 
-    fn closed() -> String {
+    fn closed_url() -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
@@ -315,7 +315,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_effect_that_was_never_sent_is_retryable() {
-        for base_url in [closed(), "http://nowhere.invalid".to_owned()] {
+        for base_url in [closed_url(), "http://nowhere.invalid".to_owned()] {
             let failure = authority(&base_url, Arc::new(SystemClock)).sign(&Value::Null).await.unwrap_err();
             assert!(
                 matches!(failure, AuthorityFailure::Retryable { reason: Cause::Unreachable { .. } }),
@@ -345,7 +345,7 @@ mod tests {
     async fn every_call_carries_the_keys_and_asks_for_json() {
         let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
         server.authority().transmit("I").await.unwrap();
-        let request = server.received().remove(0);
+        let request = server.received_requests().remove(0);
         for line in [
             "x-api-key: 0a1b2c3d-0000-4000-8000-000000000000",
             "x-api-secret: the-secret",
@@ -360,7 +360,7 @@ mod tests {
         let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
         let base_url = format!("http://{}/gateway/", server.address);
         authority(&base_url, Arc::new(SystemClock)).transmit("I").await.unwrap();
-        assert!(server.received()[0].starts_with("POST /gateway/api/v1/invoice/transmit/I HTTP"));
+        assert!(server.received_requests()[0].starts_with("POST /gateway/api/v1/invoice/transmit/I HTTP"));
     }
 
     #[tokio::test]
@@ -387,7 +387,7 @@ mod tests {
         let server = Server::start(Behaviour::Bytes(http(307, &headers, ""))).await;
         let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
         assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Redirected { status: 307 } });
-        assert!(target.received().is_empty());
+        assert!(target.received_requests().is_empty());
     }
 
     #[tokio::test]
@@ -408,10 +408,10 @@ mod tests {
         let failure = authority.confirm("J").await.unwrap_err();
         assert_eq!(failure, AuthorityFailure::BreakerOpen { retry_after: Duration::from_secs(5) });
         assert!(!failure.counts_as_attempt());
-        assert_eq!(server.received().len(), 21, "including the liveness check");
+        assert_eq!(server.received_requests().len(), 21, "including the liveness check");
         clock.advance(Duration::from_secs(5));
         assert!(matches!(authority.confirm("J").await, Err(AuthorityFailure::Retryable { .. })));
-        assert_eq!(server.received().len(), 22);
+        assert_eq!(server.received_requests().len(), 22);
         let view = authority.breakers().swap_remove(Operation::Confirm as usize);
         assert_eq!((view.state, view.openings), (BreakerState::Open, 1));
         let counted: Vec<_> = authority.call_stats().into_iter().filter(|stats| stats.calls > 0).collect();
@@ -440,7 +440,8 @@ mod tests {
             matches!(other.confirm("J").await, Err(AuthorityFailure::Retryable { .. })),
             "its calls are made"
         );
-        let asked = server.received().iter().filter(|request| request.starts_with("GET /api ")).count();
+        let asked =
+            server.received_requests().iter().filter(|request| request.starts_with("GET /api ")).count();
         assert_eq!(asked, 1, "once every 5 s at most");
     }
 
@@ -454,15 +455,15 @@ mod tests {
         ] {
             let server = Server::json(status, body).await;
             assert_eq!(server.authority().alive().await, alive, "{status} {body}");
-            let request = server.received().remove(0);
+            let request = server.received_requests().remove(0);
             assert!(request.starts_with("GET /api HTTP") && !request.contains("x-api-"));
         }
-        assert!(!authority(&closed(), Arc::new(SystemClock)).alive().await);
+        assert!(!authority(&closed_url(), Arc::new(SystemClock)).alive().await);
     }
 
     #[test]
     fn a_download_with_the_document_of_another_irn_is_refused() {
-        let authority = authority(&closed(), Arc::new(SystemClock));
+        let authority = authority(&closed_url(), Arc::new(SystemClock));
         for (plain, is_ours) in [
             (r#"{"irn":"INV1-94AD90FB-20260115"}"#, true),
             (r#"{"irn":"inv1-94ad90fb-20260115"}"#, true),
@@ -470,7 +471,7 @@ mod tests {
             (r#"{"irn":null}"#, false),
             ("{}", false),
         ] {
-            let (iv_hex, bytes) = encrypted(plain.as_bytes());
+            let (iv_hex, bytes) = encrypt(plain.as_bytes());
             let data = URL_SAFE.encode(bytes);
             let document = EncryptedDocument { iv_hex, public_part: PUBLIC_PART.to_owned(), data };
             let read = authority.decrypt("INV1-94AD90FB-20260115", &document);

@@ -132,7 +132,7 @@ impl ResourceList {
     }
 
     /// Returns the list with this name in our paths.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|list| list.name() == name)
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let differing: Vec<_> =
             ResourceList::ALL.into_iter().filter(|list| list.name() != list.upstream_name()).collect();
         assert_eq!(differing, [ResourceList::ProductCodes, ResourceList::ServiceCodes]);
-        assert_eq!(ResourceList::named("lgas"), Some(ResourceList::Lgas));
-        assert_eq!(ResourceList::named("hs-codes"), None);
+        assert_eq!(ResourceList::from_name("lgas"), Some(ResourceList::Lgas));
+        assert_eq!(ResourceList::from_name("hs-codes"), None);
     }
 }

@@ -103,7 +103,7 @@ impl Server {
         Self::start(Behaviour::Bytes(http(status, "", body))).await
     }
 
-    pub(crate) fn received(&self) -> Vec<String> {
+    pub(crate) fn received_requests(&self) -> Vec<String> {
         self.received.lock().unwrap().clone()
     }
 
@@ -194,7 +194,7 @@ async fn read_request(stream: &mut TcpStream) -> String {
         bytes.extend_from_slice(&buffer[..read]);
         let text = String::from_utf8_lossy(&bytes);
         if let Some((head, body)) = text.split_once("\r\n\r\n")
-            && body.len() >= announced(head)
+            && body.len() >= content_length(head)
         {
             break;
         }
@@ -202,7 +202,7 @@ async fn read_request(stream: &mut TcpStream) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn announced(head: &str) -> usize {
+fn content_length(head: &str) -> usize {
     let line = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     line.map_or(0, |length| length.parse().unwrap())
 }
@@ -211,7 +211,7 @@ fn announced(head: &str) -> usize {
 pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
 
 /// Encrypts `plain` so that [`authority`] can decrypt it. Returns the initialisation vector and the ciphertext.
-pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
+pub(crate) fn encrypt(plain: &[u8]) -> (String, Vec<u8>) {
     let key = format!("{PUBLIC_PART}0a1b2c3d");
     let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
     let mut bytes = plain.to_vec();

@@ -113,7 +113,7 @@ pub(super) fn secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString,
     String::deserialize(from).map(SecretString::from)
 }
 
-pub(super) fn masked<S: Serializer>(secret: &SecretString, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn mask_secret<S: Serializer>(secret: &SecretString, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(if secret.expose_secret().is_empty() { "" } else { MASK })
 }
 

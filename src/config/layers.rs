@@ -15,7 +15,7 @@ const PREFIX: &str = "EINVOICE__";
 const SEPARATOR: &str = "__";
 
 /// Merges the defaults, the file and the environment. The error lists the faults of the file and the environment.
-pub(super) fn merged<T: DeserializeOwned>(
+pub(super) fn merge<T: DeserializeOwned>(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<T, ConfigFault> {
@@ -84,7 +84,7 @@ impl LayerChecks {
                     admitted.insert(name, Value::Table(section));
                 }
                 (Some(Value::Table(known)), _) => {
-                    let allowed = format!("a section; it has {}", listed(&known));
+                    let allowed = format!("a section; it has {}", list_keys(&known));
                     self.refuse(name, origin, allowed, String::new());
                 }
                 (Some(_), Value::Table(inner)) => {
@@ -109,7 +109,7 @@ impl LayerChecks {
         for (key, value) in section {
             let full = format!("{name}.{key}");
             if !known.contains_key(&key) {
-                let known = format!("[{name}] has {}", listed(known));
+                let known = format!("[{name}] has {}", list_keys(known));
                 self.faults.push(SettingFault::Unknown { key: full, origin: origin.clone(), known });
             } else if self.admits(&full, &value, origin) {
                 admitted.insert(key, value);
@@ -176,6 +176,6 @@ fn overlay(below: &mut Table, above: Table) {
     }
 }
 
-fn listed(section: &Table) -> String {
+fn list_keys(section: &Table) -> String {
     section.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -139,15 +139,15 @@ pub struct AuthoritySettings {
     /// The address of the remote authority; always present if `mode` is `remote`.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::url_or_nothing")]
     pub base_url: Option<Url>,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
     pub api_key: SecretString,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
     pub api_secret: SecretString,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub extra_ca_file: Option<PathBuf>,
     /// The entity id to ask the authority about when a taxpayer is verified. If empty, the business id is used.
     pub entity_id: String,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
     pub notification_token: SecretString,
     pub pull_every_s: u64,
     pub outage_clear_after_s: u64,
@@ -208,7 +208,7 @@ pub struct WebhooksSettings {
 #[serde(deny_unknown_fields)]
 pub struct SecretsSettings {
     /// Seals and opens secrets: 32 bytes in base64. In development [`Settings::with_local_secrets`] sets it.
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
+    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
     pub encryption_key: SecretString,
     /// Older encryption keys, which still open sealed secrets but seal no new ones.
     #[serde(deserialize_with = "form::secrets", serialize_with = "form::masked_list")]
@@ -338,7 +338,7 @@ impl Settings {
     ) -> Result<Self, ConfigFault> {
         let default_file = Path::new(FILE);
         let file = file.or_else(|| default_file.exists().then_some(default_file));
-        let settings: Self = layers::merged(file, environment)?;
+        let settings: Self = layers::merge(file, environment)?;
         deployment::check(&settings)?;
         Ok(settings)
     }
@@ -378,7 +378,7 @@ impl Settings {
     }
 
     /// Returns the settings in the format of `config.toml`, with `***` in place of each secret that is set.
-    pub fn masked(&self) -> String {
+    pub fn to_masked_toml(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| format!("# the settings cannot be shown: {error}\n"))
     }
 }

@@ -29,10 +29,10 @@ pub(crate) fn utc(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Stri
 /// Writes an amount with a comma between thousands and all its digits.
 #[askama::filter_fn]
 pub(crate) fn money(amount: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
-    Ok(grouped(&amount.to_string()))
+    Ok(group_digits(&amount.to_string()))
 }
 
-fn grouped(amount: &str) -> String {
+fn group_digits(amount: &str) -> String {
     let (whole, fraction) =
         amount.split_once('.').map_or((amount, None), |(whole, rest)| (whole, Some(rest)));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
@@ -63,7 +63,7 @@ mod tests {
             ("-1234567.8901", "-1,234,567.8901"),
             ("100000", "100,000"),
         ] {
-            assert_eq!(grouped(amount), shown);
+            assert_eq!(group_digits(amount), shown);
         }
     }
 }

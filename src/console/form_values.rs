@@ -19,7 +19,7 @@ impl FormValues {
     }
 
     /// Returns the value of each checked box of a group.
-    pub(crate) fn checked<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn checked_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -60,7 +60,7 @@ impl FormState {
         Self { values, faults: Faults::default() }
     }
 
-    pub(crate) fn refused(values: FormValues, faults: Faults) -> Self {
+    pub(crate) fn with_faults(values: FormValues, faults: Faults) -> Self {
         Self { values, faults }
     }
 
@@ -70,7 +70,7 @@ impl FormState {
 
     /// True if this option of a list is chosen, or this box of a group is checked.
     pub(crate) fn has(&self, name: &str, value: &str) -> bool {
-        self.values.checked(name).any(|checked| checked == value)
+        self.values.checked_values(name).any(|checked| checked == value)
     }
 
     pub(crate) fn is_refused(&self) -> bool {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_group_of_boxes_has_each_checked_one() {
-        assert_eq!(fields().checked("event").collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(fields().checked_values("event").collect::<Vec<_>>(), ["a", "b"]);
         let form = FormState::new(fields());
         assert!(form.has("event", "b") && !form.has("event", "c"));
     }
@@ -123,7 +123,7 @@ mod tests {
         let faults = [("events.1", "Odd."), ("city", "Long."), ("other", "Missing.")];
         let faults: Faults =
             faults.map(|(path, text)| Fault::new(path, "format", text)).into_iter().collect();
-        let form = FormState::refused(fields(), faults);
+        let form = FormState::with_faults(fields(), faults);
         assert_eq!(form.fault("events").as_deref(), Some("Odd."));
         assert_eq!(form.fault("city").as_deref(), Some("Long."));
         assert_eq!(form.fault("event"), None);

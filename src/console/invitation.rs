@@ -52,9 +52,9 @@ struct ChosenPassword {
 /// programs open each link that they see.
 async fn choose_page(state: web::Data<ApiState>, request: HttpRequest, token: web::Path<String>) -> Answer {
     let token = InvitationToken::of_path(token.into_inner());
-    match invited(&state, &request, &token).await? {
+    match find_invited(&state, &request, &token).await? {
         Some(person) => render(person.email, None),
-        None => ended(),
+        None => ended_page(),
     }
 }
 
@@ -67,7 +67,7 @@ async fn choose(
 ) -> Answer {
     let token = InvitationToken::of_path(token.into_inner());
     // The link is looked up before the password is hashed, which is expensive.
-    let Some(person) = invited(&state, &request, &token).await? else { return ended() };
+    let Some(person) = find_invited(&state, &request, &token).await? else { return ended_page() };
     if let Some(refusal) = refusal(&form.0) {
         return render(person.email, Some(refusal));
     }
@@ -75,12 +75,12 @@ async fn choose(
     let hash = state.passwords.hash(form.0.new, salt).await?;
     match invitations::accept(&state.store, &token, &hash, state.now()).await? {
         Some(_) => Ok(go_to("/sign-in", "Your password is set. Sign in with it.")),
-        None => ended(),
+        None => ended_page(),
     }
 }
 
 /// Returns the person whom the link invites. Attempts count as those to sign in do.
-async fn invited(
+async fn find_invited(
     state: &ApiState,
     request: &HttpRequest,
     token: &InvitationToken,
@@ -111,7 +111,7 @@ fn render(email: String, refusal: Option<String>) -> Answer {
     show_with(status, &ChoosePage { frame: Frame::bare("Choose your password"), email, refusal })
 }
 
-fn ended() -> Answer {
+fn ended_page() -> Answer {
     show_with(StatusCode::NOT_FOUND, &EndedPage { frame: Frame::bare("This link is not valid") })
 }
 

@@ -75,7 +75,7 @@ async fn next(mut watched: Watched) -> Option<(Result<Bytes, Infallible>, Watche
     if watched.events > 0 {
         tokio::select! {
             () = rt::time::sleep(EVERY) => {}
-            () = watched.state.stopping.requested() => return None,
+            () = watched.state.stopping.wait_for_stop() => return None,
         }
     }
     if watched.events == EVENTS_MAX {

@@ -120,8 +120,8 @@ fn from_this_site<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refus
 }
 
 fn parse<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
-    let text = std::str::from_utf8(body).map_err(|error| form::malformed(&error))?;
-    Ok(web::Query::<T>::from_query(text).map_err(|error| form::malformed(&error))?.into_inner())
+    let text = std::str::from_utf8(body).map_err(|error| form::malformed_error(&error))?;
+    Ok(web::Query::<T>::from_query(text).map_err(|error| form::malformed_error(&error))?.into_inner())
 }
 
 /// The page of a failure.
@@ -155,7 +155,7 @@ pub(crate) async fn error_pages(
             Refusal::Unconfirmed => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {
-                shown(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)
+                failure_page(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)
             }
             Refusal::Failed(error) => failure(error, request),
         }
@@ -188,14 +188,19 @@ fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
         tracing::error!(code = error.code.as_str(), cause = %cause, "a page could not be shown");
     }
     let faults = error.faults.iter().map(ToString::to_string).collect();
-    let mut page = shown(error.status, error.message.to_string(), faults, request);
+    let mut page = failure_page(error.status, error.message.to_string(), faults, request);
     if let Some(wait) = error.retry_after {
         page.headers_mut().insert(RETRY_AFTER, wait.as_secs().max(1).into());
     }
     page
 }
 
-fn shown(status: StatusCode, message: String, faults: Vec<String>, request: &HttpRequest) -> HttpResponse {
+fn failure_page(
+    status: StatusCode,
+    message: String,
+    faults: Vec<String>,
+    request: &HttpRequest,
+) -> HttpResponse {
     let title = title_of(status);
     let request_id = session::request_id(request);
     let page = FailurePage { frame: Frame::bare(title), message, faults, request_id };

@@ -161,7 +161,9 @@ pub(super) fn new_token() -> SecretString {
 
 /// Adds the cookie of a new session to an answer.
 pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &SecretString) -> Answer {
-    answer.add_cookie(&session::started(state.settings.sessions, token)).map_err(ApiError::internal)?;
+    answer
+        .add_cookie(&session::session_cookie(state.settings.sessions, token))
+        .map_err(ApiError::internal)?;
     Ok(answer)
 }
 
@@ -272,7 +274,7 @@ async fn sign_out(
         sessions::close(&state.store, &token, signed_in.session.person.owner, state.now()).await?;
     }
     let mut answer = redirect("/sign-in");
-    answer.add_cookie(&session::ended(state.settings.sessions)).map_err(ApiError::internal)?;
+    answer.add_cookie(&session::removal_cookie(state.settings.sessions)).map_err(ApiError::internal)?;
     Ok(answer)
 }
 

@@ -38,7 +38,7 @@ impl Amount {
     pub fn parse(digits: &str) -> Result<Self, AmountFault> {
         let value = match digits.split_once(['e', 'E']) {
             None => exact(without_idle_zeros(digits))?,
-            Some((mantissa, exponent)) => shifted(mantissa, exponent)?,
+            Some((mantissa, exponent)) => parse_with_exponent(mantissa, exponent)?,
         };
         let normal = value.normalize();
         if normal.scale() > FRACTION_DIGITS_MAX {
@@ -135,7 +135,7 @@ fn refuse_text(digits: &str) -> AmountFault {
 }
 
 /// Parses a number with an exponent, such as `12.5e3`. Moving the decimal point is exact, so no digit is lost.
-fn shifted(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
+fn parse_with_exponent(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
     let mantissa = exact(mantissa)?;
     if mantissa.is_zero() {
         return Ok(Decimal::ZERO);

@@ -303,7 +303,7 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn seen(held: Option<i64>, failed: Option<i64>, answered: Option<i64>) -> OperationCalls {
+    fn call_times(held: Option<i64>, failed: Option<i64>, answered: Option<i64>) -> OperationCalls {
         OperationCalls {
             operation: "sign",
             held_since: held.map(at),
@@ -317,8 +317,8 @@ mod tests {
     }
 
     /// An outage of the operation `sign` that started at second 0 of the test.
-    fn begun() -> Outage {
-        look(1, &[seen(Some(0), Some(0), None)]).at(None).unwrap()
+    fn begun_outage() -> Outage {
+        look(1, &[call_times(Some(0), Some(0), None)]).at(None).unwrap()
     }
 
     fn after(outage: &Outage, now: i64, sightings: &[OperationCalls]) -> Outage {
@@ -327,9 +327,13 @@ mod tests {
 
     #[test]
     fn an_outage_starts_when_a_breaker_opens_and_names_all_that_are_open() {
-        assert_eq!(look(1, &[seen(None, Some(0), None)]).at(None), None, "failures with a closed breaker");
-        let confirm = OperationCalls { operation: "confirm", ..seen(Some(3), Some(4), None) };
-        let outage = look(5, &[seen(Some(2), Some(2), None), confirm]).at(None).unwrap();
+        assert_eq!(
+            look(1, &[call_times(None, Some(0), None)]).at(None),
+            None,
+            "failures with a closed breaker"
+        );
+        let confirm = OperationCalls { operation: "confirm", ..call_times(Some(3), Some(4), None) };
+        let outage = look(5, &[call_times(Some(2), Some(2), None), confirm]).at(None).unwrap();
         assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
         assert!(outage.is_open());
     }
@@ -338,20 +342,24 @@ mod tests {
     fn observed_calls_either_prolong_an_outage_or_answer_it() {
         use OperationHealth::{Answering, Failing};
         let table = [
-            ("nothing", seen(None, None, None), None),
-            ("answers only", seen(None, None, Some(90)), Some(Answering(at(90)))),
-            ("a failure, then an answer", seen(None, Some(80), Some(81)), Some(Answering(at(81)))),
+            ("nothing", call_times(None, None, None), None),
+            ("answers only", call_times(None, None, Some(90)), Some(Answering(at(90)))),
+            ("a failure, then an answer", call_times(None, Some(80), Some(81)), Some(Answering(at(81)))),
             (
                 "an answer a moment ago, then a failure",
-                seen(None, Some(99), Some(50)),
+                call_times(None, Some(99), Some(50)),
                 Some(Answering(at(50))),
             ),
-            ("an answer long ago, then a failure", seen(None, Some(99), Some(40)), Some(Failing(at(99)))),
-            ("failures only, after a restart", seen(None, Some(99), None), Some(Failing(at(99)))),
-            ("an open breaker", seen(Some(10), Some(95), Some(9)), Some(Failing(at(95)))),
+            (
+                "an answer long ago, then a failure",
+                call_times(None, Some(99), Some(40)),
+                Some(Failing(at(99))),
+            ),
+            ("failures only, after a restart", call_times(None, Some(99), None), Some(Failing(at(99)))),
+            ("an open breaker", call_times(Some(10), Some(95), Some(9)), Some(Failing(at(95)))),
             (
                 "an open breaker and a straggler's answer",
-                seen(Some(10), Some(95), Some(96)),
+                call_times(Some(10), Some(95), Some(96)),
                 Some(Failing(at(95))),
             ),
         ];
@@ -362,8 +370,8 @@ mod tests {
 
     #[test]
     fn an_outage_ends_when_it_was_answered_and_nothing_has_failed_for_a_while() {
-        let outage = after(&begun(), 10, &[seen(Some(0), Some(8), None)]);
-        let answered = [seen(None, Some(8), Some(12))];
+        let outage = after(&begun_outage(), 10, &[call_times(Some(0), Some(8), None)]);
+        let answered = [call_times(None, Some(8), Some(12))];
         let waiting = after(&outage, 67, &answered);
         assert!(waiting.is_open(), "59 s after the last failure");
         let ended = after(&waiting, 68, &answered);
@@ -372,65 +380,69 @@ mod tests {
 
     #[test]
     fn a_restart_during_an_outage_does_not_end_it_before_a_call_succeeds() {
-        let outage = begun();
-        assert_eq!(after(&outage, 200, &[seen(None, None, None)]), outage, "closed breakers say nothing");
-        let failing = after(&outage, 290, &[seen(None, Some(289), None)]);
+        let outage = begun_outage();
+        assert_eq!(
+            after(&outage, 200, &[call_times(None, None, None)]),
+            outage,
+            "closed breakers say nothing"
+        );
+        let failing = after(&outage, 290, &[call_times(None, Some(289), None)]);
         assert_eq!(failing.affected[0].failed_at, at(289));
-        let ended = after(&failing, 400, &[seen(None, Some(289), Some(399))]);
+        let ended = after(&failing, 400, &[call_times(None, Some(289), Some(399))]);
         assert_eq!(ended.ended_at, Some(at(399)));
     }
 
     #[test]
     fn a_clock_set_back_does_not_keep_an_outage_open() {
-        let outage = after(&begun(), 10, &[seen(Some(0), Some(8), None)]);
-        let back = after(&outage, -600, &[seen(Some(0), Some(8), None)]);
+        let outage = after(&begun_outage(), 10, &[call_times(Some(0), Some(8), None)]);
+        let back = after(&outage, -600, &[call_times(Some(0), Some(8), None)]);
         assert_eq!((back.affected[0].failed_at, back.started_at), (at(-600), at(-600)));
-        let answered = after(&back, -590, &[seen(None, Some(8), Some(-595))]);
+        let answered = after(&back, -590, &[call_times(None, Some(8), Some(-595))]);
         assert!(answered.is_open(), "it is not quiet for long enough");
-        let ended = after(&answered, -540, &[seen(None, Some(8), Some(-595))]);
+        let ended = after(&answered, -540, &[call_times(None, Some(8), Some(-595))]);
         assert_eq!((ended.ended_at, ended.duration_s(at(0))), (Some(at(-595)), 5));
-        let failed_before = [seen(Some(-530), Some(8), None)];
+        let failed_before = [call_times(Some(-530), Some(8), None)];
         assert_eq!(look(-520, &failed_before).at(Some(&ended)), None, "when that was is not known");
     }
 
     #[test]
     fn an_outage_after_the_clock_was_set_back_is_one() {
-        let ended = after(&begun(), 100, &[seen(None, Some(0), Some(5))]);
+        let ended = after(&begun_outage(), 100, &[call_times(None, Some(0), Some(5))]);
         assert_eq!(ended.ended_at, Some(at(5)));
-        let next = look(-600, &[seen(Some(-601), Some(-600), Some(5))]).at(Some(&ended)).unwrap();
+        let next = look(-600, &[call_times(Some(-601), Some(-600), Some(5))]).at(Some(&ended)).unwrap();
         assert_eq!((next.started_at, next.is_open()), (at(-601), true));
     }
 
     #[test]
     fn one_replica_that_still_sees_it_keeps_it_open() {
-        let mut outage = begun();
+        let mut outage = begun_outage();
         for second in (5..300).step_by(5) {
-            outage = after(&outage, second, &[seen(Some(0), Some(second), None)]);
-            outage = after(&outage, second + 2, &[seen(None, Some(0), Some(second + 1))]);
+            outage = after(&outage, second, &[call_times(Some(0), Some(second), None)]);
+            outage = after(&outage, second + 2, &[call_times(None, Some(0), Some(second + 1))]);
             assert!(outage.is_open(), "at {second}");
         }
-        assert_eq!(after(&outage, 355, &[seen(None, Some(0), Some(354))]).ended_at, Some(at(296)));
+        assert_eq!(after(&outage, 355, &[call_times(None, Some(0), Some(354))]).ended_at, Some(at(296)));
     }
 
     #[test]
     fn a_breaker_that_opens_and_closes_every_few_seconds_is_one_outage() {
-        let mut outage = begun();
+        let mut outage = begun_outage();
         for second in (10..600).step_by(10) {
             let is_open = second % 20 == 0;
             let failed = if is_open { second } else { second - 10 };
-            let sighting = seen(is_open.then_some(second), Some(failed), (!is_open).then_some(second));
+            let sighting = call_times(is_open.then_some(second), Some(failed), (!is_open).then_some(second));
             outage = after(&outage, second, &[sighting]);
             assert!(outage.is_open(), "at {second}");
         }
-        assert_eq!(outage.id, begun().id);
+        assert_eq!(outage.id, begun_outage().id);
     }
 
     #[test]
     fn an_operation_that_fails_later_belongs_to_the_outage_and_has_to_be_answered_too() {
-        let confirm = OperationCalls { operation: "confirm", ..seen(Some(20), Some(20), None) };
-        let outage = after(&begun(), 21, &[seen(Some(0), Some(19), None), confirm]);
+        let confirm = OperationCalls { operation: "confirm", ..call_times(Some(20), Some(20), None) };
+        let outage = after(&begun_outage(), 21, &[call_times(Some(0), Some(19), None), confirm]);
         assert_eq!(outage.operations(), ["sign", "confirm"]);
-        let sign_only = [seen(None, Some(19), Some(22)), confirm];
+        let sign_only = [call_times(None, Some(19), Some(22)), confirm];
         assert!(after(&outage, 200, &sign_only).is_open());
         let both = [sign_only[0], OperationCalls { held_since: None, answered_at: Some(at(70)), ..confirm }];
         assert_eq!(after(&outage, 200, &both).ended_at, Some(at(70)));
@@ -438,22 +450,25 @@ mod tests {
 
     #[test]
     fn failures_before_the_end_of_the_last_outage_start_no_new_one() {
-        let ended = Outage { ended_at: Some(at(100)), ..begun() };
-        let at_rest = [seen(Some(0), Some(95), None)];
+        let ended = Outage { ended_at: Some(at(100)), ..begun_outage() };
+        let at_rest = [call_times(Some(0), Some(95), None)];
         assert_eq!(look(200, &at_rest).at(Some(&ended)), None, "a breaker that nobody has tried since");
-        let tried = [seen(Some(0), Some(150), None)];
+        let tried = [call_times(Some(0), Some(150), None)];
         let next = Observation { id: Uuid::from_u128(2), ..look(151, &tried) }.at(Some(&ended)).unwrap();
         assert_eq!((next.id, next.started_at), (Uuid::from_u128(2), at(100)));
     }
 
     #[test]
     fn the_authority_is_probed_for_operations_without_calls() {
-        let outage = begun();
-        let idle = [seen(Some(0), Some(0), None)];
+        let outage = begun_outage();
+        let idle = [call_times(Some(0), Some(0), None)];
         assert!(!look(299, &idle).needs_asking(Some(&outage)));
         assert!(look(300, &idle).needs_asking(Some(&outage)));
-        assert!(!look(300, &[seen(None, None, Some(250))]).needs_asking(Some(&outage)), "it was answered");
-        assert!(!look(300, &idle).needs_asking(Some(&Outage { ended_at: Some(at(9)), ..begun() })));
+        assert!(
+            !look(300, &[call_times(None, None, Some(250))]).needs_asking(Some(&outage)),
+            "it was answered"
+        );
+        assert!(!look(300, &idle).needs_asking(Some(&Outage { ended_at: Some(at(9)), ..begun_outage() })));
         let dead = Observation { is_alive: Some(false), ..look(300, &idle) }.at(Some(&outage)).unwrap();
         assert!(dead.is_open() && !look(301, &idle).needs_asking(Some(&dead)), "it is asked again later");
         let alive = Observation { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
@@ -462,9 +477,9 @@ mod tests {
 
     #[test]
     fn an_unused_operation_keeps_no_outage_open() {
-        let search = OperationCalls { operation: "search", ..seen(Some(1), Some(5), None) };
-        let outage = after(&begun(), 6, &[seen(Some(0), Some(6), None), search]);
-        let sightings = [seen(None, Some(6), Some(20)), search];
+        let search = OperationCalls { operation: "search", ..call_times(Some(1), Some(5), None) };
+        let outage = after(&begun_outage(), 6, &[call_times(Some(0), Some(6), None), search]);
+        let sightings = [call_times(None, Some(6), Some(20)), search];
         assert!(!look(64, &sightings).needs_asking(Some(&outage)), "it may still be called");
         assert!(look(65, &sightings).needs_asking(Some(&outage)));
         let asked = |is_alive| Observation { is_alive: Some(is_alive), ..look(66, &sightings) };
@@ -474,7 +489,7 @@ mod tests {
 
     #[test]
     fn a_notice_names_the_operations_and_times_of_the_outage() {
-        let outage = begun();
+        let outage = begun_outage();
         let mut data = outage.notice(OutageEdge::Started).data;
         assert!(data["message"].as_str().unwrap().contains("taken in and queued"));
         data["message"].take();
@@ -499,18 +514,18 @@ mod tests {
 
     #[test]
     fn an_outage_passes_its_start_and_its_end_once() {
-        let started = begun();
+        let started = begun_outage();
         assert_eq!(started.edge_since(None), Some(OutageEdge::Started));
-        let failing = after(&started, 10, &[seen(Some(0), Some(8), None)]);
+        let failing = after(&started, 10, &[call_times(Some(0), Some(8), None)]);
         assert_eq!(failing.edge_since(Some(&started)), None);
-        let ended = after(&failing, 100, &[seen(None, Some(8), Some(20))]);
+        let ended = after(&failing, 100, &[call_times(None, Some(8), Some(20))]);
         assert_eq!(ended.edge_since(Some(&failing)), Some(OutageEdge::Ended));
         assert_eq!(ended.edge_since(Some(&ended)), None);
     }
 
     #[test]
     fn each_edge_is_news_for_an_hour() {
-        let open = begun();
+        let open = begun_outage();
         let news = |outage: &Outage, edge, now| outage.is_news(edge, at(now));
         assert!(news(&open, OutageEdge::Started, 3_599) && !news(&open, OutageEdge::Started, 3_600));
         let ended = Outage { ended_at: Some(at(100)), ..open };

@@ -73,7 +73,7 @@ pub struct LedgerEntry {
 
 impl Payment {
     /// Creates the payment of a new invoice. If the invoice is declared as paid, also returns the first posting.
-    pub fn declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
+    pub fn from_declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
         let status = status.reads_as();
         let fresh = Self { status: PaymentStatus::Pending, payable, paid: Amount::ZERO };
         if status == PaymentStatus::Paid {
@@ -84,7 +84,7 @@ impl Payment {
     }
 
     /// Returns the payment with a new payable. Fails if `payable` is below the paid amount.
-    pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
+    pub fn reprice(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(
                 "The lines come to {payable}, which is less than the {} that was paid already.",
@@ -107,30 +107,30 @@ impl Payment {
     /// Returns the payment after a change, and the posting that the change adds to the ledger.
     pub fn after(self, notice: PaymentChange) -> Result<(Self, Posting), Refusal> {
         match notice {
-            PaymentChange::Pending => Ok(self.noted(PaymentStatus::Pending)),
-            PaymentChange::Rejected => Ok(self.noted(PaymentStatus::Rejected)),
+            PaymentChange::Pending => Ok(self.note_status(PaymentStatus::Pending)),
+            PaymentChange::Rejected => Ok(self.note_status(PaymentStatus::Rejected)),
             PaymentChange::Paid => {
                 let remainder = self.payable.minus(self.paid).unwrap_or_default().max(Amount::ZERO);
-                self.posted(PaymentStatus::Paid, remainder)
+                self.post(PaymentStatus::Paid, remainder)
             }
-            PaymentChange::Partial(amount) => self.posted(PaymentStatus::Partial, amount),
+            PaymentChange::Partial(amount) => self.post(PaymentStatus::Partial, amount),
         }
     }
 
-    fn noted(self, status: PaymentStatus) -> (Self, Posting) {
+    fn note_status(self, status: PaymentStatus) -> (Self, Posting) {
         (Self { status, ..self }, Posting { status, amount: Amount::ZERO })
     }
 
-    fn posted(self, status: PaymentStatus, amount: Amount) -> Result<(Self, Posting), Refusal> {
+    fn post(self, status: PaymentStatus, amount: Amount) -> Result<(Self, Posting), Refusal> {
         match self.paid.plus(amount) {
             Some(paid) if paid <= self.payable => {
                 Ok((Self { status, paid, ..self }, Posting { status, amount }))
             }
-            _ => Err(self.exceeded(amount)),
+            _ => Err(self.excess_refusal(amount)),
         }
     }
 
-    fn exceeded(self, amount: Amount) -> Refusal {
+    fn excess_refusal(self, amount: Amount) -> Refusal {
         let left = self.payable.minus(self.paid).unwrap_or_default();
         Refusal::PaymentExceedsPayable(Fault::new(
             "amount",
@@ -146,13 +146,13 @@ mod tests {
 
     use super::*;
 
-    fn owing(payable: i64) -> Payment {
-        Payment::declared(Amount::from(payable), DeclaredPaymentStatus::Pending).0
+    fn unpaid_payment(payable: i64) -> Payment {
+        Payment::from_declared(Amount::from(payable), DeclaredPaymentStatus::Pending).0
     }
 
     #[test]
     fn a_partial_payment_above_the_payable_amount_is_refused() {
-        let (half, _) = owing(100).after(PaymentChange::Partial(Amount::from(60))).unwrap();
+        let (half, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(60))).unwrap();
         assert!(matches!(
             half.after(PaymentChange::Partial(Amount::from(41))),
             Err(Refusal::PaymentExceedsPayable(fault)) if fault.path == "amount"
@@ -161,13 +161,13 @@ mod tests {
 
     #[test]
     fn a_partial_payment_that_reaches_the_total_stays_partial() {
-        let (full, _) = owing(100).after(PaymentChange::Partial(Amount::from(100))).unwrap();
+        let (full, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(100))).unwrap();
         assert_eq!((full.status, full.paid), (PaymentStatus::Partial, Amount::from(100)));
     }
 
     #[test]
     fn paid_after_partials_posts_the_remainder_once() {
-        let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
+        let (part, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
         let (paid, posting) = part.after(PaymentChange::Paid).unwrap();
         assert_eq!((paid.status, paid.paid, posting.amount), (PaymentStatus::Paid, 100.into(), 70.into()));
         assert_eq!(paid.after(PaymentChange::Paid).unwrap().1.amount, Amount::ZERO);
@@ -175,28 +175,28 @@ mod tests {
 
     #[test]
     fn a_rejection_keeps_the_paid_amount() {
-        let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
+        let (part, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.after(PaymentChange::Rejected).unwrap().0.paid, Amount::from(30));
     }
 
     #[test]
     fn another_payable_keeps_the_paid_amount() {
-        let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
-        assert_eq!(part.repriced(30.into()).map(|payment| payment.payable), Ok(30.into()));
-        assert_eq!(part.repriced(29.into()).unwrap_err().rule(), "payment_exceeds_payable");
-        let (paid, _) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
-        let status = |payable: i64| paid.repriced(payable.into()).map(|payment| payment.status);
+        let (part, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
+        assert_eq!(part.reprice(30.into()).map(|payment| payment.payable), Ok(30.into()));
+        assert_eq!(part.reprice(29.into()).unwrap_err().rule(), "payment_exceeds_payable");
+        let (paid, _) = Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Paid);
+        let status = |payable: i64| paid.reprice(payable.into()).map(|payment| payment.status);
         assert_eq!((status(9), status(10)), (Ok(PaymentStatus::Paid), Ok(PaymentStatus::Partial)));
-        let (free, _) = Payment::declared(Amount::ZERO, DeclaredPaymentStatus::Paid);
-        assert_eq!(free.repriced(1.into()).map(|payment| payment.status), Ok(PaymentStatus::Pending));
+        let (free, _) = Payment::from_declared(Amount::ZERO, DeclaredPaymentStatus::Paid);
+        assert_eq!(free.reprice(1.into()).map(|payment| payment.status), Ok(PaymentStatus::Pending));
     }
 
     #[test]
     fn an_invoice_declared_paid_posts_its_payable() {
-        let (payment, posting) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
+        let (payment, posting) = Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Paid);
         assert_eq!((payment.paid, posting.unwrap().amount), (Amount::from(9), Amount::from(9)));
         assert_eq!(
-            Payment::declared(Amount::from(9), DeclaredPaymentStatus::Cancelled).0.status,
+            Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Cancelled).0.status,
             PaymentStatus::Rejected
         );
     }
@@ -207,7 +207,7 @@ mod tests {
             payable in 0_i64..10_000,
             notices in prop::collection::vec((0_u8..4, 1_i64..4_000), 0..40),
         ) {
-            let mut payment = owing(payable);
+            let mut payment = unpaid_payment(payable);
             let mut ledger = Vec::new();
             for (kind, amount) in notices {
                 let notice = [PaymentChange::Pending, PaymentChange::Rejected, PaymentChange::Paid, PaymentChange::Partial(amount.into())][kind as usize];

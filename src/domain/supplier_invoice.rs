@@ -59,7 +59,7 @@ impl SupplierDocument {
     }
 
     /// Creates the entry for this document in a taxpayer's inbox.
-    pub fn received(&self, taxpayer_id: TaxpayerId, now: Timestamp) -> SupplierInvoice {
+    pub fn to_inbox_entry(&self, taxpayer_id: TaxpayerId, now: Timestamp) -> SupplierInvoice {
         SupplierInvoice {
             taxpayer_id,
             irn: self.irn.clone(),

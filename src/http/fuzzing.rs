@@ -65,22 +65,22 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, webhook::read_secret);
     form(body, catalog, |reader| transmit::read(reader, None));
     form(body, catalog, |reader| vat_report::read(reader, None, false));
-    judged(body, submission::read(body, None, catalog));
-    judged(body, validation::read(body, None, catalog));
+    judge(body, submission::read(body, None, catalog));
+    judge(body, validation::read(body, None, catalog));
 }
 
 fn form<T>(body: &Map<String, Value>, catalog: &Catalog, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) {
-    judged(body, report::read(body, catalog, form));
+    judge(body, report::read(body, catalog, form));
 }
 
 /// If a form refused the body, checks that it reports at least one fault and that every fault has a JSON pointer.
-fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
+fn judge<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     let Err(faults) = read else { return };
     assert!(!faults.is_empty(), "a form that gives nothing says why");
     assert!(faults.iter().all(|fault| json_pointer(&fault.path).starts_with('/')));
     let words = faults.summary();
-    drop(authority::explained(&words, &Value::Object(body.clone())));
-    drop(local_faults::refused(faults, body));
+    drop(authority::explain(&words, &Value::Object(body.clone())));
+    drop(local_faults::refusal_error(faults, body));
 }
 
 /// Reads the bytes as an answer of the authority, of a webhook endpoint and of a token endpoint.

@@ -68,7 +68,7 @@ impl Severity {
 }
 
 impl HealthIssue {
-    fn degraded(reason: impl Into<String>) -> Self {
+    fn degradation(reason: impl Into<String>) -> Self {
         Self { severity: Severity::Degraded, reason: reason.into() }
     }
 
@@ -139,15 +139,15 @@ fn actors(tree: &Tree) -> Option<HealthIssue> {
         return Some(HealthIssue::down(reason));
     }
     let taxpayers = tree.busy_taxpayers();
-    stuck(taxpayers.stuck, taxpayers.all)
+    stuck_issue(taxpayers.stuck, taxpayers.all)
 }
 
-fn stuck(stuck: usize, at_work: usize) -> Option<HealthIssue> {
+fn stuck_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
     let reason = || format!("{stuck} of {at_work} taxpayers' actors at work are stuck");
     match stuck {
         0 => None,
         many if many >= STUCK_MAX && many * 2 >= at_work => Some(HealthIssue::down(reason())),
-        _ => Some(HealthIssue::degraded(reason())),
+        _ => Some(HealthIssue::degradation(reason())),
     }
 }
 
@@ -158,21 +158,21 @@ async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<()
 
 async fn authority(client: &Authority) -> Option<HealthIssue> {
     let is_alive = timeout(AUTHORITY_WAIT, client.alive()).await.unwrap_or(false);
-    (!is_alive).then(|| HealthIssue::degraded("the authority does not answer"))
+    (!is_alive).then(|| HealthIssue::degradation("the authority does not answer"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn broken() -> String {
+    fn broken_reason() -> String {
         "broken".to_owned()
     }
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
-        let dead = || Some(HealthIssue::down(broken()));
-        let ill = || Some(HealthIssue::degraded(broken()));
+        let dead = || Some(HealthIssue::down(broken_reason()));
+        let ill = || Some(HealthIssue::degradation(broken_reason()));
         let status = |database, actors, authority| HealthReport::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
         assert_eq!(status(None, None, ill()), "degraded");
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_stuck_actor_degrades_and_most_of_many_are_down() {
-        let severity = |count, at_work| stuck(count, at_work).map(|fault| fault.severity);
+        let severity = |count, at_work| stuck_issue(count, at_work).map(|fault| fault.severity);
         assert_eq!(severity(0, 100), None);
         assert_eq!(severity(1, 1), Some(Severity::Degraded));
         assert_eq!(severity(STUCK_MAX, 100), Some(Severity::Degraded));
@@ -196,7 +196,7 @@ mod tests {
     async fn a_look_ends_though_what_it_looks_at_says_nothing() {
         let silent = within(Duration::from_millis(1), std::future::pending::<Result<(), String>>()).await;
         assert_eq!(silent.unwrap_err(), "nothing came within 1ms");
-        assert_eq!(within(DATABASE_WAIT, async { Err(broken()) }).await, Err(broken()));
+        assert_eq!(within(DATABASE_WAIT, async { Err(broken_reason()) }).await, Err(broken_reason()));
         assert_eq!(within(DATABASE_WAIT, async { Ok::<_, String>(()) }).await, Ok(()));
     }
 }

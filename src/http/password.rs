@@ -15,7 +15,7 @@ use crate::actors::turn_gate::TurnGate;
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::http::limits::KeyedSemaphores;
-use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
+use crate::http::respond::error::{ApiError, RETRY_AFTER, overload_error};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.
 const AT_ONCE: usize = 2;
@@ -67,7 +67,7 @@ impl Passwords {
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
         let places = self.onboardings.for_holder(integrator);
-        let _admitted = places.try_acquire_owned().map_err(|_| overloaded(RETRY_AFTER))?;
+        let _admitted = places.try_acquire_owned().map_err(|_| overload_error(RETRY_AFTER))?;
         let _turn = self.onboarding_turns.take(Some(Payer::Integrator(integrator)), 1).await;
         let hash = self.run(move || hash(&password, salted_like.as_deref())).await?;
         hash.map_err(ApiError::internal)
@@ -87,7 +87,7 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let _admitted = self.admitted.try_acquire().map_err(|_| overloaded(RETRY_AFTER))?;
+        let _admitted = self.admitted.try_acquire().map_err(|_| overload_error(RETRY_AFTER))?;
         self.run(work).await
     }
 

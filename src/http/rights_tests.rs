@@ -9,7 +9,7 @@ use actix_web::test::{TestRequest, init_service, read_body};
 use serde_json::{Value, json};
 
 use crate::http::endpoint::Path;
-use crate::http::forms::testing::{changed, standard_invoice, submission};
+use crate::http::forms::testing::{standard_invoice, submission, with_member};
 use crate::http::table;
 use crate::http::testing::{
     INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_integrator,
@@ -132,7 +132,7 @@ fn request(asked: Asked) -> TestRequest {
     }
 }
 
-async fn seen(response: ServiceResponse) -> Seen {
+async fn read_response(response: ServiceResponse) -> Seen {
     let status = response.status().as_u16();
     Seen { status, text: String::from_utf8_lossy(&read_body(response).await).into_owned() }
 }
@@ -158,15 +158,16 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
     let url =
         json!({ "webhook_url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
     ask(send(Method::PUT, &of("webhook"), integrator, url)).await.data();
-    let invoice = changed(&standard_invoice(), "/customer/name", Some(json!("foreign-mark customer")));
-    let invoice = changed(&invoice, "/customer/tin", Some(json!("11223344-0001")));
+    let invoice = with_member(&standard_invoice(), "/customer/name", Some(json!("foreign-mark customer")));
+    let invoice = with_member(&invoice, "/customer/tin", Some(json!("11223344-0001")));
     let made = post(INVOICES, &taxpayer_key, invoice.clone()).await;
     let irn = made["irn"].as_str().unwrap().to_owned();
-    let bulk = json!({ "invoices": [changed(&invoice, "/invoice_no", Some(json!("INV002")))] });
+    let bulk = json!({ "invoices": [with_member(&invoice, "/invoice_no", Some(json!("INV002")))] });
     let batch = post(&format!("{INVOICES}/bulk"), &taxpayer_key, bulk).await["batch_no"].clone();
-    let submitted = changed(&submission(), "/irn", Some(json!(irn)));
-    let submitted = changed(&submitted, "/accounting_supplier_party/tin", Some(json!("99887766-0001")));
-    let submitted = changed(&submitted, "/business_id", Some(json!("99999999-9999-4999-8999-999999999999")));
+    let submitted = with_member(&submission(), "/irn", Some(json!(irn)));
+    let submitted = with_member(&submitted, "/accounting_supplier_party/tin", Some(json!("99887766-0001")));
+    let submitted =
+        with_member(&submitted, "/business_id", Some(json!("99999999-9999-4999-8999-999999999999")));
     // The authority is unreachable, so the run stays open.
     let run = ask(send(Method::POST, "/v1/app/invoices/submit", &taxpayer_key, submitted.clone())).await;
     assert_eq!(run.status, 503, "{}", run.text);
@@ -312,7 +313,8 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let state = test_app.state.clone();
         let app = App::new().app_data(state).wrap(from_fn(super::request_context)).configure(super::routes);
         let app = init_service(app).await;
-        let ask = async |asked: Asked| seen(app.call(request(asked).to_request()).await.unwrap()).await;
+        let ask =
+            async |asked: Asked| read_response(app.call(request(asked).to_request()).await.unwrap()).await;
         let foreign = foreign(&ask).await;
         foreign.is_seen_by_itself(&ask).await;
         let before = foreign.events(&ask).await;

@@ -65,7 +65,7 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<Found>, Api
 
 /// Returns the address of the console's page of an IRN.
 pub(crate) fn page_of_irn(taxpayer: TaxpayerId, irn: &Irn) -> String {
-    format!("/console/taxpayers/{taxpayer}/irn?{}", encoded("irn", irn.as_str()))
+    format!("/console/taxpayers/{taxpayer}/irn?{}", encode_pair("irn", irn.as_str()))
 }
 
 /// Returns what a taxpayer has under this number, IRN or id of an event.
@@ -135,10 +135,10 @@ fn of_irn(owner: TaxpayerId, irn: &Irn) -> Found {
 }
 
 fn runs_of(irn: &str) -> String {
-    format!("/ops/pipeline/runs?{}", encoded("irn", irn))
+    format!("/ops/pipeline/runs?{}", encode_pair("irn", irn))
 }
 
-fn encoded(name: &str, value: &str) -> String {
+fn encode_pair(name: &str, value: &str) -> String {
     Serializer::new(String::new()).append_pair(name, value).finish()
 }
 
@@ -174,7 +174,7 @@ impl From<&Taxpayer> for Found {
         Self {
             kind: "taxpayer",
             title: format!("{}, TIN {}", taxpayer.name, taxpayer.tin),
-            path: format!("/ops/taxpayers?{}", encoded("tin", &taxpayer.tin)),
+            path: format!("/ops/taxpayers?{}", encode_pair("tin", &taxpayer.tin)),
             page: format!("/console/taxpayers/{}", taxpayer.id),
         }
     }

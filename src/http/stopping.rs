@@ -21,7 +21,7 @@ impl Stopping {
     }
 
     /// Waits until a stop is requested.
-    pub(crate) async fn requested(&self) {
+    pub(crate) async fn wait_for_stop(&self) {
         let mut requested = self.0.subscribe();
         // The sender is part of `self`, so that the wait cannot fail.
         let _ = requested.wait_for(|requested| *requested).await;
@@ -37,8 +37,8 @@ mod tests {
         let stopping = Stopping::default();
         let other = stopping.clone();
         assert!(!stopping.is_requested());
-        tokio::join!(async { other.request() }, stopping.requested());
-        stopping.requested().await;
+        tokio::join!(async { other.request() }, stopping.wait_for_stop());
+        stopping.wait_for_stop().await;
         assert!(stopping.is_requested());
     }
 }

@@ -136,7 +136,7 @@ fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> T
         notifiers: notifiers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
-        panic_orders: PanicOrders::accepted(),
+        panic_orders: PanicOrders::for_development(),
     }
 }
 

@@ -64,7 +64,7 @@ pub async fn find(
 }
 
 /// Returns the ids of the claims whose keys are taken already.
-pub(crate) async fn taken(
+pub(crate) async fn taken_keys(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
     now: Timestamp,
@@ -256,9 +256,9 @@ mod tests {
             assert!(any_of_commands(&tx, &[&one.claim], &[clock::new_id(), command]).await.unwrap());
             assert!(!any_of_commands(&tx, &[&one.claim], &[clock::new_id()]).await.unwrap());
             assert!(!any_of_commands(&tx, &[], &[command]).await.unwrap());
-            let found = taken(&tx, &[&one.claim], at(99)).await.unwrap();
+            let found = taken_keys(&tx, &[&one.claim], at(99)).await.unwrap();
             assert_eq!(found, std::slice::from_ref(&one.claim.id));
-            assert!(taken(&tx, &[&one.claim], at(100)).await.unwrap().is_empty());
+            assert!(taken_keys(&tx, &[&one.claim], at(100)).await.unwrap().is_empty());
             tx.rollback().await.unwrap();
         }
     }

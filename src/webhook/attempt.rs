@@ -60,7 +60,7 @@ pub enum TransportFault {
 
 impl AttemptResult {
     /// Builds the result of an attempt that got no response.
-    pub fn unanswered(outcome: AttemptOutcome) -> Self {
+    pub fn without_response(outcome: AttemptOutcome) -> Self {
         Self {
             outcome,
             status: None,

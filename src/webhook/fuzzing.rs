@@ -23,5 +23,5 @@ pub(crate) fn read_response(text: &[u8]) {
 /// Returns an attempt that got these bytes as its response.
 pub(crate) fn response(text: &[u8], status: u16, outcome: AttemptOutcome) -> AttemptResult {
     let response_head = String::from_utf8_lossy(text).into_owned();
-    AttemptResult { status: Some(status), response_head, ..AttemptResult::unanswered(outcome) }
+    AttemptResult { status: Some(status), response_head, ..AttemptResult::without_response(outcome) }
 }

@@ -49,7 +49,7 @@ impl TestReceiver {
     }
 
     /// Starts a server with this answer. Each line of `headers` ends with CRLF.
-    pub(super) async fn answering(status: u16, headers: &str, body: &str) -> Self {
+    pub(super) async fn with_answer(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         let head =
             format!("HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}");

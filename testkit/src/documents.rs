@@ -36,7 +36,7 @@ impl Registration {
     }
 
     /// Returns a registration that no other number has.
-    pub fn numbered(number: u32) -> Self {
+    pub fn with_number(number: u32) -> Self {
         Self {
             service_id: format!("{:08X}", 0xA000_0000 + number),
             business_id: format!("11111111-1111-4111-8111-{number:012}"),
@@ -150,7 +150,7 @@ pub fn update(invoice: &Value) -> Value {
 /// Returns the body that onboards a taxpayer that no other test has.
 pub fn taxpayer() -> Value {
     let number = number();
-    taxpayer_registered(number, &Registration::numbered(number))
+    taxpayer_registered(number, &Registration::with_number(number))
 }
 
 /// Returns the body that onboards a taxpayer with this registration. The number makes its names unique.

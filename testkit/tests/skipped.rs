@@ -31,7 +31,7 @@ async fn a_case(backend: Backend) {
 }
 
 /// Runs the case in a process of its own, with or without a server to name.
-fn said(server: Option<&str>) -> (String, String) {
+fn case_output(server: Option<&str>) -> (String, String) {
     let mut suite = Command::new(env::current_exe().unwrap());
     suite.args(["--exact", "a_case_on_postgresql", "--show-output"]).env_remove(SERVER);
     suite.envs(server.map(|server| (SERVER, server)));
@@ -42,10 +42,10 @@ fn said(server: Option<&str>) -> (String, String) {
 
 #[test]
 fn a_case_without_its_database_says_that_it_was_skipped() {
-    let (output, errors) = said(None);
+    let (output, errors) = case_output(None);
     assert!(!output.contains("the case was run"), "{output}");
     assert_eq!(errors, "skipped: skipped::a_case_on_postgresql: EINVOICE_TEST_POSTGRES is not set\n");
-    let (output, errors) = said(Some("postgres://server.example"));
+    let (output, errors) = case_output(Some("postgres://server.example"));
     assert!(output.contains("the case was run"), "{output}");
     assert_eq!(errors, "");
 }

@@ -55,7 +55,7 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     let after = deployment.taxpayer.created(&invoice_numbered("AFTER1")).await;
     let beside = neighbour.client.created(&invoice_numbered("BESIDE1")).await;
     eventually("the notifications of others", async || {
-        let arrivals = receiver.received();
+        let arrivals = receiver.received_notifications();
         [&after.irn, &beside.irn]
             .iter()
             .all(|irn| arrivals.iter().any(|one| one.irn() == **irn))
@@ -72,8 +72,9 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     assert_eq!(letters.len(), 1, "innocent ones go on: {listed}");
     assert!(letters[0].to_string().contains("quarantined"), "{listed}");
     sleep(WHILE).await;
-    let fatal =
-        |receiver: &Receiver| receiver.received().iter().filter(|one| one.irn().starts_with("FATAL")).count();
+    let fatal = |receiver: &Receiver| {
+        receiver.received_notifications().iter().filter(|one| one.irn().starts_with("FATAL")).count()
+    };
     assert_eq!(fatal(&receiver), 3, "it ended the process three times and not once more");
     assert_eq!(deployment.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
     assert!(deployment.service.output().contains("gave up on a delivery"), "one line says so");

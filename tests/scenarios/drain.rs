@@ -91,10 +91,10 @@ async fn deliveries_in_flight_are_finished() {
     deployment.service.restart().await;
     let last = deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
     eventually("a notification after the start", async || {
-        receiver.received().iter().any(|one| one.irn() == last.irn).then_some(())
+        receiver.received_notifications().iter().any(|one| one.irn() == last.irn).then_some(())
     })
     .await;
-    let ids: Vec<_> = receiver.received().into_iter().map(|one| one.id).collect();
+    let ids: Vec<_> = receiver.received_notifications().into_iter().map(|one| one.id).collect();
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "none came twice");
 }
 

@@ -132,7 +132,7 @@ impl Neighbourhood {
             .collect()
             .await;
         eventually(&format!("every notification of {name}"), async || {
-            let arrivals = self.always_prompt.received();
+            let arrivals = self.always_prompt.received_notifications();
             let of_these = arrivals
                 .iter()
                 .filter_map(|seen| Some(seen.at.saturating_duration_since(*committed.get(seen.irn())?)));
@@ -158,14 +158,14 @@ impl Neighbourhood {
     }
 
     fn are_all_at_work(&self) -> bool {
-        let arrivals = self.at_times_slow.received();
+        let arrivals = self.at_times_slow.received_notifications();
         let is_at_work =
             |one: &Neighbour| arrivals.iter().any(|seen| seen.taxpayer() == one.id && !seen.is_answered);
         self.neighbours.iter().all(is_at_work)
     }
 
     fn have_all_a_queue(&self) -> bool {
-        let mut arrivals = self.at_times_slow.received();
+        let mut arrivals = self.at_times_slow.received_notifications();
         arrivals.retain(|seen| seen.is_answered);
         let answered = |id| arrivals.iter().filter(|seen| seen.taxpayer() == id).count();
         self.neighbours.iter().all(|one| answered(one.id) < one.due())

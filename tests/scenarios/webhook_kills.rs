@@ -60,10 +60,10 @@ async fn notifications_survive_kills(backend: Backend) {
         events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
     assert_eq!(due.len(), INVOICES * (1 + 2 * kills));
     eventually("every notification to be accepted", async || {
-        (receiver.accepted(deployment.taxpayer_id()) == due).then_some(())
+        (receiver.accepted_sequences(deployment.taxpayer_id()) == due).then_some(())
     })
     .await;
-    let arrivals = receiver.received();
+    let arrivals = receiver.received_notifications();
     assert_order(&arrivals);
     for arrival in &arrivals {
         let event = &events[usize::try_from(arrival.sequence() - 1).unwrap()];
@@ -108,10 +108,10 @@ async fn a_replay_survives_kills(backend: Backend) {
     let due = notified(&deployment.intact_events().await);
     assert_eq!(due.len(), missing.len() + INVOICES);
     eventually("every notification to be accepted", async || {
-        (receiver.accepted(deployment.taxpayer_id()) == due).then_some(())
+        (receiver.accepted_sequences(deployment.taxpayer_id()) == due).then_some(())
     })
     .await;
-    let arrivals = receiver.received();
+    let arrivals = receiver.received_notifications();
     assert_order(&arrivals);
     println!("{backend:?}: {kills} kills while replaying, {}", figures(due.len(), &arrivals, started));
     let replay = deployment.integrator.get(&path).await.unwrap().body["data"].clone();

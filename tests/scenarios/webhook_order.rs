@@ -42,8 +42,8 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
     })
     .await;
     let taken = begun.elapsed();
-    assert_eq!(receiver.accepted(deployment.taxpayer_id()), due, "the accepted events and the log");
-    let arrivals = receiver.received();
+    assert_eq!(receiver.accepted_sequences(deployment.taxpayer_id()), due, "the accepted events and the log");
+    let arrivals = receiver.received_notifications();
     assert_order(&arrivals);
     let refused = arrivals.iter().filter(|arrival| !arrival.is_accepted()).count();
     println!("{backend:?}: {count} events of {invoices} IRNs accepted in {taken:?}, each IRN in order");

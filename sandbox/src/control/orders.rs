@@ -22,7 +22,7 @@ pub(super) struct Spoken {
     dialect: Dialect,
 }
 
-fn ordered(outcome: Result<u64, String>) -> HttpResponse {
+fn order_response(outcome: Result<u64, String>) -> HttpResponse {
     match outcome {
         Ok(id) => HttpResponse::Created().json(json!({ "id": id })),
         Err(why) => refuse(&why),
@@ -30,7 +30,7 @@ fn ordered(outcome: Result<u64, String>) -> HttpResponse {
 }
 
 pub(super) async fn add(state: Data<State>, order: JsonBody<FaultOrder>) -> HttpResponse {
-    ordered(state.add_fault(order.0))
+    order_response(state.add_fault(order.0))
 }
 
 pub(super) async fn list(state: Data<State>) -> HttpResponse {
@@ -43,7 +43,7 @@ pub(super) async fn clear(state: Data<State>) -> HttpResponse {
 }
 
 pub(super) async fn add_latency(state: Data<State>, order: JsonBody<LatencyOrder>) -> HttpResponse {
-    ordered(state.add_latency(order.0))
+    order_response(state.add_latency(order.0))
 }
 
 pub(super) async fn list_latencies(state: Data<State>) -> HttpResponse {

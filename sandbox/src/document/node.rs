@@ -46,17 +46,17 @@ impl<'a> Node<'a> {
         if self.is_absent() { Ok(None) } else { check(self).map(Some) }
     }
 
-    fn required(&self) -> Result<&'a Value, Fault> {
+    fn require_value(&self) -> Result<&'a Value, Fault> {
         if self.is_absent() { Err(self.fault("is required")) } else { Ok(self.value) }
     }
 
     pub(crate) fn object(&self) -> Result<(), Fault> {
-        if self.required()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
+        if self.require_value()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
     }
 
     /// Returns the text, which must not be missing or blank.
     pub(crate) fn text(&self) -> Result<&'a str, Fault> {
-        let text = self.required()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
+        let text = self.require_value()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
         if text.trim().is_empty() { Err(self.fault("is required")) } else { Ok(text) }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn amount(&self) -> Result<Decimal, Fault> {
-        decimal::of_value(self.required()?).ok_or_else(|| self.fault("must be a number"))
+        decimal::of_value(self.require_value()?).ok_or_else(|| self.fault("must be a number"))
     }
 
     /// Returns the amount, which must not be negative.
@@ -107,20 +107,20 @@ impl<'a> Node<'a> {
 
     /// Returns the items of the list, which must not be empty.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Fault> {
-        let items = self.required()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
+        let items = self.require_value()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
         if items.is_empty() {
             return Err(self.fault("must contain at least 1 item"));
         }
-        Ok(self.numbered(items))
+        Ok(self.number_items(items))
     }
 
     pub(crate) fn items_if_any(&self) -> Result<Vec<Self>, Fault> {
         let items =
             self.if_any(|node| node.value.as_array().ok_or_else(|| node.fault("must be an array")))?;
-        Ok(items.map(|items| self.numbered(items)).unwrap_or_default())
+        Ok(items.map(|items| self.number_items(items)).unwrap_or_default())
     }
 
-    fn numbered(&self, items: &'a [Value]) -> Vec<Self> {
+    fn number_items(&self, items: &'a [Value]) -> Vec<Self> {
         let item = |(index, value)| Self { value, path: format!("{}[{index}]", self.path) };
         items.iter().enumerate().map(item).collect()
     }

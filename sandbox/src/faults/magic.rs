@@ -138,7 +138,7 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
 }
 
 /// Returns the fault for all invoices that this call starts. Only the first `sign` of an invoice can start one.
-pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
+pub(crate) fn fault_for_all(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::new(kind) })
@@ -155,7 +155,7 @@ pub(crate) fn is_rejected(irn: &str) -> bool {
 }
 
 fn does(irn: &str) -> Option<Does> {
-    find(&typed(irn)?).map(|found| found.does)
+    find(&magic_part(irn)?).map(|found| found.does)
 }
 
 /// Returns the magic word at the start of the text; the longest, if several fit.
@@ -166,14 +166,14 @@ fn find(typed: &str) -> Option<MagicWord> {
 
 /// Returns the number of seconds that follows the word in the invoice number; `FOR_S` if no digits follow the word.
 fn seconds(irn: &str) -> u64 {
-    let typed = typed(irn).unwrap_or_default();
+    let typed = magic_part(irn).unwrap_or_default();
     let after = find(&typed).map_or("", |known| &typed[known.word.len()..]);
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
     if digits.is_empty() { FOR_S } else { digits.parse().unwrap_or(FOR_S_MAX).min(FOR_S_MAX) }
 }
 
 /// Returns the part of the invoice number that begins with `SBX`, in capitals.
-fn typed(irn: &str) -> Option<String> {
+fn magic_part(irn: &str) -> Option<String> {
     let mut number = Irn::parse(irn).ok()?.invoice_no.to_ascii_uppercase();
     let start = number.find("SBX")?;
     Some(number.split_off(start))
@@ -195,7 +195,7 @@ mod tests {
             ("INV7DROP", None),
         ] {
             let irn = format!("{number}-94AD90FB-20261121");
-            let found = typed(&irn).and_then(|typed| find(&typed)).map(|known| known.word);
+            let found = magic_part(&irn).and_then(|typed| find(&typed)).map(|known| known.word);
             assert_eq!(found, expected, "{number}");
         }
     }

@@ -128,10 +128,10 @@ impl FaultOrder {
         if self.status.is_some_and(|status| !(400..=599).contains(&status)) {
             return Err("status must be from 400 to 599".into());
         }
-        Ok(Checked { operation, chance: self.chance()?, remaining: self.remaining() })
+        Ok(Checked { operation, chance: self.chance()?, remaining: self.remaining_times() })
     }
 
-    fn remaining(&self) -> Option<u32> {
+    fn remaining_times(&self) -> Option<u32> {
         let lasting = self.kind.is_condition() || self.probability.is_some() || self.for_s.is_some();
         self.times.or(if lasting { None } else { Some(1) })
     }

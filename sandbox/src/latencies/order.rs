@@ -68,8 +68,8 @@ impl LatencyOrder {
 
     fn spread(&self) -> Result<Spread, String> {
         let spread = match (self.fixed_ms, self.uniform_ms, self.percentiles_ms) {
-            (None, None, None) if self.at_once.is_some() => Spread::fixed(0),
-            (Some(ms), None, None) => Spread::fixed(ms),
+            (None, None, None) if self.at_once.is_some() => Spread::constant(0),
+            (Some(ms), None, None) => Spread::constant(ms),
             (None, Some(Uniform { min, max }), None) => Spread::uniform(min, max),
             (None, None, Some(table)) => Spread::percentiles(&table),
             _ => return Err("one of fixed_ms, uniform_ms and percentiles_ms, at_once, or both".into()),

@@ -152,7 +152,7 @@ mod tests {
     use crate::clock;
     use crate::route::Operation;
 
-    fn drawn(seed: u64) -> Vec<u64> {
+    fn draw_latencies(seed: u64) -> Vec<u64> {
         let latencies = Latencies::default();
         let uniform_ms = Some(Uniform { min: 100, max: 900 });
         latencies.add(LatencyOrder { uniform_ms, ..LatencyOrder::default() }).unwrap();
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same_times() {
-        assert_eq!(drawn(7), drawn(7));
-        assert_ne!(drawn(7), drawn(8));
-        assert!(drawn(7).iter().all(|ms| (100..=900).contains(ms)));
+        assert_eq!(draw_latencies(7), draw_latencies(7));
+        assert_ne!(draw_latencies(7), draw_latencies(8));
+        assert!(draw_latencies(7).iter().all(|ms| (100..=900).contains(ms)));
     }
 }

@@ -10,7 +10,7 @@ const ALL: u64 = 1_000_000;
 pub(super) struct Spread(Vec<(u64, u64)>);
 
 impl Spread {
-    pub(super) fn fixed(ms: u64) -> Self {
+    pub(super) fn constant(ms: u64) -> Self {
         Self::uniform(ms, ms)
     }
 
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_fixed_time_is_always_the_same_and_a_uniform_one_between_its_ends() {
-        assert_eq!([0, 1, 999_999].map(|millionths| Spread::fixed(40).at(millionths)), [40; 3]);
+        assert_eq!([0, 1, 999_999].map(|millionths| Spread::constant(40).at(millionths)), [40; 3]);
         let uniform = Spread::uniform(20, 80);
         assert_eq!([0, 500_000, 999_999].map(|millionths| uniform.at(millionths)), [20, 50, 79]);
         assert!(!Spread::uniform(80, 20).grows());

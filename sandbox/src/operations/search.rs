@@ -61,8 +61,8 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
 /// `from` and `to` limit the time of signature.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
-    let from = bound(call, "from")?;
-    let to = bound(call, "to")?;
+    let from = parse_bound(call, "from")?;
+    let to = parse_bound(call, "to")?;
     let within = |invoice: &&Invoice| {
         from.is_none_or(|(from, _)| from <= invoice.signed_at)
             && to.is_none_or(|(_, to)| invoice.signed_at < to)
@@ -70,7 +70,7 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let ledger = state.ledger.open();
     let rows: Vec<Value> = ledger
         .oldest_first()
-        .filter(|invoice| invoice.transmitted() && invoice.delivered() == confirmed)
+        .filter(|invoice| invoice.is_transmitted() && invoice.is_delivered() == confirmed)
         .filter(within)
         .map(in_transit)
         .collect();
@@ -80,14 +80,14 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
 fn in_transit(invoice: &Invoice) -> Value {
     json!({
         "irn": invoice.irn,
-        "message": if invoice.delivered() { "ACKNOWLEDGED" } else { "TRANSMITTING" },
+        "message": if invoice.is_delivered() { "ACKNOWLEDGED" } else { "TRANSMITTING" },
         "supplier_tin": invoice.supplier_tin,
         "customer_tin": invoice.customer_tin,
     })
 }
 
 /// Parses a day or an RFC 3339 time as a time range. A time becomes a range that starts and ends at this time.
-fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
+fn parse_bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));
     let span = moment.or_else(|| text.parse::<Date>().ok().and_then(clock::span));

@@ -117,11 +117,11 @@ impl Invoice {
         }
     }
 
-    pub(crate) fn transmitted(&self) -> bool {
+    pub(crate) fn is_transmitted(&self) -> bool {
         self.transit != Transit::Signed
     }
 
-    pub(crate) fn delivered(&self) -> bool {
+    pub(crate) fn is_delivered(&self) -> bool {
         self.transit == Transit::Delivered
     }
 
@@ -132,8 +132,8 @@ impl Invoice {
             "due_date": self.due_date,
             "sync_date": self.sync_day().to_string(),
             "payment_status": self.payment.name(),
-            "transmitted": self.transmitted(),
-            "delivered": self.delivered(),
+            "transmitted": self.is_transmitted(),
+            "delivered": self.is_delivered(),
         })
     }
 
@@ -182,8 +182,8 @@ impl InvoiceSheet {
             signed: invoice.is_some(),
             sign_count: invoice.map_or(0, |found| found.sign_count),
             sign_attempts: attempts(Operation::Sign),
-            transmitted: invoice.is_some_and(Invoice::transmitted),
-            delivered: invoice.is_some_and(Invoice::delivered),
+            transmitted: invoice.is_some_and(Invoice::is_transmitted),
+            delivered: invoice.is_some_and(Invoice::is_delivered),
             transmit_count: invoice.map_or(0, |found| found.transmit_count),
             transmit_attempts: attempts(Operation::Transmit),
             acknowledge_attempts: attempts(Operation::Acknowledge),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Authority, IRN, document};
 
-fn fixed(ms: u64) -> LatencyOrder {
+fn fixed_latency(ms: u64) -> LatencyOrder {
     LatencyOrder { fixed_ms: Some(ms), ..LatencyOrder::default() }
 }
 
@@ -73,7 +73,7 @@ async fn a_latency_that_makes_no_sense_is_refused_with_its_reason() {
 #[actix_rt::test]
 async fn a_call_waits_for_its_turn_where_only_so_many_are_served_at_once() {
     let authority = Authority::start().await;
-    let order = LatencyOrder { at_once: Some(2), ..fixed(100) };
+    let order = LatencyOrder { at_once: Some(2), ..fixed_latency(100) };
     authority.sandbox.state().add_latency(order).unwrap();
     assert!(confirm_all(&authority, 6).await >= Duration::from_millis(300), "three rounds of two");
     let (_, body) = authority.control(Method::GET, "/latencies", &Value::Null).await;
@@ -89,13 +89,13 @@ async fn a_call_waits_for_its_turn_where_only_so_many_are_served_at_once() {
 async fn an_operation_of_its_own_goes_before_all_and_a_later_order_replaces_the_earlier() {
     let authority = Authority::start().await;
     let state = authority.sandbox.state();
-    state.add_latency(fixed(60_000)).unwrap();
-    state.add_latency(fixed(60_000).on(Operation::Confirm)).unwrap();
-    state.add_latency(fixed(0).on(Operation::Confirm)).unwrap();
+    state.add_latency(fixed_latency(60_000)).unwrap();
+    state.add_latency(fixed_latency(60_000).on(Operation::Confirm)).unwrap();
+    state.add_latency(fixed_latency(0).on(Operation::Confirm)).unwrap();
     assert_eq!(authority.get(&confirm(1)).await.0, 404);
     let (_, body) = authority.control(Method::GET, "/latencies", &Value::Null).await;
     assert_eq!(body["latencies"].as_array().unwrap().len(), 2);
-    state.add_latency(fixed(0)).unwrap();
+    state.add_latency(fixed_latency(0)).unwrap();
     assert_eq!(authority.sign(IRN).await.0, 201);
 }
 
@@ -103,7 +103,7 @@ async fn an_operation_of_its_own_goes_before_all_and_a_later_order_replaces_the_
 async fn a_fault_that_prevents_waits_for_no_turn_and_another_comes_on_top() {
     let authority = Authority::start().await;
     let state = authority.sandbox.state();
-    state.add_latency(LatencyOrder { at_once: Some(1), ..fixed(300) }).unwrap();
+    state.add_latency(LatencyOrder { at_once: Some(1), ..fixed_latency(300) }).unwrap();
     authority.fault(FaultOrder::new(FaultKind::Outage).on(Operation::Sign));
     let begun = Instant::now();
     assert_eq!(authority.sign(IRN).await.0, 503);
@@ -119,7 +119,7 @@ async fn a_fault_that_prevents_waits_for_no_turn_and_another_comes_on_top() {
 #[actix_rt::test]
 async fn a_call_whose_caller_has_given_up_is_served_when_its_turn_comes() {
     let authority = Authority::start().await;
-    let order = LatencyOrder { at_once: Some(1), ..fixed(400) };
+    let order = LatencyOrder { at_once: Some(1), ..fixed_latency(400) };
     authority.sandbox.state().add_latency(order).unwrap();
     let first = tokio::spawn(authority.call(Method::GET, &confirm(1)).send());
     tokio::time::sleep(Duration::from_millis(100)).await;

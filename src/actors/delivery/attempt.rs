@@ -87,18 +87,18 @@ impl DeliveryDeps {
             body,
             keep: FormattedRequest::body_bytes_to_keep(format, keep),
         };
-        interpret(self.authenticated(to, post).await, format, &id, keep)
+        interpret(self.post_authenticated(to, post).await, format, &id, keep)
     }
 
     /// Sends a request with the credentials of the integration, but only to the origin that the credentials were set
     /// for. A request to another origin is not sent at all: without credentials it would disclose the event to a
     /// stranger, and the stranger's rejection would look like a fault of the ERP.
-    async fn authenticated(&self, to: &DeliveryTarget, post: PostRequest<'_>) -> AttemptResult {
+    async fn post_authenticated(&self, to: &DeliveryTarget, post: PostRequest<'_>) -> AttemptResult {
         if !to.integration.may_authenticate_at(post.url) {
-            return AttemptResult::unauthenticated(AuthFault::OtherOrigin);
+            return AttemptResult::from_auth_fault(AuthFault::OtherOrigin);
         }
         let Ok(client) = self.client.for_networks(&to.integration.allowed_networks) else {
-            return AttemptResult::unanswered(AttemptOutcome::Unreachable(TransportFault::Tls));
+            return AttemptResult::without_response(AttemptOutcome::Unreachable(TransportFault::Tls));
         };
         match &to.integration.auth {
             Auth::None => client.post(post).await,
@@ -128,7 +128,7 @@ impl DeliveryDeps {
     ) -> AttemptResult {
         let token = match self.token_for(to, None).await {
             Ok(token) => token,
-            Err(fault) => return AttemptResult::unauthenticated(fault),
+            Err(fault) => return AttemptResult::from_auth_fault(fault),
         };
         let attempt = post_with(client, Credentials::bearer(token.expose()), post).await;
         if attempt.status != Some(UNAUTHORIZED) {
@@ -136,7 +136,7 @@ impl DeliveryDeps {
         }
         match self.token_for(to, Some(token)).await {
             Ok(fresh) => post_with(client, Credentials::bearer(fresh.expose()), post).await,
-            Err(fault) => AttemptResult::unauthenticated(fault),
+            Err(fault) => AttemptResult::from_auth_fault(fault),
         }
     }
 
@@ -154,7 +154,7 @@ impl DeliveryDeps {
     async fn with_timeout(&self, attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
         let started = Instant::now();
         let made = tokio::time::timeout(self.client.timeout(), attempt).await;
-        let made = made.unwrap_or_else(|_| AttemptResult::unanswered(AttemptOutcome::TimedOut));
+        let made = made.unwrap_or_else(|_| AttemptResult::without_response(AttemptOutcome::TimedOut));
         AttemptResult { duration: started.elapsed(), ..made }
     }
 }
@@ -166,6 +166,6 @@ async fn post_with(
 ) -> AttemptResult {
     match credentials {
         Ok(credentials) => client.post_with(post, &credentials).await,
-        Err(fault) => AttemptResult::unauthenticated(fault),
+        Err(fault) => AttemptResult::from_auth_fault(fault),
     }
 }

@@ -110,7 +110,7 @@ impl EndpointWorker {
         loop {
             node.batch_started();
             // The subscription starts before the load, so that no new work is missed.
-            let new_work = pin!(wakeup.changed().fuse());
+            let new_work = pin!(wakeup.next_notification().fuse());
             let handled = self.deliver(new_work).await?;
             node.batch_finished();
             if handled != WorkStatus::More {
@@ -269,7 +269,7 @@ impl EndpointWorker {
             let at = deps.clock.now();
             let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG);
             let attempt = run_in_turn(turn, attempt).await;
-            deps.durations.attempted(attempt.outcome.name(), attempt.duration);
+            deps.durations.record_attempt(attempt.outcome.name(), attempt.duration);
             let as_of = to.endpoint.updated_at;
             CompletedAttempt { delivery, kind: event.kind, attempt, at, as_of }
         });

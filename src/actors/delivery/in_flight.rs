@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    fn completed(delivery: Delivery) -> CompletedAttempt {
+    fn completed_attempt(delivery: Delivery) -> CompletedAttempt {
         let attempt = AttemptResult {
             outcome: AttemptOutcome::Delivered,
             status: Some(204),
@@ -221,7 +221,7 @@ mod tests {
     async fn finish_attempts(in_flight: &mut InFlight, numbers: std::ops::Range<u128>) {
         for number in numbers {
             let delivery = delivery(number);
-            in_flight.start(delivery.id, delivery.sequence, ready(completed(delivery)));
+            in_flight.start(delivery.id, delivery.sequence, ready(completed_attempt(delivery)));
         }
         in_flight.next_finished().await.unwrap();
     }

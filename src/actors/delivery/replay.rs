@@ -45,7 +45,7 @@ impl DeliveryDeps {
         endpoint: &Endpoint,
         replays: Vec<Replay>,
     ) -> Result<(), StoreError> {
-        let Some(replay) = replays.into_iter().min_by_key(Replay::remaining) else { return Ok(()) };
+        let Some(replay) = replays.into_iter().min_by_key(Replay::remaining_events) else { return Ok(()) };
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         lanes::fence(&tx, lease).await?;

@@ -167,7 +167,7 @@ impl TokenRefresh {
         }
         let token = fetched?;
         let until = self.clock.now().saturating_add(token.lifetime).unwrap_or(Timestamp::MAX);
-        slot.unstored = token.refresh.and_then(|given| renewed(&found.auth, given));
+        slot.unstored = token.refresh.and_then(|given| refresh_token_renewal(&found.auth, given));
         self.store_rotated(slot).await?;
         let Integration { version, origin, .. } = found;
         slot.token = Some(CachedToken { access: token.access.clone(), until, version, origin });
@@ -204,7 +204,7 @@ impl TokenRefresh {
 }
 
 /// Returns the old and the new refresh token if the server has replaced the refresh token.
-fn renewed(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
+fn refresh_token_renewal(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
     let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
     Some(StoreRefreshToken { used, given })
 }
@@ -308,7 +308,7 @@ mod tests {
             self.deps.taxpayers.send(ID, command).await.unwrap();
         }
 
-        async fn stored(&self) -> (i64, String) {
+        async fn stored_token(&self) -> (i64, String) {
             let store = &self.test.store;
             let found = integrations::owned_by(store, store.reader(), ID).await.unwrap().unwrap();
             let Auth::OAuth2 { refresh_token, .. } = found.auth else { panic!() };
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    fn wanted() -> TokenRequest {
+    fn token_request() -> TokenRequest {
         TokenRequest { version: 1, origin: Origin::from_url(ORIGIN), now: SystemClock.now(), refused: None }
     }
 
@@ -335,7 +335,7 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":60}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            let wanted = wanted();
+            let wanted = token_request();
             let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
             assert!(tokens.iter().all(|token| token.as_deref() == Ok("t1")), "{tokens:?}");
             let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted.clone() };
@@ -357,12 +357,12 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            let wanted = wanted();
+            let wanted = token_request();
             let fault = AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant };
             let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
             assert!(tokens.iter().all(|token| *token == Err(fault)), "{tokens:?}");
             assert_eq!(calls.load(Ordering::Relaxed), 1);
-            assert_eq!(fixture.token(&super::tests::wanted()).await, Err(fault));
+            assert_eq!(fixture.token(&super::tests::token_request()).await, Err(fault));
             assert_eq!(calls.load(Ordering::Relaxed), 2, "a later attempt asks again");
             fixture.close().await;
         }
@@ -373,10 +373,10 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            assert_eq!(fixture.token(&wanted()).await.as_deref(), Ok("t1"));
-            assert_eq!(fixture.stored().await, (1, "refresh-1".to_owned()));
+            assert_eq!(fixture.token(&token_request()).await.as_deref(), Ok("t1"));
+            assert_eq!(fixture.stored_token().await, (1, "refresh-1".to_owned()));
             fixture.deps.taxpayers.registry().close();
-            let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted() };
+            let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..token_request() };
             for _ in 0..3 {
                 let again = TokenRequest { now: SystemClock.now(), ..refused.clone() };
                 assert_eq!(fixture.token(&again).await, Err(AuthFault::NotStored));
@@ -391,10 +391,11 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            let elsewhere = TokenRequest { origin: Origin::from_url("https://evil.example"), ..wanted() };
+            let elsewhere =
+                TokenRequest { origin: Origin::from_url("https://evil.example"), ..token_request() };
             assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed));
             assert_eq!(calls.load(Ordering::Relaxed), 0, "no token was fetched");
-            assert_eq!(fixture.token(&wanted()).await.as_deref(), Ok("t1"));
+            assert_eq!(fixture.token(&token_request()).await.as_deref(), Ok("t1"));
             assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed), "not from the cache either");
             assert_eq!(calls.load(Ordering::Relaxed), 1);
             fixture.close().await;
@@ -425,7 +426,7 @@ mod tests {
                 assert!(answer(400, r#"{"error":"invalid_grant"}"#).await.contains("refresh-0"));
                 assert!(answer(200, r#"{"access_token":"t"}"#).await.contains("refresh-1"));
             };
-            let wanted = wanted();
+            let wanted = token_request();
             let (token, ()) = tokio::join!(fixture.token(&wanted), server);
             assert_eq!(token.as_deref(), Ok("t"));
             fixture.close().await;
@@ -443,12 +444,12 @@ mod tests {
                 let given = given.to_owned().into();
                 let token = StoreRefreshToken { used, given };
                 fixture.deps.taxpayers.send(ID, token).await.unwrap();
-                fixture.stored().await
+                fixture.stored_token().await
             };
             assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));
             assert_eq!(keep("refresh-0", "b").await, (1, "a".to_owned()), "another rotation came first");
             fixture.set(&url, None).await;
-            assert_eq!(fixture.stored().await, (2, "a".to_owned()));
+            assert_eq!(fixture.stored_token().await, (2, "a".to_owned()));
             assert_eq!(
                 keep("a", "c").await,
                 (2, "c".to_owned()),

@@ -197,7 +197,7 @@ impl Dispatcher {
     /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now.
     async fn refresh_blocked(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let blocked = (self.list_blocked)();
-        let before = std::mem::replace(&mut *self.blocked(), blocked.clone());
+        let before = std::mem::replace(&mut *self.lock_blocked(), blocked.clone());
         let opened: Vec<_> = before
             .iter()
             .filter(|entry| entry.is_unblocked_for_some(&blocked))
@@ -209,7 +209,7 @@ impl Dispatcher {
         Ok(blocked)
     }
 
-    fn blocked(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
+    fn lock_blocked(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
         self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

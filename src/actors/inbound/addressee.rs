@@ -40,7 +40,7 @@ impl Inbound {
     }
 
     /// Returns how often an invoice was withheld because its buyer was not verified, since the start of the process.
-    pub fn withheld(&self) -> u64 {
+    pub fn withheld_count(&self) -> u64 {
         self.withheld.load(Ordering::Relaxed)
     }
 

@@ -44,7 +44,7 @@ impl Inbound {
     }
 
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
-        let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
+        let Some(sent) = self.outgoing_invoice(irn).await? else { return self.receive(irn).await };
         let transmitted = self.follow(&sent).await;
         // The authority may send this notice before it answers our call to transmit.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
@@ -61,7 +61,7 @@ impl Inbound {
 
     /// Processes one line of the list of invoices in transit. The line contains the transmission status.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
-        let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
+        let Some(sent) = self.outgoing_invoice(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
         if !is_known {
             self.taxpayers
@@ -72,7 +72,7 @@ impl Inbound {
     }
 
     /// Returns the outgoing invoice with this IRN, if one of our taxpayers sent it.
-    async fn outgoing(&self, irn: &Irn) -> Result<Option<OutgoingInvoice>, NoticeError> {
+    async fn outgoing_invoice(&self, irn: &Irn) -> Result<Option<OutgoingInvoice>, NoticeError> {
         let Some(owner) = taxpayers::with_service_id(&self.store, irn.service_id()).await? else {
             return Ok(None);
         };
@@ -89,7 +89,7 @@ impl Inbound {
         Ok(Some(OutgoingInvoice {
             taxpayer_id: owner,
             irn: known_irn,
-            buyer_tin: submission.and_then(|run| buyer_tin(run.payload.submitted()?.as_json())),
+            buyer_tin: submission.and_then(|run| buyer_tin(run.payload.submission()?.as_json())),
             is_transmitted: transit.is_transmitted,
             is_acknowledged: transit.is_acknowledged,
             is_under_way: transmission.is_some_and(|run| run.progress.intent == Some(Step::Send)),

@@ -114,7 +114,7 @@ impl TransitPoller {
                 }
             }
         }
-        self.process(self.unprocessed(lines, now), after).await
+        self.process(self.unprocessed_lines(lines, now), after).await
     }
 
     /// Reads the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged invoices
@@ -137,8 +137,8 @@ impl TransitPoller {
     }
 
     /// Returns the lines that are new or due for another try. Forgets processed lines that are no longer listed.
-    fn unprocessed(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
-        let mut processed = self.processed();
+    fn unprocessed_lines(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
+        let mut processed = self.lock_processed();
         let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
         let is_later = |at: Timestamp| now < at && at <= latest;
         processed.retain(|line, again| lines.contains(line) && again.is_none_or(is_later));
@@ -151,7 +151,7 @@ impl TransitPoller {
         let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
-                Ok(()) => drop(self.processed().insert(line, None)),
+                Ok(()) => drop(self.lock_processed().insert(line, None)),
                 Err(unresolved @ (NoticeError::UnknownInvoice | NoticeError::Withheld)) => {
                     let wait = if matches!(unresolved, NoticeError::UnknownInvoice) {
                         UNKNOWN_RETRY
@@ -159,7 +159,7 @@ impl TransitPoller {
                         WITHHELD_RETRY
                     };
                     let again = self.clock.now().saturating_add(wait).ok();
-                    self.processed().insert(line, again);
+                    self.lock_processed().insert(line, again);
                 }
                 Err(failure) => {
                     tracing::warn!(irn = %line.irn, %failure, "failed to process an invoice in transit; will retry");
@@ -175,7 +175,7 @@ impl TransitPoller {
         if total > POLL_LINES_MAX { PollResult::MoreDue } else { PollResult::Done(after) }
     }
 
-    fn processed(&self) -> MutexGuard<'_, HashMap<TransitLine, Option<Timestamp>>> {
+    fn lock_processed(&self) -> MutexGuard<'_, HashMap<TransitLine, Option<Timestamp>>> {
         self.processed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,7 +20,7 @@ impl PipelineDeps {
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let tx = self.store.begin().await?;
         let runs = load_held(&tx, &leases).await?;
-        let runs: Vec<_> = runs.into_iter().map(|(lease, run)| (lease, run.map(Run::crashed))).collect();
+        let runs: Vec<_> = runs.into_iter().map(|(lease, run)| (lease, run.map(Run::after_crash))).collect();
         runs::save(&tx, &runs.iter().filter_map(|(_, run)| run.as_ref()).collect::<Vec<_>>()).await?;
         let mut going_on = Vec::new();
         for (lease, run) in runs {
@@ -39,7 +39,7 @@ impl PipelineDeps {
     pub(super) async fn count_panic(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         let held = load_held(&tx, std::slice::from_ref(lease)).await?;
-        let panicked = held.into_iter().find_map(|(_, run)| run).map(Run::panicked);
+        let panicked = held.into_iter().find_map(|(_, run)| run).map(Run::after_panic);
         runs::save(&tx, &panicked.iter().collect::<Vec<_>>()).await?;
         tx.commit().await
     }

@@ -71,7 +71,7 @@ impl PipelineHandle {
         let place = self.waiters.join(id);
         loop {
             // Listening starts before the read, so that no change between the read and the wait is missed.
-            let changed = pin!(place.changed());
+            let changed = pin!(place.next_notification());
             let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
                 // Another request has replaced the content under this IRN meanwhile, so the outcome is not that of this

@@ -177,7 +177,7 @@ mod tests {
             Self { store, pool, tree, arbiters, run, lease }
         }
 
-        async fn stored(&self) -> Run {
+        async fn stored_run(&self) -> Run {
             runs::owned_by_with_id(self.store.reader(), ID, self.run).await.unwrap().unwrap()
         }
 
@@ -196,7 +196,7 @@ mod tests {
                 limit: 1,
                 after: START,
                 blocked: &[],
-                share: FairShare::unlimited(),
+                share: FairShare::without_limits(),
             };
             let isolated = Claimable::Ended(Ended::Isolated);
             let claimed = claim::claim(self.store, isolated, &request).await.unwrap();
@@ -213,12 +213,12 @@ mod tests {
             assert_eq!(fixture.count_crash(&lease).await, [], "after two it is released to go alone");
             let lease = fixture.claim_isolated().await.unwrap();
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
-            assert_eq!(fixture.stored().await.progress.attempt, 0, "nothing is called without the turn");
+            assert_eq!(fixture.stored_run().await.progress.attempt, 0, "nothing is called without the turn");
             let lease = fixture.claim_isolated().await.unwrap();
             let turn = Turns::default().take().await;
             let alone = Assignment { lease: lease.clone(), turn };
             assert_eq!(fixture.pool.drive(alone).await, WorkStatus::Released);
-            let tried = fixture.stored().await;
+            let tried = fixture.stored_run().await;
             assert_eq!((tried.state(), tried.progress.attempt), (RunState::Waiting, 1), "{tried:?}");
             fixture.arbiters.stop();
         }
@@ -231,13 +231,13 @@ mod tests {
             let mut lease = fixture.lease.clone();
             for crashes in 1..=3 {
                 let going_on = fixture.count_crash(&lease).await;
-                assert_eq!(fixture.stored().await.progress.crash_history.crashes, crashes);
+                assert_eq!(fixture.stored_run().await.progress.crash_history.crashes, crashes);
                 if going_on.is_empty() {
                     lease = fixture.claim_isolated().await.unwrap();
                 }
             }
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
-            let stored = fixture.stored().await;
+            let stored = fixture.stored_run().await;
             let reason = stored.progress.crash_history.reason();
             assert_eq!((stored.state(), stored.last_error.as_deref()), (RunState::Paused, Some(reason)));
             assert!(stored.progress.crash_history.may_be_lifted());
@@ -253,12 +253,12 @@ mod tests {
             let Fixture { pool, tree, lease, .. } = &fixture;
             for panics in [1, 2] {
                 assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Unfinished);
-                let stored = fixture.stored().await;
+                let stored = fixture.stored_run().await;
                 let CrashHistory { panics: counted, crashes, .. } = stored.progress.crash_history;
                 assert_eq!((counted, crashes, stored.state()), (panics, 0, RunState::Running));
             }
             assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Released);
-            let stored = fixture.stored().await;
+            let stored = fixture.stored_run().await;
             assert_eq!(stored.state(), RunState::Paused);
             assert_eq!(stored.last_error.as_deref(), Some(stored.progress.crash_history.reason()));
             assert!(!stored.progress.crash_history.may_be_lifted(), "a panic names its work");

@@ -15,13 +15,17 @@ pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {
     /// Asks the authority for the invoice's state and lets `happened` decide whether the call took effect.
-    pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&RemoteStatus) -> bool) -> Resolution {
+    pub(super) async fn resolve_by_status(
+        &self,
+        run: &Run,
+        happened: impl Fn(&RemoteStatus) -> bool,
+    ) -> Resolution {
         let status = self.probe_status(run, happened).await.map_err(StepError::Call)?;
         Ok(status.map(|status| status.by))
     }
 
     /// Asks whether the authority has signed the document of this run. Refuses the step if it has signed other content.
-    pub(super) async fn signed(&self, run: &Run) -> Resolution {
+    pub(super) async fn resolve_signature(&self, run: &Run) -> Resolution {
         let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
             return Ok(None);
         };
@@ -54,7 +58,7 @@ impl StepExecutor<'_> {
 /// Returns true if the signed document has other dates than the run's document, so it is another document.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
-    run.payload.submitted().and_then(|sent| signed_copy::agrees(sent, dates.0, dates.1)) == Some(false)
+    run.payload.submission().and_then(|sent| signed_copy::agrees(sent, dates.0, dates.1)) == Some(false)
 }
 
 fn unreadable(reason: &str) -> StepError {
@@ -83,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::actors::pipeline::step_executor::ExecutedStep;
-    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypted, http};
+    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypt, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunPayload, RunRequest, Step};
@@ -116,7 +120,7 @@ mod tests {
         says(part, 200, &json!({ "data": data }).to_string())
     }
 
-    fn confirmed(issue_date: &str, transmitted: bool, payment_status: &str) -> CannedAnswer {
+    fn confirm_answer(issue_date: &str, transmitted: bool, payment_status: &str) -> CannedAnswer {
         let answer = json!({
             "issue_date": issue_date, "due_date": null, "payment_status": payment_status,
             "transmitted": transmitted, "delivered": false,
@@ -124,8 +128,8 @@ mod tests {
         data(CONFIRM, &answer)
     }
 
-    fn signed() -> CannedAnswer {
-        confirmed("2026-01-15", false, "PENDING")
+    fn signed_answer() -> CannedAnswer {
+        confirm_answer("2026-01-15", false, "PENDING")
     }
 
     fn silent(part: &'static str) -> CannedAnswer {
@@ -136,7 +140,7 @@ mod tests {
         says(part, 404, r#"{"message":"invoice not found"}"#)
     }
 
-    fn found(entry_status: &str) -> CannedAnswer {
+    fn search_answer(entry_status: &str) -> CannedAnswer {
         let row = json!({
             "irn": IRN.to_lowercase(), "issue_date": "2026-01-15", "entry_status": entry_status,
             "payment_status": "PAID",
@@ -162,7 +166,7 @@ mod tests {
         copy["legal_monetary_total"]["payable_amount"] = json!(payable);
         copy["payment_status"] = json!("PENDING");
         copy["sync_date"] = json!("2026-01-16");
-        let (iv, bytes) = encrypted(copy.to_string().as_bytes());
+        let (iv, bytes) = encrypt(copy.to_string().as_bytes());
         data(DOWNLOAD, &json!({ "iv_hex": iv, "pub": PUBLIC_PART, "data": URL_SAFE.encode(bytes) }))
     }
 
@@ -202,7 +206,7 @@ mod tests {
             Err(trouble) => format!("{trouble:?}"),
         };
         let path = |request: &String| request.split(' ').nth(1).unwrap().replace("/api/v1/invoice/", "");
-        (word, server.received().iter().map(path).collect())
+        (word, server.received_requests().iter().map(path).collect())
     }
 
     /// Returns a store with the taxpayer of the runs, whose business id is `7`.
@@ -218,32 +222,35 @@ mod tests {
     async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
         let test = one_store().await;
         for (answers, expected) in [
-            (vec![signed(), copy_of(1075)], "download"),
-            (vec![signed(), copy_of(1076)], "other content"),
-            (vec![signed(), silent(DOWNLOAD)], "unknown"),
-            (vec![signed(), says(DOWNLOAD, 200, "<xml/>")], "unknown"),
-            (vec![signed(), says(DOWNLOAD, 200, r#"{"data":{"iv_hex":"00"}}"#)], "unknown"),
-            (vec![signed(), unknown_there(DOWNLOAD)], "unknown"),
-            (vec![signed(), undecryptable()], "an operator is needed"),
-            (vec![signed(), copy_of_another()], "an operator is needed"),
+            (vec![signed_answer(), copy_of(1075)], "download"),
+            (vec![signed_answer(), copy_of(1076)], "other content"),
+            (vec![signed_answer(), silent(DOWNLOAD)], "unknown"),
+            (vec![signed_answer(), says(DOWNLOAD, 200, "<xml/>")], "unknown"),
+            (vec![signed_answer(), says(DOWNLOAD, 200, r#"{"data":{"iv_hex":"00"}}"#)], "unknown"),
+            (vec![signed_answer(), unknown_there(DOWNLOAD)], "unknown"),
+            (vec![signed_answer(), undecryptable()], "an operator is needed"),
+            (vec![signed_answer(), copy_of_another()], "an operator is needed"),
             (
-                vec![signed(), says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#)],
+                vec![signed_answer(), says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#)],
                 "an operator is needed",
             ),
-            (vec![confirmed("2026-01-16", false, "PENDING"), undecryptable()], "other content"),
-            (vec![confirmed("", false, "PENDING"), undecryptable()], "an operator is needed"),
-            (vec![unknown_there(CONFIRM), found("SIGNED"), copy_of(1075)], "unknown"),
-            (vec![silent(CONFIRM), found("SIGNED"), copy_of(1075)], "download"),
-            (vec![silent(CONFIRM), found("SIGNED"), copy_of(1)], "other content"),
-            (vec![silent(CONFIRM), found("SIGNED"), undecryptable()], "an operator is needed"),
-            (vec![silent(CONFIRM), found("SIGNED"), silent(DOWNLOAD)], "unknown"),
-            (vec![says(CONFIRM, 400, r#"{"message":"odd"}"#), found("SIGNED"), copy_of(1075)], "download"),
+            (vec![confirm_answer("2026-01-16", false, "PENDING"), undecryptable()], "other content"),
+            (vec![confirm_answer("", false, "PENDING"), undecryptable()], "an operator is needed"),
+            (vec![unknown_there(CONFIRM), search_answer("SIGNED"), copy_of(1075)], "unknown"),
+            (vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1075)], "download"),
+            (vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1)], "other content"),
+            (vec![silent(CONFIRM), search_answer("SIGNED"), undecryptable()], "an operator is needed"),
+            (vec![silent(CONFIRM), search_answer("SIGNED"), silent(DOWNLOAD)], "unknown"),
+            (
+                vec![says(CONFIRM, 400, r#"{"message":"odd"}"#), search_answer("SIGNED"), copy_of(1075)],
+                "download",
+            ),
             (vec![silent(CONFIRM), nothing_found(), copy_of(1075)], "unknown"),
             (vec![silent(CONFIRM), silent(SEARCH), copy_of(1075)], "unknown"),
-            (vec![says("/invoice/sign", 400, BUSY), signed(), copy_of(1075)], "download"),
+            (vec![says("/invoice/sign", 400, BUSY), signed_answer(), copy_of(1075)], "download"),
             (vec![says("/invoice/sign", 400, BUSY), unknown_there(CONFIRM)], "unknown"),
             (vec![says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#)], "answer"),
-            (vec![says("/invoice/sign", 422, r#"{"message":"no"}"#), signed()], "refused: no"),
+            (vec![says("/invoice/sign", 422, r#"{"message":"no"}"#), signed_answer()], "refused: no"),
         ] {
             let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Submit), Step::Sign, false, answers).await;
@@ -258,9 +265,9 @@ mod tests {
         let test = one_store().await;
         let no = || says("/invoice/sign", 422, r#"{"message":"no"}"#);
         for (answers, expected) in [
-            (vec![unknown_there(CONFIRM), signed(), copy_of(1075)], "download"),
-            (vec![unknown_there(CONFIRM), signed(), copy_of(9)], "other content"),
-            (vec![unknown_there(CONFIRM), signed(), undecryptable()], "an operator is needed"),
+            (vec![unknown_there(CONFIRM), signed_answer(), copy_of(1075)], "download"),
+            (vec![unknown_there(CONFIRM), signed_answer(), copy_of(9)], "other content"),
+            (vec![unknown_there(CONFIRM), signed_answer(), undecryptable()], "an operator is needed"),
             (vec![unknown_there(CONFIRM), unknown_there(CONFIRM)], "refused: no"),
             (vec![unknown_there(CONFIRM), silent(CONFIRM), silent(SEARCH)], "retryable"),
         ] {
@@ -277,8 +284,8 @@ mod tests {
         let test = one_store().await;
         let sign = says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#);
         for (answers, expected, calls) in [
-            (vec![signed(), copy_of(1075)], "download", 2),
-            (vec![signed(), copy_of(9)], "other content", 2),
+            (vec![signed_answer(), copy_of(1075)], "download", 2),
+            (vec![signed_answer(), copy_of(9)], "other content", 2),
             (vec![unknown_there(CONFIRM), sign.clone()], "answer", 2),
             (vec![silent(CONFIRM), nothing_found(), sign.clone()], "retryable", 2),
             (vec![silent(CONFIRM), silent(SEARCH), sign], "retryable", 2),
@@ -295,10 +302,10 @@ mod tests {
         let test = one_store().await;
         let busy = || says("/irn/validate", 400, BUSY);
         for (answers, expected) in [
-            (vec![busy(), signed(), copy_of(1075)], "download"),
-            (vec![busy(), signed(), copy_of(1)], "other content"),
+            (vec![busy(), signed_answer(), copy_of(1075)], "download"),
+            (vec![busy(), signed_answer(), copy_of(1)], "other content"),
             (vec![busy(), unknown_there(CONFIRM)], "unknown"),
-            (vec![busy(), silent(CONFIRM), found("TRANSMITTED"), copy_of(1075)], "download"),
+            (vec![busy(), silent(CONFIRM), search_answer("TRANSMITTED"), copy_of(1075)], "download"),
             (vec![busy(), silent(CONFIRM), nothing_found()], "unknown"),
             (vec![says("/irn/validate", 400, r#"{"message":"no"}"#)], "refused: no"),
         ] {
@@ -308,7 +315,8 @@ mod tests {
         let found = Run { resolved_by: Some(ResolvedBy::Download), ..run(Operation::Submit) };
         let (word, paths) = call(&test, &found, Step::DataCheck, false, vec![]).await;
         assert_eq!((word.as_str(), paths.len()), ("answer", 0), "what is signed needs no check");
-        let (word, paths) = call(&test, &found, Step::Sign, false, vec![signed(), copy_of(1075)]).await;
+        let (word, paths) =
+            call(&test, &found, Step::Sign, false, vec![signed_answer(), copy_of(1075)]).await;
         assert_eq!((word.as_str(), paths.len()), ("download", 2), "{paths:?}");
     }
 
@@ -316,8 +324,8 @@ mod tests {
     async fn a_signature_is_confirmed_by_either_witness_and_refused_by_none() {
         let test = one_store().await;
         for (answers, expected) in [
-            (vec![signed()], "answer"),
-            (vec![silent(CONFIRM), found("SIGNED")], "search"),
+            (vec![signed_answer()], "answer"),
+            (vec![silent(CONFIRM), search_answer("SIGNED")], "search"),
             (vec![silent(CONFIRM), nothing_found()], "retryable"),
         ] {
             let (word, _) = call(&test, &run(Operation::Submit), Step::Confirm, false, answers).await;
@@ -333,21 +341,21 @@ mod tests {
     async fn a_transmission_is_resolved_by_confirm_or_by_a_search() {
         let test = one_store().await;
         let transmit = "POST /api/v1/invoice/transmit/";
-        let transmitted = || confirmed("2026-01-15", true, "PENDING");
+        let transmitted = || confirm_answer("2026-01-15", true, "PENDING");
         let again = || says(transmit, 400, r#"{"message":"invoice already transmitted"}"#);
         for (answers, resuming, expected) in [
             (vec![transmitted()], false, "confirm"),
-            (vec![signed()], false, "unknown"),
+            (vec![signed_answer()], false, "unknown"),
             (vec![again(), transmitted()], false, "confirm"),
-            (vec![again(), signed()], false, "unknown"),
-            (vec![silent(CONFIRM), found("TRANSMITTED")], false, "search"),
-            (vec![silent(CONFIRM), found("SIGNED")], false, "unknown"),
+            (vec![again(), signed_answer()], false, "unknown"),
+            (vec![silent(CONFIRM), search_answer("TRANSMITTED")], false, "search"),
+            (vec![silent(CONFIRM), search_answer("SIGNED")], false, "unknown"),
             (vec![silent(CONFIRM), nothing_found()], false, "unknown"),
             (vec![transmitted()], true, "confirm"),
-            (vec![silent(CONFIRM), found("DELIVERED")], true, "search"),
-            (vec![silent(CONFIRM), found("SIGNED")], true, "retryable"),
-            (vec![signed(), data(transmit, &json!({ "ok": true }))], true, "answer"),
-            (vec![signed(), unknown_there(transmit)], true, "refused: invoice not found"),
+            (vec![silent(CONFIRM), search_answer("DELIVERED")], true, "search"),
+            (vec![silent(CONFIRM), search_answer("SIGNED")], true, "retryable"),
+            (vec![signed_answer(), data(transmit, &json!({ "ok": true }))], true, "answer"),
+            (vec![signed_answer(), unknown_there(transmit)], true, "refused: invoice not found"),
         ] {
             let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Transmit), Step::Send, resuming, answers).await;
@@ -361,15 +369,15 @@ mod tests {
     #[tokio::test]
     async fn a_transmission_that_happened_makes_questions_about_the_moment_moot() {
         let test = one_store().await;
-        let lost = run(Operation::Transmit).attempting(Step::Send, Timestamp::UNIX_EPOCH);
+        let lost = run(Operation::Transmit).begin_attempt(Step::Send, Timestamp::UNIX_EPOCH);
         for step in [Step::Health, Step::AccessPoints] {
-            let answers = vec![confirmed("2026-01-15", true, "PENDING")];
+            let answers = vec![confirm_answer("2026-01-15", true, "PENDING")];
             let (word, paths) = call(&test, &lost, step, false, answers).await;
             assert_eq!((word.as_str(), paths.len()), ("confirm", 1), "{paths:?}");
             let (word, paths) = call(&test, &lost, step, false, vec![silent(CONFIRM), silent(SEARCH)]).await;
             assert_eq!((word.as_str(), paths.len()), ("retryable", 2), "{paths:?}");
         }
-        let answers = vec![signed(), data("self-health-check", &json!({ "ok": true }))];
+        let answers = vec![signed_answer(), data("self-health-check", &json!({ "ok": true }))];
         let (word, paths) = call(&test, &lost, Step::Health, false, answers).await;
         assert_eq!((word.as_str(), paths.len()), ("answer", 2), "{paths:?}");
     }
@@ -377,18 +385,22 @@ mod tests {
     #[tokio::test]
     async fn a_payment_is_resolved_by_confirm_or_by_a_search() {
         let test = one_store().await;
-        let paid = || confirmed("2026-01-15", false, "PAID");
+        let paid = || confirm_answer("2026-01-15", false, "PAID");
         let update = |body: &str| says("/invoice/update/", 200, body);
         for (answers, resuming, expected) in [
             (vec![paid()], false, "unchanged, confirm"),
             (vec![paid()], true, "confirm"),
-            (vec![silent(CONFIRM), found("SIGNED")], false, "unchanged, search"),
-            (vec![silent(CONFIRM), found("SIGNED")], true, "search"),
+            (vec![silent(CONFIRM), search_answer("SIGNED")], false, "unchanged, search"),
+            (vec![silent(CONFIRM), search_answer("SIGNED")], true, "search"),
             (vec![silent(CONFIRM), nothing_found()], true, "retryable"),
-            (vec![signed()], false, "unknown"),
-            (vec![signed(), update(r#"{"data":{"ok":true}}"#)], true, "answer"),
-            (vec![signed(), update("{}")], false, "unknown"),
-            (vec![signed(), says("/invoice/update/", 400, r#"{"message":"no"}"#)], false, "refused: no"),
+            (vec![signed_answer()], false, "unknown"),
+            (vec![signed_answer(), update(r#"{"data":{"ok":true}}"#)], true, "answer"),
+            (vec![signed_answer(), update("{}")], false, "unknown"),
+            (
+                vec![signed_answer(), says("/invoice/update/", 400, r#"{"message":"no"}"#)],
+                false,
+                "refused: no",
+            ),
         ] {
             let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Payment), Step::Payment, resuming, answers).await;

@@ -142,7 +142,7 @@ impl PipelineDeps {
                 _ => {
                     session = self.record(session).await?;
                     if session.run.present_step().is_none() {
-                        return Ok(self.ended(&session.run));
+                        return Ok(self.end_work(&session.run));
                     }
                 }
             }
@@ -155,14 +155,14 @@ impl PipelineDeps {
         Ok(if session.run.present_step().is_some() {
             WorkStatus::Unfinished
         } else {
-            self.ended(&session.run)
+            self.end_work(&session.run)
         })
     }
 
     /// The run does not go on now, and its lane is released.
-    fn ended(&self, run: &Run) -> WorkStatus {
+    fn end_work(&self, run: &Run) -> WorkStatus {
         if !run.state().is_open() {
-            self.throughput.ended(self.clock.now());
+            self.throughput.record_end(self.clock.now());
         }
         WorkStatus::Released
     }
@@ -172,7 +172,7 @@ impl PipelineDeps {
         let started_at = self.clock.now();
         let (run, id, resuming) = match session.intent.take() {
             Some(StoredIntent { attempt_id, resuming }) => (session.run, attempt_id, resuming),
-            None => (session.run.attempting(step, started_at), clock::new_id(), false),
+            None => (session.run.begin_attempt(step, started_at), clock::new_id(), false),
         };
         let started = Instant::now();
         session.node.batch_started();
@@ -211,7 +211,7 @@ impl PipelineDeps {
         };
         let run = self.taxpayers.send(before.taxpayer_id, progress).await?;
         if has_signed {
-            self.durations.signed(run.created_at, self.clock.now());
+            self.durations.record_signature(run.created_at, self.clock.now());
         }
         if gives_up && run.state() == RunState::Paused {
             self.incidents.run_paused(&run);

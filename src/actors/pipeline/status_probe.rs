@@ -81,7 +81,7 @@ impl StepExecutor<'_> {
 
     /// Returns the taxpayer's business id with the authority: from the run's document, else from the stored taxpayer.
     async fn business_id(&self, run: &Run) -> Option<String> {
-        let named = run.payload.submitted().and_then(|document| document.business_id.clone());
+        let named = run.payload.submission().and_then(|document| document.business_id.clone());
         if named.is_some() {
             return named;
         }

@@ -64,9 +64,9 @@ impl StepExecutor<'_> {
         match (step, &run.payload) {
             (Step::IrnCheck, RunPayload::Submit(document)) => self.irn_check(run, document).await,
             // A document that the authority has already signed needs no check.
-            (Step::DataCheck, RunPayload::Submit(_)) if run.was_asked_about() => Ok(done()),
+            (Step::DataCheck, RunPayload::Submit(_)) if run.was_asked_about() => Ok(done_step()),
             (Step::DataCheck, RunPayload::Submit(document)) => {
-                answered(self.authority.validate(document.as_json()).await)
+                execution_result(self.authority.validate(document.as_json()).await)
             }
             (Step::Sign, RunPayload::Submit(document)) => {
                 self.sign(run, document, resuming || run.was_asked_about(), now).await
@@ -102,9 +102,9 @@ impl StepExecutor<'_> {
         };
         match self.authority.validate_irn(&check).await {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.signed(run).await).map(known)
+                resolve_unknown(unknown, self.resolve_signature(run).await).map(resolved_step)
             }
-            answer => answered(answer),
+            answer => execution_result(answer),
         }
     }
 
@@ -119,16 +119,16 @@ impl StepExecutor<'_> {
     ) -> ExecutionResult {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
-        if is_asked_first && let Some(by) = self.signed(run).await? {
+        if is_asked_first && let Some(by) = self.resolve_signature(run).await? {
             return Ok(ExecutedStep::Done { by, qr_code });
         }
         let by = match self.authority.sign(document.as_json()).await {
             Ok(()) => ResolvedBy::Answer,
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.signed(run).await)?
+                resolve_unknown(unknown, self.resolve_signature(run).await)?
             }
             Err(refusal) if refusal.is_final() && is_asked_first => {
-                self.signed(run).await?.ok_or_else(|| StepError::from(refusal))?
+                self.resolve_signature(run).await?.ok_or_else(|| StepError::from(refusal))?
             }
             Err(failure) => return Err(failure.into()),
         };
@@ -139,16 +139,16 @@ impl StepExecutor<'_> {
     async fn confirm(&self, run: &Run) -> ExecutionResult {
         let unheard =
             || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
-        match self.happened(run, |_| true).await?.ok_or_else(|| StepError::Call(unheard()))? {
-            ResolvedBy::Confirm => Ok(done()),
-            by => Ok(known(by)),
+        match self.resolve_by_status(run, |_| true).await?.ok_or_else(|| StepError::Call(unheard()))? {
+            ResolvedBy::Confirm => Ok(done_step()),
+            by => Ok(resolved_step(by)),
         }
     }
 
     /// Asks whether the invoice was already transmitted. If not, checks whether the receiver can be reached.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
-        match self.happened(run, was_sent).await? {
-            Some(by) => Ok(known(by)),
+        match self.resolve_by_status(run, was_sent).await? {
+            Some(by) => Ok(resolved_step(by)),
             None => self.check_reachability(run, step).await,
         }
     }
@@ -165,7 +165,7 @@ impl StepExecutor<'_> {
     /// document: the health check contains no document.
     async fn health(&self) -> ExecutionResult {
         match self.authority.system_healthy().await {
-            Ok(true) => Ok(done()),
+            Ok(true) => Ok(done_step()),
             Ok(false) => Err(StepError::Health),
             Err(failure) if failure.is_final() => Err(StepError::Health),
             Err(failure) => Err(failure.into()),
@@ -179,44 +179,44 @@ impl StepExecutor<'_> {
             return Err(offline("supplier"));
         }
         match parties.customer {
-            Some(customer) if customer.online => Ok(done()),
+            Some(customer) if customer.online => Ok(done_step()),
             Some(_) => Err(offline("customer")),
             None => Err(StepError::Refused(NO_CUSTOMER.to_owned())),
         }
     }
 
     async fn send(&self, run: &Run, resuming: bool) -> ExecutionResult {
-        if resuming && let Some(by) = self.happened(run, was_sent).await? {
-            return Ok(known(by));
+        if resuming && let Some(by) = self.resolve_by_status(run, was_sent).await? {
+            return Ok(resolved_step(by));
         }
         match self.authority.transmit(run.irn.as_str()).await {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.happened(run, was_sent).await).map(known)
+                resolve_unknown(unknown, self.resolve_by_status(run, was_sent).await).map(resolved_step)
             }
-            answer => answered(answer),
+            answer => execution_result(answer),
         }
     }
 
     /// Sends the report, also if an earlier call has an unknown outcome: the authority cannot be asked for a report,
     /// but it keeps only the last one for an IRN.
     async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
-        reported(self.authority.report(&run.document()).await, resuming)
+        report_result(self.authority.report(&run.document()).await, resuming)
     }
 
     /// Sends the payment status, unless the authority already has it and would therefore refuse the call.
     async fn update_payment(&self, run: &Run, payment: &RelayedPayment, resuming: bool) -> ExecutionResult {
         let wanted = payment.payment_status.as_str();
         let stands = |status: &RemoteStatus| status.payment_status.as_deref() == Some(wanted);
-        match self.happened(run, stands).await? {
-            Some(by) if resuming => return Ok(known(by)),
+        match self.resolve_by_status(run, stands).await? {
+            Some(by) if resuming => return Ok(resolved_step(by)),
             Some(by) => return Ok(ExecutedStep::Unchanged(by)),
             None => {}
         }
         match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.happened(run, stands).await).map(known)
+                resolve_unknown(unknown, self.resolve_by_status(run, stands).await).map(resolved_step)
             }
-            answer => answered(answer),
+            answer => execution_result(answer),
         }
     }
 }
@@ -235,24 +235,24 @@ fn not_found_is_final(trouble: StepError) -> StepError {
 }
 
 /// If an earlier call has an unknown outcome (`resuming`), the refusal "already reported" counts as success.
-fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
+fn report_result(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {
-        Err(AuthorityFailure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done()),
-        answer => answered(answer),
+        Err(AuthorityFailure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done_step()),
+        answer => execution_result(answer),
     }
 }
 
-fn done() -> ExecutedStep {
-    known(ResolvedBy::Answer)
+fn done_step() -> ExecutedStep {
+    resolved_step(ResolvedBy::Answer)
 }
 
-fn known(by: ResolvedBy) -> ExecutedStep {
+fn resolved_step(by: ResolvedBy) -> ExecutedStep {
     ExecutedStep::Done { by, qr_code: None }
 }
 
-fn answered(answer: Result<(), AuthorityFailure>) -> ExecutionResult {
-    answer.map(|()| done()).map_err(StepError::from)
+fn execution_result(answer: Result<(), AuthorityFailure>) -> ExecutionResult {
+    answer.map(|()| done_step()).map_err(StepError::from)
 }
 
 #[cfg(test)]
@@ -263,13 +263,13 @@ mod tests {
     fn a_report_that_is_there_already_is_done_only_where_it_may_be_ours() {
         let refused =
             |message: &str| Err(AuthorityFailure::Refused { status: 409, message: message.to_owned() });
-        let said = |message: &str, resuming| match reported(refused(message), resuming) {
+        let said = |message: &str, resuming| match report_result(refused(message), resuming) {
             Ok(ExecutedStep::Done { by, .. }) => by.to_string(),
             other => format!("{other:?}"),
         };
         assert_eq!(said("Invoice already reported", true), "answer");
         assert_eq!(said("invoice already reported", false), "Err(Refused(\"invoice already reported\"))");
         assert_eq!(said("tin is unknown", true), "Err(Refused(\"tin is unknown\"))");
-        assert!(matches!(reported(Ok(()), true), Ok(ExecutedStep::Done { by: ResolvedBy::Answer, .. })));
+        assert!(matches!(report_result(Ok(()), true), Ok(ExecutedStep::Done { by: ResolvedBy::Answer, .. })));
     }
 }

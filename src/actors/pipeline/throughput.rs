@@ -25,7 +25,7 @@ pub struct Throughput(Mutex<VecDeque<ThroughputWindow>>);
 
 impl Throughput {
     /// Counts an ended run.
-    pub fn ended(&self, now: Timestamp) {
+    pub fn record_end(&self, now: Timestamp) {
         let number = now.as_second().div_euclid(WINDOW_S);
         let mut windows = self.windows();
         match windows.back_mut() {
@@ -70,12 +70,12 @@ mod tests {
         assert_eq!(throughput.time_for(100, 1), Duration::from_secs(10), "before anything was seen");
         for second in 0..10 {
             for _ in 0..if second < 5 { 4 } else { 20 } {
-                throughput.ended(at(second));
+                throughput.record_end(at(second));
             }
         }
         assert_eq!(throughput.time_for(100, 1), Duration::from_secs(5));
         assert_eq!(throughput.time_for(100, 2), Duration::from_millis(2_500), "two work at it");
-        throughput.ended(at(3_600));
+        throughput.record_end(at(3_600));
         assert_eq!(
             throughput.time_for(100, 1),
             Duration::from_secs(5),
@@ -87,7 +87,7 @@ mod tests {
     fn a_process_is_quiet_from_the_window_in_which_its_last_run_ended() {
         let throughput = Throughput::default();
         assert_eq!(throughput.quiet_for(at(0)), None);
-        throughput.ended(at(0));
+        throughput.record_end(at(0));
         assert_eq!(throughput.quiet_for(at(1)), Some(Duration::ZERO));
         assert_eq!(throughput.quiet_for(at(65)), Some(Duration::from_mins(1)));
     }
@@ -96,10 +96,10 @@ mod tests {
     fn old_windows_are_forgotten_once_there_are_newer_ones() {
         let throughput = Throughput::default();
         for _ in 0..100 {
-            throughput.ended(at(0));
+            throughput.record_end(at(0));
         }
         for window in 1..=120 {
-            throughput.ended(at(window * WINDOW_S));
+            throughput.record_end(at(window * WINDOW_S));
         }
         assert_eq!(throughput.time_for(1, 1), Duration::from_secs(5));
     }

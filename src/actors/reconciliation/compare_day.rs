@@ -76,7 +76,7 @@ impl Reconciler {
             by_key.entry(run.irn.key()).or_default().push(run);
         }
         let paused = by_key.values().flatten().filter(|run| run.state() == RunState::Paused);
-        let held = audit::held(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
+        let held = audit::held_runs(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
         let record = |key: &String| {
             let invoice = invoices.remove(key);
             let runs = by_key.remove(key).unwrap_or_default();
@@ -88,7 +88,7 @@ impl Reconciler {
 
     /// Asks the authority for its record of an IRN. Returns `None` if the authority has not signed an invoice with this
     /// IRN.
-    async fn confirmed(
+    async fn fetch_record(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
@@ -129,9 +129,9 @@ impl DayComparison<'_> {
         let Some(irn) = irn_of(key, local.as_ref(), line.as_ref()) else { return Ok(()) };
         let remote = match line {
             Some(Some(remote)) => Some(remote),
-            Some(None) => self.reconciler.confirmed(self.taxpayer, &irn).await?,
+            Some(None) => self.reconciler.fetch_record(self.taxpayer, &irn).await?,
             None if local.as_ref().is_some_and(LocalRecord::may_be_signed) => {
-                self.reconciler.confirmed(self.taxpayer, &irn).await?
+                self.reconciler.fetch_record(self.taxpayer, &irn).await?
             }
             None => None,
         };
@@ -151,7 +151,7 @@ impl DayComparison<'_> {
         irn: &Irn,
         before: Option<LocalRecord>,
     ) -> Result<(), ReconciliationError> {
-        let remote = self.reconciler.confirmed(self.taxpayer, irn).await?;
+        let remote = self.reconciler.fetch_record(self.taxpayer, irn).await?;
         let after = self.reconciler.local_records(self.taxpayer, &[key.to_owned()]).await?.remove(key);
         let first: Vec<_> = kinds(compare(before.as_ref(), remote.as_ref()));
         match compare(after.as_ref(), remote.as_ref()) {

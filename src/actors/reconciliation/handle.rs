@@ -56,7 +56,7 @@ impl ReconciliationHandle {
         let known = taxpayers::with_id(self.store.reader(), taxpayer).await.map_err(TaxpayerError::Store)?;
         known.ok_or(TaxpayerError::Refused(Refusal::TaxpayerNotFound))?;
         let by = if operator.is_some() { AskedBy::Operator } else { AskedBy::CommandLine };
-        let reconciliation = Reconciliation::asked(clock::new_id(), taxpayer, day, by, now);
+        let reconciliation = Reconciliation::new(clock::new_id(), taxpayer, day, by, now);
         self.save(&reconciliation, operator).await.map_err(TaxpayerError::Store)?;
         self.requested.notify_one();
         Ok(reconciliation)
@@ -106,6 +106,6 @@ impl ReconciliationHandle {
 
 fn entry(reconciliation: &Reconciliation, order: &OperatorRequest) -> AuditEntry {
     let entry =
-        AuditEntry::ordered(order, AuditAction::Reconcile, &reconciliation.id, reconciliation.created_at);
+        AuditEntry::from_order(order, AuditAction::Reconcile, &reconciliation.id, reconciliation.created_at);
     entry.of_taxpayer(reconciliation.taxpayer_id).between(None, Some(reconciliation.state.to_string()))
 }

@@ -123,7 +123,7 @@ impl Reconciler {
             return Ok(Some(open));
         }
         let asked =
-            |day| Reconciliation::asked(clock::new_id(), taxpayer, day, AskedBy::Timer, self.clock.now());
+            |day| Reconciliation::new(clock::new_id(), taxpayer, day, AskedBy::Timer, self.clock.now());
         Ok(periodic.pop().map(asked))
     }
 
@@ -158,7 +158,7 @@ impl Reconciler {
     /// Compares one day and stores the result. Returns true if the authority or the database interrupted it.
     async fn reconcile(&self, lease: &Lease, reconciliation: Reconciliation) -> Result<bool, StoreError> {
         let is_exhausted = reconciliation.attempts >= ATTEMPTS_MAX;
-        let reconciliation = reconciliation.begun(self.clock.now());
+        let reconciliation = reconciliation.begin(self.clock.now());
         self.save(lease, &reconciliation, None).await?;
         let compared = if is_exhausted {
             Err(ReconciliationError::AttemptsExhausted)
@@ -167,7 +167,7 @@ impl Reconciler {
         };
         match compared {
             Ok((counts, findings)) => {
-                let reconciliation = reconciliation.done(counts, self.clock.now());
+                let reconciliation = reconciliation.finish(counts, self.clock.now());
                 self.save(lease, &reconciliation, Some(&findings)).await?;
                 log(&reconciliation);
                 Ok(false)

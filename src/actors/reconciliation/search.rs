@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn searched() -> SearchedDay {
+    fn searched_day() -> SearchedDay {
         SearchedDay { day: "2026-01-15".parse().unwrap(), zone: offset(1) }
     }
 
@@ -157,13 +157,13 @@ mod tests {
             (days(&[]), Some(true), true),
             (vec![json!({ "irn": "INV9-94AD90FB-20260115" })], Some(true), false),
         ] {
-            let found = AuthorityListing::default().add_page(&page(&items, has_next), searched());
+            let found = AuthorityListing::default().add_page(&page(&items, has_next), searched_day());
             assert_eq!(found, is_last, "{items:?} {has_next:?}");
         }
         let mut listing = AuthorityListing::default();
         let same = page(&[line(1, "2026-01-15")], None);
         assert!(
-            !listing.add_page(&same, searched()) && listing.add_page(&same, searched()),
+            !listing.add_page(&same, searched_day()) && listing.add_page(&same, searched_day()),
             "a page that repeats is the last one"
         );
     }
@@ -183,7 +183,7 @@ mod tests {
             json!({ "sync_date": "2026-01-14" }),
             json!(7),
         ];
-        listing.add_page(&page(&items, Some(true)), searched());
+        listing.add_page(&page(&items, Some(true)), searched_day());
         let keys: Vec<_> = listing.signed_on_day.iter().map(|key| &key[..4]).collect();
         assert_eq!(keys, ["INV2", "INV3", "INV4"]);
         assert_eq!(listing.unreadable.iter().map(String::as_str).collect::<Vec<_>>(), ["", "odd"]);

@@ -54,7 +54,7 @@ pub trait Worker: Sized + 'static {
         None
     }
 
-    /// Runs the commands in order and returns one reply for each. Must call `batch.committing()` right before the
+    /// Runs the commands in order and returns one reply for each. Must call `batch.start_commit()` right before the
     /// commit: after an earlier panic nothing has changed, so the commands are tried again one by one.
     fn work(
         self,
@@ -97,22 +97,22 @@ struct StartedBatch {
 impl StartedBatch {
     fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
         let metrics = &node.tree().counters().by_kind;
-        metrics.batched(node.kind(), batch.tasks().len());
+        metrics.record_batch(node.kind(), batch.tasks().len());
         node.has_waited(batch.tasks().iter().map(|task| task.waited).max().unwrap_or_default());
         let commands = batch.tasks().iter().map(|task| {
             let command = name(&task.command);
-            metrics.waited(node.kind(), command, task.waited);
+            metrics.record_wait(node.kind(), command, task.waited);
             (task.id, command)
         });
         Self { commands: commands.collect(), node: node.clone(), at: Instant::now() }
     }
 
-    fn finished<R>(&self, replies: &[(CommandId, R)], outcome: fn(&R) -> &'static str) {
+    fn record_end<R>(&self, replies: &[(CommandId, R)], outcome: fn(&R) -> &'static str) {
         let metrics = &self.node.tree().counters().by_kind;
         let took = self.at.elapsed();
         for (id, reply) in replies {
             if let Some(command) = self.commands.get(id) {
-                metrics.took(self.node.kind(), command, outcome(reply), took);
+                metrics.record_duration(self.node.kind(), command, outcome(reply), took);
             }
         }
     }
@@ -152,7 +152,7 @@ impl<W: Worker> BatchActor<W> {
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(move |(worker, replies), actor, ctx| {
             actor.worker = Some(worker);
-            started.finished(&replies, W::outcome);
+            started.record_end(&replies, W::outcome);
             actor.finish(replies, ctx);
         }));
     }
@@ -183,7 +183,7 @@ impl<W: Worker> Supervised for BatchActor<W> {
         self.worker = None;
         let node = &self.context.node;
         self.queue.recover(|reference, command| {
-            node.quarantined(reference, W::name(command), W::contents(command));
+            node.record_quarantine(reference, W::name(command), W::contents(command));
         });
         node.has_queued(self.queue.depth());
     }

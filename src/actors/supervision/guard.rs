@@ -73,7 +73,7 @@ where
     /// Restarts the actor after a panic, also one during a restart. Escalates if the restart budget is spent.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
-            self.node.panicked(&panic.text);
+            self.node.record_panic(&panic.text);
             let Some(wait) = self.budget.spend(Instant::now()) else {
                 return self.escalate(&panic);
             };

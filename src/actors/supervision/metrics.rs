@@ -53,22 +53,28 @@ impl Default for ActorMetrics {
 }
 
 impl ActorMetrics {
-    pub(super) fn waited(&self, kind: NodeKind, command: &'static str, waited: Duration) {
+    pub(super) fn record_wait(&self, kind: NodeKind, command: &'static str, waited: Duration) {
         let labels = CommandLabels { kind: kind.name(), command };
         self.waits.get_or_create(&labels).observe(waited.as_secs_f64());
     }
 
-    pub(super) fn took(&self, kind: NodeKind, command: &'static str, outcome: &'static str, took: Duration) {
+    pub(super) fn record_duration(
+        &self,
+        kind: NodeKind,
+        command: &'static str,
+        outcome: &'static str,
+        took: Duration,
+    ) {
         let labels = OutcomeLabels { kind: kind.name(), command, outcome };
         self.durations.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    pub(super) fn batched(&self, kind: NodeKind, commands: usize) {
+    pub(super) fn record_batch(&self, kind: NodeKind, commands: usize) {
         let size = u32::try_from(commands).unwrap_or(u32::MAX);
         self.batch_sizes.get_or_create(&KindLabels { kind: kind.name() }).observe(f64::from(size));
     }
 
-    pub(super) fn restarted(&self, kind: NodeKind) {
+    pub(super) fn record_restart(&self, kind: NodeKind) {
         self.restarts.get_or_create(&KindLabels { kind: kind.name() }).inc();
     }
 }

@@ -183,16 +183,21 @@ impl Node {
     /// Measures a batch of equal commands: how long each had waited when it began, and how long it took.
     pub fn measure_batch(&self, command: &'static str, waits: &[Duration], took: Duration) {
         let metrics = &self.tree.counters().by_kind;
-        metrics.batched(self.kind(), waits.len());
+        metrics.record_batch(self.kind(), waits.len());
         for waited in waits {
-            metrics.waited(self.kind(), command, *waited);
-            metrics.took(self.kind(), command, "done", took);
+            metrics.record_wait(self.kind(), command, *waited);
+            metrics.record_duration(self.kind(), command, "done", took);
         }
     }
 
     /// Records that a command was quarantined, with the text of the actor's last panic.
     /// `contents` are what a replay needs.
-    pub fn quarantined(&self, reference: CommandId, command: &'static str, contents: Option<SecretString>) {
+    pub fn record_quarantine(
+        &self,
+        reference: CommandId,
+        command: &'static str,
+        contents: Option<SecretString>,
+    ) {
         tracing::error!(actor = self.name(), command, %reference, "command is quarantined");
         let at = self.tree.now();
         let record = QuarantineRecord {
@@ -216,7 +221,7 @@ impl Node {
         self.inner.condition().state = NodeState::Running;
     }
 
-    pub(super) fn panicked(&self, text: &str) {
+    pub(super) fn record_panic(&self, text: &str) {
         self.inner.heartbeat.finish();
         let mut condition = self.inner.condition();
         condition.state = NodeState::Restarting;
@@ -231,7 +236,7 @@ impl Node {
         condition.restarts = condition.restarts.saturating_add(1);
         drop(condition);
         self.tree.counters().restarts.up();
-        self.tree.counters().by_kind.restarted(self.inner.kind);
+        self.tree.counters().by_kind.record_restart(self.inner.kind);
     }
 
     pub(super) fn fails(&self, reason: &str) {

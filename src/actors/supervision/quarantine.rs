@@ -57,7 +57,7 @@ impl Quarantine {
         self.unstored.lock().unwrap_or_else(PoisonError::into_inner).front().cloned()
     }
 
-    pub fn stored(&self, reference: CommandId) {
+    pub fn mark_stored(&self, reference: CommandId) {
         let mut unstored = self.unstored.lock().unwrap_or_else(PoisonError::into_inner);
         unstored.retain(|command| command.record.reference != reference);
     }
@@ -94,7 +94,7 @@ mod tests {
         }
         let first = quarantine.first_unstored().unwrap().record.reference;
         assert_eq!(first, references[references.len() - UNSTORED_MAX]);
-        quarantine.stored(first);
+        quarantine.mark_stored(first);
         assert_ne!(quarantine.first_unstored().unwrap().record.reference, first);
         let kept: Vec<_> = quarantine.records().iter().map(|record| record.reference).collect();
         assert_eq!(kept, references[1..]);

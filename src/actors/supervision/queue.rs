@@ -61,7 +61,7 @@ impl<C> CommandBatch<C> {
     }
 
     /// Marks the start of the commit. If the worker panics after this call, the outcome of the batch is unknown.
-    pub fn committing(&self) {
+    pub fn start_commit(&self) {
         self.committing.store(true, Ordering::SeqCst);
     }
 }
@@ -183,7 +183,7 @@ impl<C, R> WorkQueue<C, R> {
 fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     let command = envelope.command()?;
     envelope.mark_started();
-    Some(Task { id: envelope.id(), command, waited: envelope.waited() })
+    Some(Task { id: envelope.id(), command, waited: envelope.waiting_time() })
 }
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        queue.take_batch(&limits(2)).unwrap().committing();
+        queue.take_batch(&limits(2)).unwrap().start_commit();
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));

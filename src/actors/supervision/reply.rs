@@ -64,7 +64,7 @@ impl<C, R> Envelope<C, R> {
     }
 
     /// Returns how long the command has waited since it was sent.
-    pub fn waited(&self) -> Duration {
+    pub fn waiting_time(&self) -> Duration {
         self.sent_at.elapsed()
     }
 

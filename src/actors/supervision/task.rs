@@ -39,7 +39,7 @@ where
             let returned = catch_panic(async { start(running.0.clone()).await }).await;
             let returned = returned.map_or_else(
                 |panic| {
-                    running.0.panicked(&panic.text);
+                    running.0.record_panic(&panic.text);
                     TaskEnd::Panicked
                 },
                 TaskEnd::Returned,
@@ -66,7 +66,7 @@ pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Opt
     match catch_panic(work).await {
         Ok(returned) => Some(returned),
         Err(panic) => {
-            node.panicked(&panic.text);
+            node.record_panic(&panic.text);
             node.runs();
             None
         }

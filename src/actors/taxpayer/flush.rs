@@ -90,11 +90,11 @@ pub(crate) async fn flush(
 async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
     let Some(now) = units.first().map(|unit| unit.now) else { return Ok(()) };
     let customers =
-        units.iter().flat_map(|unit| unit.customers.changed().map(|customer| (unit.id, customer)));
+        units.iter().flat_map(|unit| unit.customers.changed_customers().map(|customer| (unit.id, customer)));
     customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
-    let items = units.iter().flat_map(|unit| unit.items.changed().map(|item| (unit.id, item)));
+    let items = units.iter().flat_map(|unit| unit.items.changed_items().map(|item| (unit.id, item)));
     items::save(tx, &items.collect::<Vec<_>>(), now).await?;
-    let invoices = units.iter().flat_map(|unit| unit.invoices.changed());
+    let invoices = units.iter().flat_map(|unit| unit.invoices.changed_invoices());
     invoices::save(tx, &invoices.collect::<Vec<_>>()).await?;
     for batch in units.iter().flat_map(|unit| &unit.writes.batches) {
         batches::add(tx, batch).await?;
@@ -173,7 +173,7 @@ impl UnitOfWork {
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
         let writes = &self.writes;
-        if let Some(Some(taxpayer)) = self.taxpayer.changed() {
+        if let Some(Some(taxpayer)) = self.taxpayer.changed_value() {
             match &writes.first_contact {
                 Some(contact) => {
                     taxpayers::add(tx, taxpayer, self.contact(contact)).await?;
@@ -187,12 +187,12 @@ impl UnitOfWork {
             // cannot deadlock.
             lanes::wake(tx, LaneKind::Endpoint, &[self.id.to_string()], Wake::All).await?;
         }
-        if let Some(Some(endpoint)) = self.endpoint.changed() {
+        if let Some(Some(endpoint)) = self.endpoint.changed_value() {
             // An endpoint that is already stored keeps its own secret.
             let first_secret = SigningSecret::generate(&mut clock::chance()).text();
             webhooks::save(store, tx, endpoint, first_secret.expose_secret()).await?;
         }
-        if let Some(Some(integration)) = self.integration.changed() {
+        if let Some(Some(integration)) = self.integration.changed_value() {
             integrations::save(store, tx, self.id, integration).await?;
         }
         for secret in &writes.secrets {

@@ -184,41 +184,38 @@ struct Failure {
 }
 
 impl Failure {
-    const fn raised(name: &'static str, action: &'static str) -> Self {
+    const fn new(name: &'static str, action: &'static str) -> Self {
         Self { name, action, is_at_commit: false, is_fatal: true }
     }
 }
 
 const ON_SQLITE: [Failure; 4] = [
-    Failure::raised("abort", "SELECT RAISE(ABORT, 'refused');"),
-    Failure::raised("fail", "SELECT RAISE(FAIL, 'refused');"),
-    Failure::raised("rollback", "SELECT RAISE(ROLLBACK, 'refused');"),
-    Failure::raised(
-        "unique",
-        "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);",
-    ),
+    Failure::new("abort", "SELECT RAISE(ABORT, 'refused');"),
+    Failure::new("fail", "SELECT RAISE(FAIL, 'refused');"),
+    Failure::new("rollback", "SELECT RAISE(ROLLBACK, 'refused');"),
+    Failure::new("unique", "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);"),
 ];
 
 const ON_POSTGRES: [Failure; 13] = [
-    Failure::raised("check violation", "RAISE EXCEPTION 'x' USING ERRCODE = '23514';"),
-    Failure::raised("number out of range", "PERFORM (repeat('9', 30))::BIGINT;"),
-    Failure::raised("untranslatable character", "RAISE EXCEPTION 'x' USING ERRCODE = '22P05';"),
-    Failure::raised("damaged page", "RAISE EXCEPTION 'x' USING ERRCODE = 'XX001';"),
-    Failure::raised("serialization failure", "RAISE EXCEPTION 'x' USING ERRCODE = '40001';"),
-    Failure::raised("deadlock", "RAISE EXCEPTION 'x' USING ERRCODE = '40P01';"),
-    Failure::raised("lock timeout", "RAISE EXCEPTION 'x' USING ERRCODE = '55P03';"),
-    Failure::raised("cancelled statement", "RAISE EXCEPTION 'x' USING ERRCODE = '57014';"),
-    Failure::raised(
+    Failure::new("check violation", "RAISE EXCEPTION 'x' USING ERRCODE = '23514';"),
+    Failure::new("number out of range", "PERFORM (repeat('9', 30))::BIGINT;"),
+    Failure::new("untranslatable character", "RAISE EXCEPTION 'x' USING ERRCODE = '22P05';"),
+    Failure::new("damaged page", "RAISE EXCEPTION 'x' USING ERRCODE = 'XX001';"),
+    Failure::new("serialization failure", "RAISE EXCEPTION 'x' USING ERRCODE = '40001';"),
+    Failure::new("deadlock", "RAISE EXCEPTION 'x' USING ERRCODE = '40P01';"),
+    Failure::new("lock timeout", "RAISE EXCEPTION 'x' USING ERRCODE = '55P03';"),
+    Failure::new("cancelled statement", "RAISE EXCEPTION 'x' USING ERRCODE = '57014';"),
+    Failure::new(
         "unique violation",
         "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);",
     ),
-    Failure::raised("ended session", "PERFORM pg_terminate_backend(pg_backend_pid());"),
-    Failure { is_at_commit: true, ..Failure::raised("refused commit", "RAISE EXCEPTION 'x';") },
+    Failure::new("ended session", "PERFORM pg_terminate_backend(pg_backend_pid());"),
+    Failure { is_at_commit: true, ..Failure::new("refused commit", "RAISE EXCEPTION 'x';") },
     Failure {
         is_at_commit: true,
-        ..Failure::raised("session ended at the commit", "PERFORM pg_terminate_backend(pg_backend_pid());")
+        ..Failure::new("session ended at the commit", "PERFORM pg_terminate_backend(pg_backend_pid());")
     },
-    Failure { is_fatal: false, ..Failure::raised("slow row", "PERFORM pg_sleep(0.2);") },
+    Failure { is_fatal: false, ..Failure::new("slow row", "PERFORM pg_sleep(0.2);") },
 ];
 
 /// Has the database fail each new invoice of a taxpayer.

@@ -57,20 +57,20 @@ impl HeldLanes {
         let mut last = self.last.lock().await;
         if last.as_ref().is_none_or(|look| look.begun.elapsed() >= LOOK_EVERY) {
             let begun = Instant::now();
-            let wanted: Vec<_> = self.wanted().keys().cloned().collect();
+            let wanted: Vec<_> = self.lock_wanted().keys().cloned().collect();
             *last = Some(Look { begun, held: group::held_lanes(&self.store, &wanted).await? });
         }
         Ok(last.as_ref().is_some_and(|look| !lanes.iter().any(|lane| look.held.contains(lane))))
     }
 
-    fn wanted(&self) -> MutexGuard<'_, HashMap<LaneName, usize>> {
+    fn lock_wanted(&self) -> MutexGuard<'_, HashMap<LaneName, usize>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<'a> Wanted<'a> {
     fn count(all: &'a HeldLanes, lanes: &'a [LaneName]) -> Self {
-        let mut wanted = all.wanted();
+        let mut wanted = all.lock_wanted();
         for lane in lanes {
             *wanted.entry(lane.clone()).or_default() += 1;
         }
@@ -80,7 +80,7 @@ impl<'a> Wanted<'a> {
 
 impl Drop for Wanted<'_> {
     fn drop(&mut self) {
-        let mut wanted = self.all.wanted();
+        let mut wanted = self.all.lock_wanted();
         for lane in self.lanes {
             let is_last = wanted.get_mut(lane).is_none_or(|waiters| {
                 *waiters -= 1;
@@ -122,7 +122,7 @@ mod tests {
             let waits = names.iter().map(|lane| held_lanes.wait(lane, soon));
             let results = futures_util::future::join_all(waits).await;
             assert!(results.iter().all(|result| matches!(result, Err(StoreError::Locked))), "{results:?}");
-            assert!(held_lanes.wanted().is_empty());
+            assert!(held_lanes.lock_wanted().is_empty());
 
             let late = Instant::now() + Duration::from_mins(1);
             let waits = futures_util::future::join_all(names.iter().map(|lane| held_lanes.wait(lane, late)));

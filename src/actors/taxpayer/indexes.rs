@@ -19,8 +19,8 @@ pub(crate) struct Invoices {
 }
 
 impl Invoices {
-    pub(crate) fn changed(&self) -> impl Iterator<Item = &Invoice> {
-        self.all.iter().filter_map(Tracked::changed)
+    pub(crate) fn changed_invoices(&self) -> impl Iterator<Item = &Invoice> {
+        self.all.iter().filter_map(Tracked::changed_value)
     }
 
     fn at(&self, at: Option<&usize>) -> Option<&Invoice> {
@@ -59,7 +59,7 @@ impl Invoices {
 impl FromIterator<Invoice> for Invoices {
     fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
         let mut index = Self::default();
-        invoices.into_iter().for_each(|invoice| index.push(Tracked::stored(invoice)));
+        invoices.into_iter().for_each(|invoice| index.push(Tracked::from_stored(invoice)));
         index
     }
 }
@@ -76,12 +76,12 @@ pub(crate) struct Customers {
 }
 
 impl Customers {
-    pub(crate) fn changed(&self) -> impl Iterator<Item = &Customer> {
-        self.all.iter().filter_map(Tracked::changed)
+    pub(crate) fn changed_customers(&self) -> impl Iterator<Item = &Customer> {
+        self.all.iter().filter_map(Tracked::changed_value)
     }
 
     /// Finds the stored customer by the number in `details`, or else by the tax number.
-    pub(crate) fn matching(&self, details: &CustomerDetails) -> Option<&Customer> {
+    pub(crate) fn find_match(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
         let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));
         at.and_then(|at| self.all.get(*at)).map(|customer| &**customer)
@@ -111,7 +111,7 @@ impl Customers {
 impl FromIterator<Customer> for Customers {
     fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
         let mut index = Self::default();
-        customers.into_iter().for_each(|customer| index.insert(Tracked::stored(customer)));
+        customers.into_iter().for_each(|customer| index.insert(Tracked::from_stored(customer)));
         index
     }
 }
@@ -173,13 +173,13 @@ mod tests {
     fn a_customer_is_found_by_its_number_before_its_tax_number() {
         let mut index: Customers =
             [customer(1, "A", None), customer(2, "B", Some("T"))].into_iter().collect();
-        let found = |index: &Customers, no, tin| index.matching(&details(no, tin)).map(|one| one.id.0);
+        let found = |index: &Customers, no, tin| index.find_match(&details(no, tin)).map(|one| one.id.0);
         assert_eq!(found(&index, "A", Some("T")), Some(1));
         assert_eq!(found(&index, "C", Some("T")), Some(2));
         assert_eq!((found(&index, "C", Some("U")), found(&index, "C", None)), (None, None));
         index.put(customer(1, "A", Some("T")));
         assert_eq!(found(&index, "C", Some("T")), Some(1), "the oldest of those with the tax number");
-        let changed: Vec<_> = index.changed().map(|one| one.id.0).collect();
+        let changed: Vec<_> = index.changed_customers().map(|one| one.id.0).collect();
         assert_eq!(changed, [1], "only what was put is written");
     }
 }

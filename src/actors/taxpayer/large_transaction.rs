@@ -65,7 +65,7 @@ async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outco
     let mut held = locked.held;
     if held.is_empty() {
         let is_current = locked.free.version(&member.lane()) == Some(unit.version);
-        let used_keys = idempotency::taken(&tx, &claims(member.tasks.iter()), unit.now).await?;
+        let used_keys = idempotency::taken_keys(&tx, &claims(member.tasks.iter()), unit.now).await?;
         if !is_current || !used_keys.is_empty() {
             tx.rollback().await?;
             return Ok(None);

@@ -104,21 +104,21 @@ pub(super) async fn load(
             cause: CommandId::nil(),
             acting: Actor::Service.into(),
             version,
-            taxpayer: Tracked::stored(taxpayer),
-            endpoint: Tracked::stored(endpoint),
+            taxpayer: Tracked::from_stored(taxpayer),
+            endpoint: Tracked::from_stored(endpoint),
             head,
             invoices: invoices.take(id).into_iter().collect(),
             items: items.take(id).into_iter().collect(),
             customers: customers.take(id).into_iter().collect(),
-            runs: runs.take(id).into_iter().map(Tracked::stored).collect(),
+            runs: runs.take(id).into_iter().map(Tracked::from_stored).collect(),
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
-            integration: Tracked::stored(rare.integration),
+            integration: Tracked::from_stored(rare.integration),
             replays: rare.replays,
             sent_outages: rare.sent_outages,
             conflicts: rare.conflicts,
             ids: start.ids,
-            writes: Tracked::stored(WriteSet::default()),
+            writes: Tracked::from_stored(WriteSet::default()),
         });
     }
     Ok(units)
@@ -170,7 +170,7 @@ async fn conflicts(
 ) -> Result<Vec<(CommandId, Faults)>, StoreError> {
     let mut conflicts = Vec::with_capacity(unique_values.len());
     for UniqueValues { command, taxpayer, login } in unique_values {
-        conflicts.push((command, taxpayers::taken(tx, &taxpayer, login.as_deref()).await?));
+        conflicts.push((command, taxpayers::taken_values(tx, &taxpayer, login.as_deref()).await?));
     }
     Ok(conflicts)
 }

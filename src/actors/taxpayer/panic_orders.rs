@@ -18,7 +18,7 @@ pub struct PanicOrders {
 
 impl PanicOrders {
     /// Returns orders for the development environment.
-    pub fn accepted() -> Self {
+    pub fn for_development() -> Self {
         Self { waiting: Some(Arc::default()) }
     }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn as_many_panics_as_ordered_are_made_for_this_taxpayer_only() {
-        let orders = PanicOrders::accepted();
+        let orders = PanicOrders::for_development();
         assert!(orders.order(TaxpayerId(7), 2));
         orders.obey(TaxpayerId(8));
         for _ in 0..2 {

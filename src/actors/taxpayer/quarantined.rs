@@ -36,13 +36,13 @@ pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
 pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
     while let Some(unstored) = tree.quarantine().first_unstored() {
         let contents = unstored.contents.as_ref().map(ExposeSecret::expose_secret);
-        quarantine::put(store, &kept(&unstored), contents).await?;
-        tree.quarantine().stored(unstored.record.reference);
+        quarantine::put(store, &kept_command(&unstored), contents).await?;
+        tree.quarantine().mark_stored(unstored.record.reference);
     }
     Ok(())
 }
 
-fn kept(unstored: &UnstoredCommand) -> QuarantinedCommand {
+fn kept_command(unstored: &UnstoredCommand) -> QuarantinedCommand {
     let record = &unstored.record;
     QuarantinedCommand {
         reference: record.reference,
@@ -67,13 +67,13 @@ impl TaxpayerHandle {
         by: &OperatorRequest,
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
-        let found = self.quarantined(reference).await?;
+        let found = self.quarantined_command(reference).await?;
         let (taxpayer, create) = self.replayable(&found).await?;
         self.take(&found, QuarantineState::Replayed, by, now).await?;
         let created = self.send(taxpayer, create).await;
         let (state, result) = end_of(&created);
         quarantine::record_result(self.store(), reference, state, &result).await?;
-        self.quarantined(reference).await
+        self.quarantined_command(reference).await
     }
 
     /// Drops a quarantined command on behalf of an operator.
@@ -83,12 +83,12 @@ impl TaxpayerHandle {
         by: &OperatorRequest,
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
-        let found = self.quarantined(reference).await?;
+        let found = self.quarantined_command(reference).await?;
         self.take(&found, QuarantineState::Dropped, by, now).await?;
-        self.quarantined(reference).await
+        self.quarantined_command(reference).await
     }
 
-    async fn quarantined(&self, reference: CommandId) -> Result<QuarantinedCommand, TaxpayerError> {
+    async fn quarantined_command(&self, reference: CommandId) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = quarantine::with_reference(self.store(), reference).await?;
         found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
     }
@@ -218,14 +218,14 @@ mod tests {
         for test in stores().await {
             let app = TestTaxpayers::with_taxpayer(test).await;
             let reference = quarantine_create(&app, "INV-1").await;
-            let found = app.taxpayers.quarantined(reference).await.unwrap();
+            let found = app.taxpayers.quarantined_command(reference).await.unwrap();
             assert_eq!((found.taxpayer_id, found.command.as_str()), (Some(ID), "create"));
             assert!(found.panic.starts_with("<b>the answer</b>"), "{}", found.panic);
             // The process ends here: the command is taken, and nothing was sent.
             app.taxpayers.take(&found, QuarantineState::Replayed, &BY, NOW).await.unwrap();
             let refused = app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
             assert!(matches!(refused, Err(TaxpayerError::Refused(_))), "{refused:?}");
-            let left = app.taxpayers.quarantined(reference).await.unwrap();
+            let left = app.taxpayers.quarantined_command(reference).await.unwrap();
             assert_eq!(left.result.as_deref(), Some(END_UNKNOWN));
             let dropped = app.taxpayers.drop_quarantined(reference, &BY, NOW).await;
             assert!(matches!(dropped, Err(TaxpayerError::Refused(_))), "{dropped:?}");

@@ -424,7 +424,7 @@ pub(super) fn claim(key: &str, body: &[u8]) -> IdempotencyClaim {
 }
 
 /// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
-fn keyed(key: &str, body: &[u8]) -> Once<Invoice> {
+fn payment_key(key: &str, body: &[u8]) -> Once<Invoice> {
     let render = |invoice: &Invoice| {
         Some(StoredResponse { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
     };
@@ -437,7 +437,7 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
         let app = TestTaxpayers::with_taxpayer(test).await;
         app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 100))).await.unwrap();
         let pay = async |amount, key: &str| {
-            let once = keyed(key, &[amount]);
+            let once = payment_key(key, &[amount]);
             app.taxpayers.send_once(ID, Pay(part("INV-1", amount.into())), Some(once)).await
         };
         let early = pay(10, "refused").await;

@@ -242,7 +242,7 @@ pub(super) async fn enter<'a>(
     let now = deps.clock.now();
     let units = load::load(deps, tx, now, starts).await?;
     let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
-    let used_keys = idempotency::taken(tx, &claims(tasks()), now).await?;
+    let used_keys = idempotency::taken_keys(tx, &claims(tasks()), now).await?;
     let members = locked.into_iter().map(|(member, ..)| member).zip(units).collect();
     Ok(Entered { members, used_keys })
 }
@@ -269,7 +269,7 @@ pub(super) async fn finish(
     let wakes = flush(&deps.store, &tx, &units, &slots).await?;
     let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
     for member in members {
-        member.batch.committing();
+        member.batch.start_commit();
     }
     if let Err(error) = tx.commit().await {
         resolve_commit(deps, members, &units, error).await?;

@@ -94,9 +94,9 @@ impl UnitOfWork {
 
     /// Returns true if there is anything to write.
     pub(crate) fn has_changes(&self) -> bool {
-        let are_rows_changed = self.invoices.changed().next().is_some()
-            || self.customers.changed().next().is_some()
-            || self.items.changed().next().is_some()
+        let are_rows_changed = self.invoices.changed_invoices().next().is_some()
+            || self.customers.changed_customers().next().is_some()
+            || self.items.changed_items().next().is_some()
             || self.changed_runs().next().is_some();
         let is_account_changed = self.taxpayer.is_changed() || self.endpoint.is_changed();
         are_rows_changed || is_account_changed || self.integration.is_changed() || self.writes.is_changed()
@@ -110,7 +110,7 @@ impl UnitOfWork {
     }
 
     pub(crate) fn changed_runs(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().filter_map(Tracked::changed)
+        self.runs.iter().filter_map(Tracked::changed_value)
     }
 
     /// Returns the runs whose lanes become due.
@@ -139,7 +139,7 @@ impl UnitOfWork {
 
     /// Finds the stored customer by the number in `details`, or else by the tax number.
     pub(crate) fn customer(&self, details: &CustomerDetails) -> Option<&Customer> {
-        self.customers.matching(details)
+        self.customers.find_match(details)
     }
 
     pub(crate) fn run(&self, operation: Operation, irn: &Irn) -> Option<&Run> {

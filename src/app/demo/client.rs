@@ -56,13 +56,13 @@ impl Client {
         let body = response.bytes().await.map_err(wrong)?;
         let body: Value =
             strict_json::from_untrusted(&body).map_err(|error| StartError::Demo(error.to_string()))?;
-        println!("  {status} {}", said(&body));
+        println!("  {status} {}", response_text(&body));
         Ok(Answer { status, body })
     }
 }
 
 /// Returns the text of a response to print: `message`, or `data` if `message` is not text.
-fn said(body: &Value) -> &str {
+fn response_text(body: &Value) -> &str {
     let text = |field: &str| body.get(field).and_then(Value::as_str);
     text("message").or_else(|| text("data")).unwrap_or_default()
 }

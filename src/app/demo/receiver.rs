@@ -46,7 +46,7 @@ impl Receiver {
         format!("http://{}/notifications", self.address)
     }
 
-    pub(super) fn received(&self) -> Vec<Received> {
+    pub(super) fn received_requests(&self) -> Vec<Received> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

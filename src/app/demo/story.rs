@@ -161,13 +161,13 @@ impl Story {
 
     async fn check_notifications(&self, secret: &SigningSecret) -> Result<(), StartError> {
         let start = Instant::now();
-        while self.receiver.received().len() < EVENTS.len() && start.elapsed() < PATIENCE {
+        while self.receiver.received_requests().len() < EVENTS.len() && start.elapsed() < PATIENCE {
             sleep(Duration::from_millis(50)).await;
         }
         let now = SystemClock.now();
         let mut arrived = Vec::new();
         println!("\nNotifications, each with a verified signature:");
-        for received in self.receiver.received() {
+        for received in self.receiver.received_requests() {
             let id = received.id.as_str();
             let timestamp = received.timestamp;
             let body = received.body.as_slice();

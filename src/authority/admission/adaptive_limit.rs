@@ -120,7 +120,7 @@ impl AdaptiveLimit {
     }
 
     /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
-    pub(crate) fn held(&self, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn pause_left(&self, now: Timestamp) -> Option<Duration> {
         Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
     }
 
@@ -150,7 +150,7 @@ impl AdaptiveLimit {
             // Some concurrent calls stay possible, even if calls fail or hang.
             LoadSignal::Overloaded => self.fall(UNLOADED_CALLS),
             LoadSignal::Throttled(_) => self.fall(1),
-            LoadSignal::Neutral => self.measured(),
+            LoadSignal::Neutral => self.count_answer(),
             LoadSignal::Answered => self.on_success(),
             LoadSignal::Succeeded(took) => {
                 self.on_success();
@@ -183,7 +183,7 @@ impl AdaptiveLimit {
     /// progress at some moment during this count.
     fn on_success(&mut self) {
         if self.measuring.is_some() {
-            return self.measured();
+            return self.count_answer();
         }
         self.good += 1;
         if self.good < self.bound {
@@ -197,7 +197,7 @@ impl AdaptiveLimit {
     }
 
     /// Counts an answer to a running measurement, which ends after `MEASUREMENT_MAX` answers even without success.
-    fn measured(&mut self) {
+    fn count_answer(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;
         if *answers >= MEASUREMENT_MAX {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     /// Returns a limit of this capacity that has finished its first measurement.
-    fn measured(capacity: u32) -> AdaptiveLimit {
+    fn measured_limit(capacity: u32) -> AdaptiveLimit {
         let mut limit = AdaptiveLimit::new(10_000);
         for _ in 0..MEASUREMENT / UNLOADED_CALLS {
             round(&mut limit, UNLOADED_CALLS, GOOD);
@@ -322,14 +322,14 @@ mod tests {
             (LoadSignal::Throttled(Some(Duration::from_secs(1))), 11),
         ];
         for (signal, expected) in rows {
-            assert_eq!(full_round(&mut measured(16), signal), expected, "{signal:?}");
+            assert_eq!(full_round(&mut measured_limit(16), signal), expected, "{signal:?}");
         }
     }
 
     #[test]
     fn the_limit_falls_to_seven_tenths_by_at_least_one_and_never_below_one() {
         for (before, after) in [(10_000, 7_000), (64, 44), (10, 7), (4, 2), (3, 2), (2, 1), (1, 1)] {
-            let mut limit = measured(before);
+            let mut limit = measured_limit(before);
             round(&mut limit, 1, LoadSignal::Throttled(None));
             assert_eq!(limit.capacity(), after, "{before}");
         }
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn failing_or_hanging_calls_leave_some_capacity() {
         for (before, after) in [(64, 44), (5, 4), (4, 4), (1, 1)] {
-            let mut limit = measured(before);
+            let mut limit = measured_limit(before);
             round(&mut limit, 1, LoadSignal::Overloaded);
             assert_eq!(limit.capacity(), after, "{before}");
         }
@@ -346,14 +346,14 @@ mod tests {
 
     #[test]
     fn a_burst_of_failures_counts_once_and_the_next_one_again() {
-        let mut limit = measured(64);
+        let mut limit = measured_limit(64);
         assert_eq!(full_round(&mut limit, LoadSignal::Overloaded), 44);
         assert_eq!(full_round(&mut limit, LoadSignal::Throttled(None)), 30);
     }
 
     #[test]
     fn answers_to_calls_from_before_a_fall_do_not_raise_the_limit() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         let old: Vec<_> = (0..15).map(|_| limit.start()).collect();
         round(&mut limit, 1, LoadSignal::Overloaded);
         for call in old {
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_not_reached_does_not_grow() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         for _ in 0..1_000 {
             round(&mut limit, share(16) - 1, GOOD);
             assert!(limit.measuring.is_some() || limit.capacity() == 16);
@@ -375,7 +375,7 @@ mod tests {
     fn one_account_gets_seven_eighths_and_reaches_the_limit_with_them() {
         let shares = [1, 2, 3, 4, 8, 16, 64].map(share);
         assert_eq!(shares, [1, 2, 3, 3, 7, 14, 56]);
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         for _ in 0..2 {
             round(&mut limit, share(16), GOOD);
         }
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_limit_recovers_by_one_per_round() {
-        let mut limit = measured(1);
+        let mut limit = measured_limit(1);
         let capacity: Vec<_> = (0..5).map(|_| full_round(&mut limit, GOOD)).collect();
         assert_eq!(capacity, [2, 3, 4, 5, 6]);
     }
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn a_mean_beyond_twice_the_usual_time_and_some_slack_lowers_the_limit() {
         for (took_ms, after) in [(100, 17), (250, 17), (251, 11), (30_000, 11)] {
-            let mut limit = measured(16);
+            let mut limit = measured_limit(16);
             let slow = LoadSignal::Succeeded(Duration::from_millis(took_ms));
             // The 16th good answer raises the limit to 17. A mean needs as many answers as the limit, so here 17.
             let calls_started: Vec<_> = (0..17).map(|_| limit.start()).collect();
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn slowness_below_the_limit_changes_nothing() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         for _ in 0..10 {
             round(&mut limit, 10, LoadSignal::Succeeded(Duration::from_secs(5)));
         }
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn quick_refusals_do_not_count_as_the_usual_time() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         for _ in 0..20 {
             round(&mut limit, 4, LoadSignal::Answered);
         }
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn slowness_alone_leaves_some_capacity_and_permanent_slowness_becomes_usual() {
-        let mut limit = measured(64);
+        let mut limit = measured_limit(64);
         let slow = LoadSignal::Succeeded(Duration::from_secs(1));
         let capacity: Vec<_> = (0..400).map(|_| full_round(&mut limit, slow)).collect();
         assert!(capacity[..60].contains(&UNLOADED_CALLS), "{capacity:?}");
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn the_usual_time_is_measured_again_under_constant_load() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         let quick = LoadSignal::Succeeded(Duration::from_millis(20));
         let capacity: Vec<_> = (0..150).map(|_| full_round(&mut limit, quick)).collect();
         assert!(capacity.contains(&UNLOADED_CALLS), "{capacity:?}");
@@ -457,35 +457,35 @@ mod tests {
     fn a_429_pauses_the_operation_for_its_retry_after_and_a_minute_at_most() {
         for (asked_s, held_s) in [(Some(7), Some(7)), (Some(3_600), Some(60)), (Some(0), None), (None, None)]
         {
-            let mut limit = measured(16);
+            let mut limit = measured_limit(16);
             let call = limit.start();
             limit.settle(call, LoadSignal::Throttled(asked_s.map(Duration::from_secs)), at(0));
-            assert_eq!(limit.held(at(0)), held_s.map(Duration::from_secs), "{asked_s:?}");
-            assert_eq!(limit.held(at(60)), None);
+            assert_eq!(limit.pause_left(at(0)), held_s.map(Duration::from_secs), "{asked_s:?}");
+            assert_eq!(limit.pause_left(at(60)), None);
             assert_eq!(limit.not_before(at(0)), held_s.map(|wait| at(wait.cast_signed())));
         }
     }
 
     #[test]
     fn the_longest_of_several_pauses_applies_even_from_old_calls() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         let first = limit.start();
         let second = limit.start();
         let third = limit.start();
         limit.settle(first, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(0));
         limit.settle(second, LoadSignal::Throttled(Some(Duration::from_secs(9))), at(1));
         limit.settle(third, LoadSignal::Throttled(Some(Duration::from_secs(1))), at(2));
-        assert_eq!(limit.held(at(2)), Some(Duration::from_secs(8)));
+        assert_eq!(limit.pause_left(at(2)), Some(Duration::from_secs(8)));
         assert_eq!(limit.capacity(), 11);
     }
 
     #[test]
     fn a_clock_set_back_ends_the_pause() {
-        let mut limit = measured(16);
+        let mut limit = measured_limit(16);
         let call = limit.start();
         limit.settle(call, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(86_400));
-        assert_eq!(limit.held(at(86_400)), Some(Duration::from_secs(5)));
-        assert_eq!(limit.held(at(0)), None);
+        assert_eq!(limit.pause_left(at(86_400)), Some(Duration::from_secs(5)));
+        assert_eq!(limit.pause_left(at(0)), None);
     }
 
     /// A server that handles `capacity` concurrent calls, each in 100 ms. It queues or rejects further calls.

@@ -93,21 +93,21 @@ pub(crate) struct Breaker {
 
 impl Breaker {
     /// Returns how long this call must wait, or `None` if it may be made now. Does not change the breaker.
-    pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn hold_time(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         let payer = origin.account.payer();
         let lane = self.lanes.get(&payer);
         match &self.open {
             Some(open) => {
                 let has_failed = lane.is_some_and(|lane| lane.has_failed(origin, now));
-                open.held(payer, has_failed, now)
+                open.hold_time(payer, has_failed, now)
             }
-            None => lane?.held(origin, now),
+            None => lane?.hold_time(origin, now),
         }
     }
 
     /// Decides whether a call is made, becomes a probe or must wait. A probe must be passed to `settle`.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
-        if let Some(wait) = self.held(origin, now) {
+        if let Some(wait) = self.hold_time(origin, now) {
             return BreakerDecision::Held(wait);
         }
         let payer = origin.account.payer();
@@ -130,9 +130,9 @@ impl Breaker {
         }
         let payer = origin.account.payer();
         if let Some(open) = &mut self.open {
-            open.probed(payer, decision, verdict, now);
+            open.record_end(payer, decision, verdict, now);
         }
-        self.lane(payer).probed(origin.account, decision, verdict, now);
+        self.lane(payer).record_end(origin.account, decision, verdict, now);
         match (verdict, decision) {
             (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
                 if !self.is_ordered() =>
@@ -381,7 +381,7 @@ mod tests {
         breaker
     }
 
-    fn opened() -> Breaker {
+    fn opened_breaker() -> Breaker {
         opened_by(4)
     }
 
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn an_order_stops_every_call_until_it_is_reset() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         let probe = breaker.admit(&fresh(9), at(5));
         assert!(matches!(probe, BreakerDecision::EarlyProbe | BreakerDecision::Probe), "{probe:?}");
         assert!(breaker.trip(at(6)));
@@ -510,12 +510,12 @@ mod tests {
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 2)
         );
-        assert_eq!(breaker.held(&fresh(9), at(1)), None);
+        assert_eq!(breaker.hold_time(&fresh(9), at(1)), None);
         call(&mut breaker, &fresh(2), CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
         assert_eq!((view.is_outage, view.openings, view.since), (false, 1, Some(at(0))));
-        assert_eq!(breaker.held(&fresh(9), at(1)), Some(Duration::from_secs(1)), "it probes early");
-        assert_eq!(breaker.held(&fresh_of(of_integrator(2, 9)), at(1)), None, "another payer calls");
+        assert_eq!(breaker.hold_time(&fresh(9), at(1)), Some(Duration::from_secs(1)), "it probes early");
+        assert_eq!(breaker.hold_time(&fresh_of(of_integrator(2, 9)), at(1)), None, "another payer calls");
     }
 
     #[test]
@@ -536,7 +536,7 @@ mod tests {
     #[test]
     fn a_failed_liveness_check_is_no_outage_while_most_payers_are_answered() {
         for (answered, is_outage) in [(1, true), (2, false)] {
-            let mut breaker = opened();
+            let mut breaker = opened_breaker();
             for integrator in 2..2 + answered {
                 let other = fresh_of(of_integrator(integrator, 100 + integrator));
                 call(&mut breaker, &other, CallVerdict::Answered, at(1));
@@ -557,12 +557,16 @@ mod tests {
         assert_eq!(state(&breaker), BreakerState::Closed, "no lane has enough calls");
         assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
         let failed = fresh_of(of_integrator(3, 999));
-        assert_eq!(breaker.held(&failed, at(1)), Some(Duration::from_secs(4)), "whoever of its taxpayers");
+        assert_eq!(
+            breaker.hold_time(&failed, at(1)),
+            Some(Duration::from_secs(4)),
+            "whoever of its taxpayers"
+        );
         let other = fresh_of(of_integrator(9, 9));
-        assert_eq!(breaker.held(&other, at(0)), Some(Duration::from_secs(1)));
+        assert_eq!(breaker.hold_time(&other, at(0)), Some(Duration::from_secs(1)));
         assert_eq!(breaker.view(Operation::Sign, at(0)).held, HeldCallers::Everybody);
         assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(1)), BreakerDecision::EarlyProbe);
-        assert_eq!((state(&breaker), breaker.held(&failed, at(1))), (BreakerState::Closed, None));
+        assert_eq!((state(&breaker), breaker.hold_time(&failed, at(1))), (BreakerState::Closed, None));
     }
 
     #[test]
@@ -591,7 +595,7 @@ mod tests {
             }
         }
         assert!(!Breaker::default().should_check_liveness(at(0)));
-        assert!(opened().should_check_liveness(at(0)), "always, however many failed");
+        assert!(opened_breaker().should_check_liveness(at(0)), "always, however many failed");
     }
 
     /// Returns a breaker that has seen many failures of one and the same document.
@@ -606,7 +610,7 @@ mod tests {
 
     #[test]
     fn an_open_breaker_holds_calls_back_and_reports_how_long() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         assert_eq!(breaker.admit(&fresh(0), at(0)), BreakerDecision::Held(Duration::from_secs(5)));
         assert_eq!(breaker.admit(&fresh(0), at(3)), BreakerDecision::Held(Duration::from_secs(2)));
         assert_eq!(breaker.view(Operation::Sign, at(3)).next_probe_at, Some(at(5)));
@@ -614,7 +618,7 @@ mod tests {
 
     #[test]
     fn probes_go_one_at_a_time_and_are_spaced() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         let probe = fresh(0);
         assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
         assert_eq!(state(&breaker), BreakerState::HalfOpen);
@@ -631,15 +635,15 @@ mod tests {
         let poisonous = fresh(1);
         call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
         run(&mut breaker, 20, CallVerdict::Failed, at(0));
-        assert!(breaker.held(&poisonous, at(6)).is_some());
-        assert_eq!(breaker.held(&fresh(1), at(5)), None);
-        assert_eq!(breaker.held(&poisonous, at(7)), None, "unless another caller probed first");
+        assert!(breaker.hold_time(&poisonous, at(6)).is_some());
+        assert_eq!(breaker.hold_time(&fresh(1), at(5)), None);
+        assert_eq!(breaker.hold_time(&poisonous, at(7)), None, "unless another caller probed first");
     }
 
     #[test]
     fn accounts_that_have_not_failed_probe_sooner_while_few_have() {
-        let mut breaker = opened();
-        assert_eq!(breaker.held(&fresh(9), at(0)), Some(Duration::from_secs(1)));
+        let mut breaker = opened_breaker();
+        assert_eq!(breaker.hold_time(&fresh(9), at(0)), Some(Duration::from_secs(1)));
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 4)
         );
@@ -647,7 +651,7 @@ mod tests {
         assert_eq!(breaker.admit(&early, at(1)), BreakerDecision::EarlyProbe);
         assert!(matches!(breaker.admit(&fresh(8), at(1)), BreakerDecision::Held(_)), "one in a second");
         assert!(!breaker.settle(&early, BreakerDecision::EarlyProbe, CallVerdict::Failed, at(1)));
-        assert_eq!(breaker.held(&fresh(9), at(2)), Some(Duration::from_secs(3)), "now it has");
+        assert_eq!(breaker.hold_time(&fresh(9), at(2)), Some(Duration::from_secs(3)), "now it has");
         assert_eq!(call(&mut breaker, &fresh(8), CallVerdict::Answered, at(2)), BreakerDecision::EarlyProbe);
         assert_eq!(state(&breaker), BreakerState::Closed);
 
@@ -664,7 +668,7 @@ mod tests {
 
     #[test]
     fn a_probe_that_is_answered_closes_it_with_a_clean_slate() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         let probe = fresh(0);
         breaker.admit(&probe, at(5));
         assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
@@ -675,7 +679,7 @@ mod tests {
 
     #[test]
     fn a_probe_without_a_verdict_leaves_it_open() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         let probe = fresh(0);
         breaker.admit(&probe, at(5));
         assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Neutral, at(6)));
@@ -684,7 +688,7 @@ mod tests {
 
     #[test]
     fn stragglers_neither_close_it_nor_open_it_again() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         assert!(!breaker.settle(&fresh(0), BreakerDecision::Call, CallVerdict::Answered, at(1)));
         assert!(!breaker.settle(&fresh(0), BreakerDecision::Call, CallVerdict::Failed, at(1)));
         assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
@@ -707,15 +711,15 @@ mod tests {
 
     #[test]
     fn reading_the_state_starts_no_probe() {
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         let probe = fresh(0);
-        assert!(breaker.held(&probe, at(4)).is_some());
-        assert_eq!(breaker.held(&probe, at(5)), None);
+        assert!(breaker.hold_time(&probe, at(4)).is_some());
+        assert_eq!(breaker.hold_time(&probe, at(5)), None);
         assert_eq!(breaker.view(Operation::Sign, at(5)).held, HeldCallers::Nobody);
         assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
-        assert!(breaker.held(&probe, at(5)).is_some());
+        assert!(breaker.hold_time(&probe, at(5)).is_some());
         assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
-        assert_eq!(breaker.held(&probe, at(6)), None);
+        assert_eq!(breaker.hold_time(&probe, at(6)), None);
     }
 
     #[test]
@@ -729,7 +733,7 @@ mod tests {
     #[test]
     fn a_clock_set_back_does_not_keep_it_open() {
         for (mut breaker, decision) in [
-            (opened(), BreakerDecision::Probe),
+            (opened_breaker(), BreakerDecision::Probe),
             (opened_by(1), BreakerDecision::Probe),
             (opened_by(20), BreakerDecision::Probe),
         ] {
@@ -738,7 +742,7 @@ mod tests {
             assert_eq!(call(&mut breaker, &fresh(0), CallVerdict::Answered, at(-600)), decision);
             assert_eq!(state(&breaker), BreakerState::Closed);
         }
-        let mut breaker = opened();
+        let mut breaker = opened_breaker();
         assert_eq!(breaker.admit(&fresh(9), at(-600)), BreakerDecision::EarlyProbe);
         let mut breaker = opened_by(1);
         assert!(breaker.should_check_liveness(at(0)) && breaker.should_check_liveness(at(-600)));

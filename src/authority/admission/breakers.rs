@@ -49,8 +49,8 @@ impl Breakers {
     }
 
     /// Returns how long a call would be held back. Does not change the breaker.
-    pub(crate) fn held(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
-        self.lock(operation).held(origin, self.now())
+    pub(crate) fn hold_time(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
+        self.lock(operation).hold_time(origin, self.now())
     }
 
     /// Returns true if the operation's breaker holds back any caller.
@@ -178,7 +178,7 @@ mod tests {
         CallOrigin::new(account, Some(&taxpayer.to_string()))
     }
 
-    fn opened() -> (Arc<MockClock>, Arc<Breakers>) {
+    fn opened_breakers() -> (Arc<MockClock>, Arc<Breakers>) {
         let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
         let breakers = Breakers::new(clock.clone());
         for taxpayer in 0..20 {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn breakers_of_other_operations_stay_closed() {
-        let (_, breakers) = opened();
+        let (_, breakers) = opened_breakers();
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
         assert_eq!(state(&breakers, Operation::Confirm), BreakerState::Closed);
         assert_eq!(breakers.admit(Operation::Sign, origin(50)).err(), Some(Duration::from_secs(5)));
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_probe_allows_another() {
-        let (clock, breakers) = opened();
+        let (clock, breakers) = opened_breakers();
         clock.advance(Duration::from_secs(5));
         let probe = breakers.admit(Operation::Sign, origin(50)).ok().unwrap();
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::HalfOpen);
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn duplicates_and_throttling_do_not_open_a_breaker() {
-        let (_, breakers) = opened();
+        let (_, breakers) = opened_breakers();
         let ambiguous: Result<(), _> =
             Err(AuthorityFailure::Unknown { reason: Cause::Ambiguous { message: String::new() } });
         let throttled: Result<(), _> = Err(AuthorityFailure::Throttled { retry_after: None });

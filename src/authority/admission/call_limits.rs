@@ -107,8 +107,8 @@ impl CallLimits {
     }
 
     /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
-    pub(crate) fn held(&self, operation: Operation) -> Option<Duration> {
-        self.lock(operation).slots.limit.held(self.clock.now())
+    pub(crate) fn pause_left(&self, operation: Operation) -> Option<Duration> {
+        self.lock(operation).slots.limit.pause_left(self.clock.now())
     }
 
     pub(crate) fn views(&self) -> Vec<LimitView> {

@@ -98,10 +98,10 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
     /// Returns how long a call of this caller must wait; `None` if it may be made now. `has_failed` says whether a call
     /// about the same document failed before.
-    pub(crate) fn held(&self, caller: C, has_failed: bool, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn hold_time(&self, caller: C, has_failed: bool, now: Timestamp) -> Option<Duration> {
         match self.early(caller) {
             _ if self.lets_pass(caller) => None,
-            Some(early) => early.held(now),
+            Some(early) => early.hold_time(now),
             None => self.held_regularly(has_failed, now),
         }
     }
@@ -135,7 +135,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     }
 
     /// Records the end of a call. A regular probe schedules the next one. A failure bars its caller from early probes.
-    pub(crate) fn probed(
+    pub(crate) fn record_end(
         &mut self,
         caller: C,
         decision: BreakerDecision,
@@ -159,7 +159,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         match &self.scope {
             _ if is_due => HeldBack::Nobody,
             OpenScope::Some(held) => HeldBack::Some(held),
-            OpenScope::All(Some(early)) if early.held(now).is_none() => HeldBack::Some(&early.failed),
+            OpenScope::All(Some(early)) if early.hold_time(now).is_none() => HeldBack::Some(&early.failed),
             OpenScope::All(_) | OpenScope::Ordered => HeldBack::All,
         }
     }
@@ -177,7 +177,7 @@ impl<C: Copy + PartialEq> EarlyProbes<C> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }
 
-    fn held(&self, now: Timestamp) -> Option<Duration> {
+    fn hold_time(&self, now: Timestamp) -> Option<Duration> {
         wait(now, self.next_at, EARLY_PROBE_EVERY)
     }
 

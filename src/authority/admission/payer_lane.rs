@@ -48,8 +48,8 @@ pub(crate) struct PayerLane {
 
 impl PayerLane {
     /// Returns how long this call must wait, or `None` if it may be made now.
-    pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
-        self.open.as_ref()?.held(origin.account, self.has_failed(origin, now), now)
+    pub(crate) fn hold_time(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
+        self.open.as_ref()?.hold_time(origin.account, self.has_failed(origin, now), now)
     }
 
     /// Makes a call that is not held back.
@@ -57,7 +57,7 @@ impl PayerLane {
         self.open.as_mut().map_or(BreakerDecision::Call, |open| open.admit(account, now))
     }
 
-    pub(crate) fn probed(
+    pub(crate) fn record_end(
         &mut self,
         account: CallerAccount,
         decision: BreakerDecision,
@@ -65,7 +65,7 @@ impl PayerLane {
         now: Timestamp,
     ) {
         if let Some(open) = &mut self.open {
-            open.probed(account, decision, verdict, now);
+            open.record_end(account, decision, verdict, now);
         }
     }
 

@@ -133,10 +133,10 @@ impl CallAdmission {
     /// Returns what is left of the pause that the authority asked for. Fails if this is more than `PAUSE_WAITED_MAX`,
     /// or if the breaker holds the call back.
     fn check(&self, operation: Operation, origin: &CallOrigin) -> Result<Option<Duration>, AuthorityFailure> {
-        if let Some(retry_after) = self.breakers.held(operation, origin) {
+        if let Some(retry_after) = self.breakers.hold_time(operation, origin) {
             return Err(AuthorityFailure::BreakerOpen { retry_after });
         }
-        match self.limits.held(operation) {
+        match self.limits.pause_left(operation) {
             Some(retry_after) if retry_after > PAUSE_WAITED_MAX => {
                 Err(AuthorityFailure::RateLimited { retry_after })
             }
@@ -151,7 +151,7 @@ impl CallAdmission {
     }
 
     fn notify_if_held(&self, operation: Operation) {
-        let is_paused = self.limits.held(operation).is_some_and(|pause| pause > PAUSE_WAITED_MAX);
+        let is_paused = self.limits.pause_left(operation).is_some_and(|pause| pause > PAUSE_WAITED_MAX);
         if is_paused || self.breakers.holds_any(operation) {
             self.notify_waiters(operation);
         }
@@ -233,7 +233,7 @@ mod tests {
         Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
     }
 
-    fn throttled(seconds: u64) -> Result<(), AuthorityFailure> {
+    fn throttled_answer(seconds: u64) -> Result<(), AuthorityFailure> {
         Err(AuthorityFailure::Throttled { retry_after: Some(Duration::from_secs(seconds)) })
     }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// Starts `count` calls and waits until all of them are in the queue. Returns their tasks.
-    async fn queued(
+    async fn queue_calls(
         admission: &Arc<CallAdmission>,
         count: usize,
     ) -> Vec<tokio::task::JoinHandle<AuthorityFailure>> {
@@ -292,7 +292,7 @@ mod tests {
         let admission = CallAdmission::new(1, LONG, clock());
         one_failure_before_opening(&admission).await;
         let last = admission.acquire(OPERATION, origin()).await.unwrap();
-        let waiting = queued(&admission, 100).await;
+        let waiting = queue_calls(&admission, 100).await;
         last.settle(&DOWN, Duration::ZERO);
         assert_eq!(state(&admission), BreakerState::Open);
         let retry_after = Duration::from_secs(5);
@@ -361,8 +361,8 @@ mod tests {
         let clock = clock();
         let admission = CallAdmission::new(1, LONG, clock.clone());
         let permit = admission.acquire(OPERATION, origin()).await.unwrap();
-        let waiting = queued(&admission, 10).await;
-        permit.settle(&throttled(7), Duration::ZERO);
+        let waiting = queue_calls(&admission, 10).await;
+        permit.settle(&throttled_answer(7), Duration::ZERO);
         let rate_limited = AuthorityFailure::RateLimited { retry_after: Duration::from_secs(7) };
         assert!(results(waiting).await.into_iter().all(|failure| failure == rate_limited));
         assert_eq!(admission.acquire(OPERATION, origin()).await.err(), Some(rate_limited));
@@ -379,7 +379,7 @@ mod tests {
     #[tokio::test]
     async fn a_short_pause_is_waited_out() {
         let admission = CallAdmission::new(64, LONG, Arc::new(SystemClock));
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&throttled(1), Duration::ZERO);
+        admission.acquire(OPERATION, origin()).await.unwrap().settle(&throttled_answer(1), Duration::ZERO);
         let started = Instant::now();
         let held = join_all((0..3).map(|_| admission.acquire(OPERATION, origin()))).await;
         assert!(held.into_iter().all(|permit| permit.is_ok()));
@@ -389,7 +389,7 @@ mod tests {
     #[tokio::test]
     async fn a_short_pause_is_not_waited_out_beyond_the_longest_wait() {
         let admission = CallAdmission::new(64, Duration::from_millis(20), clock());
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&throttled(2), Duration::ZERO);
+        admission.acquire(OPERATION, origin()).await.unwrap().settle(&throttled_answer(2), Duration::ZERO);
         let rate_limited = AuthorityFailure::RateLimited { retry_after: Duration::from_secs(2) };
         assert_eq!(admission.acquire(OPERATION, origin()).await.err(), Some(rate_limited));
         assert_eq!((view(&admission).in_flight, view(&admission).waiting), (0, 0));
@@ -490,7 +490,7 @@ mod tests {
                 view.limit
             );
             assert_eq!(tries.len(), 200);
-            assert_eq!(server.received().len(), usize::try_from(calls).unwrap());
+            assert_eq!(server.received_requests().len(), usize::try_from(calls).unwrap());
             assert_eq!((view.in_flight, view.waiting), (0, 0));
             assert!(busy.peak() <= 40, "200 were never there at a time: {}", busy.peak());
             if rejects {

@@ -97,7 +97,7 @@ impl<T> WaitQueue<T> {
         let Some(queue) = self.accounts.get_mut(&account) else { return };
         let Ok(index) = queue.binary_search_by_key(&number, |waiter| waiter.number) else { return };
         queue.remove(index);
-        self.removed(account);
+        self.count_removal(account);
     }
 
     /// Removes and returns the waiter to serve next. `slots` returns the slots of an account and its payer; `None` if
@@ -120,7 +120,7 @@ impl<T> WaitQueue<T> {
         self.turns.push_back(account);
         self.payer_turns.retain(|payer| *payer != account.payer());
         self.payer_turns.push_back(account.payer());
-        self.removed(account);
+        self.count_removal(account);
         Some((account, waiter))
     }
 
@@ -134,11 +134,11 @@ impl<T> WaitQueue<T> {
         let longest = accounts.max_by_key(|(_, queue)| queue.len());
         let account = *longest.filter(|(_, queue)| queue.len() > most)?.0;
         let waiter = self.accounts.get_mut(&account)?.pop_back()?.waiter;
-        self.removed(account);
+        self.count_removal(account);
         Some(waiter)
     }
 
-    fn removed(&mut self, account: CallerAccount) {
+    fn count_removal(&mut self, account: CallerAccount) {
         self.waiting -= 1;
         if self.accounts.get(&account).is_some_and(VecDeque::is_empty) {
             self.accounts.remove(&account);

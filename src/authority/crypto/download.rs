@@ -55,7 +55,7 @@ mod tests {
     use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 
     use super::*;
-    use crate::authority::testing::{PUBLIC_PART, encrypted};
+    use crate::authority::testing::{PUBLIC_PART, encrypt};
 
     const API_KEY: &str = "0a1b2c3d-0000-4000-8000-000000000000";
     fn document(iv_hex: &str, data: String) -> EncryptedDocument {
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_download_decrypts_padded_or_not_and_keeps_every_digit() {
         let plain = r#"{"amount":1234567890123456789.10,"irn":"ä"}"#;
-        let (iv, bytes) = encrypted(plain.as_bytes());
+        let (iv, bytes) = encrypt(plain.as_bytes());
         for data in [URL_SAFE.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
             let read = document(&iv, data).decrypt(&API_KEY.into()).unwrap();
             assert_eq!(read.to_string(), plain);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_fault_of_a_download_is_named() {
-        let (iv, bytes) = encrypted(b"{\"irn\":\"X\"}");
+        let (iv, bytes) = encrypt(b"{\"irn\":\"X\"}");
         let sound = document(&iv, URL_SAFE.encode(&bytes));
         let decrypt = |document: &EncryptedDocument, key: &str| document.decrypt(&key.into()).err();
         assert_eq!(decrypt(&sound, API_KEY), None);
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(decrypt(&document("00", sound.data.clone()), API_KEY), Some(CryptoError::Iv));
         assert_eq!(decrypt(&document("zz", sound.data.clone()), API_KEY), Some(CryptoError::Iv));
         assert_eq!(decrypt(&document(&iv, "*".into()), API_KEY), Some(CryptoError::Ciphertext));
-        let (iv, number) = encrypted(b"5");
+        let (iv, number) = encrypt(b"5");
         assert_eq!(decrypt(&document(&iv, URL_SAFE.encode(number)), API_KEY), Some(CryptoError::WrongKey));
     }
 }

@@ -111,15 +111,15 @@ fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     if pem.contains("-----BEGIN PUBLIC KEY-----") {
         Ok(der)
     } else if pem.contains("-----BEGIN RSA PUBLIC KEY-----") {
-        let bits = tagged(0x03, &[&[0], der.as_slice()].concat());
-        Ok(tagged(0x30, &[RSA_ALGORITHM.as_slice(), &bits].concat()))
+        let bits = encode_element(0x03, &[&[0], der.as_slice()].concat());
+        Ok(encode_element(0x30, &[RSA_ALGORITHM.as_slice(), &bits].concat()))
     } else {
         Err(CryptoError::PublicKey)
     }
 }
 
 /// Encodes a DER element: tag, length, content.
-fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
+fn encode_element(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
     let significant: Vec<u8> = length.into_iter().skip_while(|byte| *byte == 0).collect();
     let mut element = vec![tag];

@@ -45,7 +45,7 @@ mod tests {
         CryptoKeys::parse(format!("{PUBLIC_KEY_PEM}\n{CERTIFICATE}").as_bytes()).unwrap()
     }
 
-    fn opened(qr_code: &str) -> String {
+    fn decrypt_qr_code(qr_code: &str) -> String {
         let private = STANDARD.decode(PRIVATE_KEY.split_whitespace().collect::<String>()).unwrap();
         let key =
             Pkcs1PrivateDecryptingKey::new(PrivateDecryptingKey::from_pkcs8(&private).unwrap()).unwrap();
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn the_authority_reads_back_irn_moment_and_certificate() {
         let at = Timestamp::from_second(1_767_225_600).unwrap();
-        let plain = opened(&keys().qr_code(IRN, at).unwrap());
+        let plain = decrypt_qr_code(&keys().qr_code(IRN, at).unwrap());
         assert_eq!(plain, format!("{{\"irn\":\"{IRN}.1767225600\",\"certificate\":\"{CERTIFICATE}\"}}"));
     }
 

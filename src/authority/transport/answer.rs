@@ -58,7 +58,7 @@ impl AuthorityAnswer {
 
     /// Returns true if any text of the answer contains `words` (in lower case).
     pub(crate) fn contains(&self, words: &str) -> bool {
-        self.candidates().iter().any(|text| normalised(text).contains(words))
+        self.candidates().iter().any(|text| normalise(text).contains(words))
     }
 
     /// Returns true if the answer names a field of the request.
@@ -136,10 +136,10 @@ fn pairs_of(value: &Value) -> Option<String> {
 }
 
 fn says_something(text: &str) -> bool {
-    !EMPTY_PHRASES.contains(&normalised(text).trim_end_matches(['.', '!']))
+    !EMPTY_PHRASES.contains(&normalise(text).trim_end_matches(['.', '!']))
 }
 
-fn normalised(text: &str) -> String {
+fn normalise(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 

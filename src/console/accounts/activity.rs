@@ -13,7 +13,7 @@ use crate::console::page::{Answer, Pages, show};
 use crate::console::session::accounts::{Owner, SignedInIntegrator};
 use crate::domain::kernel::audit::{Acting, ActorKind, AuditEntry, NamedActor};
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::activity::wanted;
+use crate::http::forms::activity::read_query;
 use crate::http::forms::query::Query;
 use crate::http::state::ApiState;
 use crate::store::operations::activity::{self, ActivityEntry};
@@ -69,7 +69,7 @@ struct AuditLine {
 }
 
 async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
-    let (filter, limit) = wanted(&query)?;
+    let (filter, limit) = read_query(&query)?;
     let (entries, next) = activity::owned_by(&state.store, session.taxpayer, filter, limit).await?;
     let base = base(&session);
     let older = next.map(|next| {

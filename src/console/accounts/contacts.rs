@@ -118,7 +118,7 @@ async fn add(
     let body = form.0.object(&["first_name", "last_name", "email", "role"]);
     let named = match report::read(&body, &state.catalog.get(), read) {
         Ok(named) => named.value,
-        Err(faults) => return render(&state, &session, FormState::refused(form.0, faults)).await,
+        Err(faults) => return render(&state, &session, FormState::with_faults(form.0, faults)).await,
     };
     let Named { first_name, last_name, email, role } = named;
     let person = NewPerson { first_name, last_name, email, role };
@@ -127,10 +127,10 @@ async fn add(
         Err(StoreError::Duplicate(_)) => {
             // Without this limit, the form would tell which emails sign in to other accounts.
             if let Some(integrator) = taxpayers::payer_of(&state.store, session.taxpayer).await? {
-                state.limits.refused_create(integrator, state.now()).map_err(limits::refused)?;
+                state.limits.refused_create(integrator, state.now()).map_err(limits::limit_error)?;
             }
             let taken = Fault::new("email", "unique", "Somebody signs in with this email already.");
-            render(&state, &session, FormState::refused(form.0, Faults::from(taken))).await
+            render(&state, &session, FormState::with_faults(form.0, Faults::from(taken))).await
         }
         Err(error) => Err(error.into()),
     }

@@ -51,7 +51,7 @@ impl RefusedRun {
             return Some(Self { name, reasons, is_correctable: false });
         }
         let words = run.last_error.as_deref().unwrap_or("The authority gave no reason.");
-        let reasons = authority::explained(words, &run.document()).into_iter().map(Reason::from).collect();
+        let reasons = authority::explain(words, &run.document()).into_iter().map(Reason::from).collect();
         Some(Self { name, reasons, is_correctable: run.operation() == Operation::Submit })
     }
 }
@@ -133,7 +133,7 @@ pub(super) async fn suggest(
     let submission = refused.find(|run| run.operation() == Operation::Submit);
     let run = submission.ok_or_else(ApiError::route_not_found)?;
     let taxpayer = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
-    let body = run.payload.submitted().ok_or_else(ApiError::route_not_found)?.callers_body();
+    let body = run.payload.submission().ok_or_else(ApiError::route_not_found)?.callers_body();
     let catalog = state.catalog.get();
     let context = PatchContext { catalog: &catalog, zone: state.settings.utc_offset };
     let mut details = Details::default();

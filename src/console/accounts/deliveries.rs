@@ -82,7 +82,7 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
             let found = delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
             (found, FormState::new(values.clone()))
         }
-        Err(fault) => ((Vec::new(), 0), FormState::refused(values.clone(), Faults::from(fault))),
+        Err(fault) => ((Vec::new(), 0), FormState::with_faults(values.clone(), Faults::from(fault))),
     };
     let base = base(&session);
     show(&DeliveriesPage {

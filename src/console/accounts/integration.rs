@@ -51,7 +51,7 @@ struct FieldLine {
 }
 
 async fn show_integration(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
-    let stored = stored(&state, &session).await?;
+    let stored = load_integration(&state, &session).await?;
     let mut values = values_of(&stored);
     if let Some(kind) = query.text("auth_type").and_then(AuthType::parse) {
         values.push(("auth_type".to_owned(), kind.to_string()));
@@ -63,7 +63,7 @@ async fn show_integration(state: web::Data<ApiState>, Owner(session): Owner, que
     show(&page(&state, &session, &stored, FormState::new(values)))
 }
 
-async fn stored(state: &ApiState, session: &AccountSession) -> Result<Integration, ApiError> {
+async fn load_integration(state: &ApiState, session: &AccountSession) -> Result<Integration, ApiError> {
     let found = integrations::owned_by(&state.store, state.store.reader(), session.taxpayer).await?;
     Ok(found.unwrap_or_default())
 }
@@ -88,8 +88,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Ok(()) => Ok(go_to(&format!("{}/integration", base(&session)), "The integration was saved.")),
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
-            let stored = stored(&state, &session).await?;
-            let form = FormState::refused(form.0, error.faults);
+            let stored = load_integration(&state, &session).await?;
+            let form = FormState::with_faults(form.0, error.faults);
             show_with(StatusCode::UNPROCESSABLE_ENTITY, &page(&state, &session, &stored, form))
         }
     }

@@ -217,7 +217,7 @@ async fn set_status(
     match done {
         Ok(changed) => Ok(changed_to(&session, &changed, "The status was changed.")),
         Err(error) => {
-            let status = refused(error, form.0)?;
+            let status = refusal_form(error, form.0)?;
             render(&state, &session, invoice, Forms { status, ..Forms::default() }).await
         }
     }
@@ -233,7 +233,7 @@ async fn set_payment(
     let invoice = find(&state, &session, &ids.1).await?;
     let faults = payment_faults(&state, &session, &invoice, &form.0).await?;
     if !faults.is_empty() {
-        let payment = FormState::refused(form.0, faults);
+        let payment = FormState::with_faults(form.0, faults);
         return render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await;
     }
     let mut body = about(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
@@ -249,7 +249,7 @@ async fn set_payment(
     match done {
         Ok(changed) => Ok(changed_to(&session, &changed, "The payment was recorded.")),
         Err(error) => {
-            let payment = refused(error, form.0)?;
+            let payment = refusal_form(error, form.0)?;
             render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
         }
     }
@@ -297,15 +297,15 @@ fn changed_to(session: &AccountSession, invoice: &Invoice, notice: &str) -> Http
 }
 
 /// Returns the form with the reasons of a refusal. Any other failure is not about the form.
-fn refused(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
+fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
     if !error.faults.is_empty() {
-        return Ok(FormState::refused(values, error.faults));
+        return Ok(FormState::with_faults(values, error.faults));
     }
     if error.status != StatusCode::CONFLICT {
         return Err(error);
     }
     let whole = Fault::new("", error.code.as_str(), error.message);
-    Ok(FormState::refused(values, whole.into()))
+    Ok(FormState::with_faults(values, whole.into()))
 }
 
 impl From<LedgerEntry> for Payment {

@@ -75,7 +75,7 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
         }
         Err(faults) => {
             let none = InvoicePage { invoices: Vec::new(), long: HashMap::new(), total: 0, next: None };
-            (none, FormState::refused(values.clone(), faults))
+            (none, FormState::with_faults(values.clone(), faults))
         }
     };
     let base = base(&session);

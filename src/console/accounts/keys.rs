@@ -147,7 +147,7 @@ async fn make_key(
     let terms = KeyTerms { keeps_others, ..asked.terms };
     key_terms::check_end(&terms, now)?;
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 };
-    state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::refused)?;
+    state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::limit_error)?;
     let text = key_generation::key(KeyKind::Taxpayer)?;
     let new = NewKey::new(text.clone(), terms).with_name(asked.name);
     session.send(state, RotateKey { key: new, by: session.by }).await?;

@@ -104,7 +104,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
             let taxpayer = taxpayer(&state, &session).await?;
-            let form = FormState::refused(form.0, error.faults);
+            let form = FormState::with_faults(form.0, error.faults);
             show_with(StatusCode::UNPROCESSABLE_ENTITY, &page(&session, taxpayer, form))
         }
     }

@@ -44,7 +44,7 @@ fn of_event(entry: &TimelineEntry) -> Happening {
     };
     let by = entry.actor.as_ref().map(|actor| format!("by {}", actor_name(actor))).unwrap_or_default();
     let notes = [by, detail("remark"), detail("reference")];
-    Happening { at: entry.at, class, title, note: joined(&notes) }
+    Happening { at: entry.at, class, title, note: join_notes(&notes) }
 }
 
 fn status_change(from: &str, to: &str) -> String {
@@ -78,7 +78,7 @@ fn of_step(entry: &TimelineEntry) -> Happening {
     let step = Step::parse(&entry.name).map_or(&*entry.name, |step| step_name(step));
     let attempt = entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}"));
     let notes = [attempt.unwrap_or_default(), duration(entry.duration_ms), text(&entry.detail, "error")];
-    Happening { at: entry.at, class, title: format!("{step}: {words}"), note: joined(&notes) }
+    Happening { at: entry.at, class, title: format!("{step}: {words}"), note: join_notes(&notes) }
 }
 
 fn of_delivery(entry: &TimelineEntry) -> Happening {
@@ -93,7 +93,7 @@ fn of_delivery(entry: &TimelineEntry) -> Happening {
         at: entry.at,
         class: if is_delivered { "ok" } else { "warn" },
         title: format!("Your webhook was told of {}: {answer}", entry.name),
-        note: joined(&[attempt.unwrap_or_default(), duration(entry.duration_ms)]),
+        note: join_notes(&[attempt.unwrap_or_default(), duration(entry.duration_ms)]),
     }
 }
 
@@ -135,7 +135,7 @@ fn duration(ms: Option<i64>) -> String {
     ms.map(|ms| format!("{ms} ms")).unwrap_or_default()
 }
 
-fn joined(notes: &[String]) -> String {
+fn join_notes(notes: &[String]) -> String {
     let said = notes.iter().filter(|note| !note.is_empty()).map(String::as_str);
     said.collect::<Vec<_>>().join(" · ")
 }
@@ -147,7 +147,12 @@ mod tests {
     use super::*;
     use crate::domain::kernel::audit::{Acting, Actor, NamedActor};
 
-    fn told(kind: EntryKind, name: &str, outcome: Option<&str>, detail: &Value) -> (&'static str, String) {
+    fn describe_entry(
+        kind: EntryKind,
+        name: &str,
+        outcome: Option<&str>,
+        detail: &Value,
+    ) -> (&'static str, String) {
         let entry = TimelineEntry {
             at: Timestamp::UNIX_EPOCH,
             kind,
@@ -175,7 +180,7 @@ mod tests {
             (EntryKind::Delivery, "invoice.created", Some("failed"), json!({ "failure": "timed_out" })),
         ];
         let lines = cases.map(|(kind, name, outcome, detail)| {
-            let (class, text) = told(kind, name, outcome, &detail);
+            let (class, text) = describe_entry(kind, name, outcome, &detail);
             format!("{class}: {text}")
         });
         insta::assert_snapshot!(lines.join("\n"), @r"

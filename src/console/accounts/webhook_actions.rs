@@ -93,7 +93,7 @@ fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError
     let id = session.taxpayer.0;
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id };
     let counted = state.limits.sensitive(SensitiveOp::WebhookTest, owner, id, state.now());
-    counted.map(drop).map_err(limits::refused)
+    counted.map(drop).map_err(limits::limit_error)
 }
 
 async fn test(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormValues>) -> Answer {

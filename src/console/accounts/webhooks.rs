@@ -117,7 +117,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
 /// Returns the body of Update Webhook. A blank schedule stands for the one of the deployment.
 fn body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["webhook_url"]);
-    let events: Vec<_> = values.checked("enabled_events").map(Value::from).collect();
+    let events: Vec<_> = values.checked_values("enabled_events").map(Value::from).collect();
     body.insert("enabled_events".to_owned(), events.into());
     let delay = |text: &str| match text.trim().parse::<u32>() {
         Ok(seconds) => Value::from(seconds),
@@ -139,7 +139,7 @@ async fn render(state: &ApiState, session: &AccountSession, refused: Option<(For
     let open = delivery_log::open_owned_by(store, id).await?;
     let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let form = match refused {
-        Some((values, faults)) => FormState::refused(values, faults),
+        Some((values, faults)) => FormState::with_faults(values, faults),
         None => FormState::new(values_of(endpoint.as_ref())),
     };
     let page = WebhookPage {

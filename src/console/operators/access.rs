@@ -19,7 +19,7 @@ use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{IntegratorId, parse_number};
-use crate::http::api::ops::access::ended;
+use crate::http::api::ops::access::revocation;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
@@ -127,7 +127,7 @@ async fn change(state: &ApiState, session: &OperatorSession, owner: KeyOwner, fo
         (AccessMove::Remove, KeyKind::Operator) => access::remove_operator(store, change).await?,
         (AccessMove::Remove, _) => return Err(ApiError::route_not_found()),
     };
-    let Revocation { revoked, revoked_of_taxpayers, sessions } = ended(outcome, owner)?;
+    let Revocation { revoked, revoked_of_taxpayers, sessions } = revocation(outcome, owner)?;
     let keys = revoked + revoked_of_taxpayers;
     let notice = match to {
         AccessMove::Revoke => format!("{keys} keys are revoked and {sessions} sessions ended."),
@@ -157,7 +157,7 @@ async fn set_role(
     let owner = owner(KeyKind::Operator, &id)?;
     let RoleForm { role, reason } = form.0;
     let change = account_change(&state, &session, owner, reason)?;
-    ended(access::set_role(&state.store, change, role).await?, owner)?;
+    revocation(access::set_role(&state.store, change, role).await?, owner)?;
     Ok(go_to(list_of(owner.kind), "The role is changed. It counts from the next request on."))
 }
 

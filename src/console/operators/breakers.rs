@@ -81,7 +81,7 @@ async fn trip(
 ) -> Answer {
     let operation = operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry = AuditEntry::ordered(&order, AuditAction::TripBreaker, &operation.name(), state.now());
+    let entry = AuditEntry::from_order(&order, AuditAction::TripBreaker, &operation.name(), state.now());
     audit::record(&state.store, &[entry]).await?;
     state.authority.trip_breaker(operation);
     Ok(go_to("/console/breakers", "The breaker is open. No call is made until it is reset."))
@@ -96,7 +96,7 @@ async fn reset(
 ) -> Answer {
     let operation = operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry = AuditEntry::ordered(&order, AuditAction::ResetBreaker, &operation.name(), state.now());
+    let entry = AuditEntry::from_order(&order, AuditAction::ResetBreaker, &operation.name(), state.now());
     audit::record(&state.store, &[entry]).await?;
     state.authority.reset_breaker(operation);
     Ok(go_to("/console/breakers", "The breaker is closed. Calls pass again."))

@@ -83,7 +83,7 @@ async fn live_overview(
 }
 
 async fn render(state: &ApiState) -> Result<String, ApiError> {
-    let counts = state.database_counts.counted(&state.store, state.now()).await;
+    let counts = state.database_counts.current_counts(&state.store, state.now()).await;
     let counts = counts.ok_or_else(|| ApiError::internal("the database gave no counts"))?;
     let tree = state.tree.snapshot(0);
     let report = state.health.report(&state.store, &state.tree, &state.authority).await;

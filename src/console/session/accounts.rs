@@ -10,7 +10,7 @@ use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::envelope::Once;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::console::session::{Refusal, SignedIn, admitted, notice, state};
+use crate::console::session::{Refusal, SignedIn, admit, notice, state};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Acting, Actor};
@@ -72,7 +72,7 @@ pub(crate) struct SignedInIntegrator {
 
 /// Returns the session for the taxpayer in the path. For everybody who has no right to it the page does not exist.
 async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSession, Refusal> {
-    let SignedIn { session, csrf } = admitted(request).await?;
+    let SignedIn { session, csrf } = admit(request).await?;
     let person = session.person;
     let wanted = request.match_info().get("taxpayer").and_then(parse_number).map(TaxpayerId);
     let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
@@ -135,7 +135,7 @@ impl FromRequest for SignedInIntegrator {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let SignedIn { session, csrf } = admitted(&request).await?;
+            let SignedIn { session, csrf } = admit(&request).await?;
             let SessionOwner::Integrator(id) = session.person.owner else {
                 return Err(ApiError::route_not_found().into());
             };

@@ -6,7 +6,7 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::console::session::accounts::Owner;
 use crate::console::session::operators::Admin;
-use crate::console::session::{Refusal, SignedIn, found, state};
+use crate::console::session::{Refusal, SignedIn, find_session, state};
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
 
@@ -39,7 +39,7 @@ impl<R: SessionRight> FromRequest for Confirmed<R> {
         Box::pin(async move {
             let right = right.await?;
             let now = state(&request)?.now();
-            if !found(&request).await?.session.is_confirmed(now) {
+            if !find_session(&request).await?.session.is_confirmed(now) {
                 return Err(Refusal::Unconfirmed);
             }
             Ok(Self(right))

@@ -14,7 +14,7 @@ use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
 /// Returns the cookie of a new session. It ends with the browser's session; the server ends it earlier.
-pub(crate) fn started(settings: SessionSettings, token: &SecretString) -> Cookie<'static> {
+pub(crate) fn session_cookie(settings: SessionSettings, token: &SecretString) -> Cookie<'static> {
     Cookie::build(settings.cookie_name(), token.expose_secret().to_owned())
         .path("/")
         .http_only(true)
@@ -24,8 +24,8 @@ pub(crate) fn started(settings: SessionSettings, token: &SecretString) -> Cookie
 }
 
 /// Returns the cookie that removes the one of a session.
-pub(crate) fn ended(settings: SessionSettings) -> Cookie<'static> {
-    let mut cookie = started(settings, &SecretString::default());
+pub(crate) fn removal_cookie(settings: SessionSettings) -> Cookie<'static> {
+    let mut cookie = session_cookie(settings, &SecretString::default());
     cookie.make_removal();
     cookie
 }

@@ -12,7 +12,7 @@ mod refusal;
 
 pub(crate) use confirmed::Confirmed;
 pub(super) use cookie::{
-    NoticeRead, confirm_path, ended, notice, place, request_id, sign_in_path, started, token,
+    NoticeRead, confirm_path, notice, place, removal_cookie, request_id, session_cookie, sign_in_path, token,
 };
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use device::{known_device, remember_device};
@@ -63,7 +63,7 @@ impl FromRequest for AwaitsCode {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let SignedIn { session, csrf } = found(&request).await?;
+            let SignedIn { session, csrf } = find_session(&request).await?;
             if !session.awaits_code {
                 return Err(Refusal::NotSignedIn);
             }
@@ -74,7 +74,7 @@ impl FromRequest for AwaitsCode {
 
 /// Returns the session of a person who is fully signed in.
 async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
-    let found = found(request).await?;
+    let found = find_session(request).await?;
     if found.session.awaits_code {
         return Err(Refusal::CodeMissing);
     }
@@ -82,7 +82,7 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 }
 
 /// Returns the session of the request, also one that still awaits a code.
-async fn found(request: &HttpRequest) -> Result<SignedIn, Refusal> {
+async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let state = state(request)?;
     let token = token(request).ok_or(Refusal::NotSignedIn)?;
     page_quota::admit(request, state, &token)?;
@@ -96,7 +96,7 @@ async fn found(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.
-async fn admitted(request: &HttpRequest) -> Result<SignedIn, Refusal> {
+async fn admit(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let signed_in = signed_in(request).await?;
     let person = &signed_in.session.person;
     if !person.has_second_factor && needs_second_factor(state(request)?, person.owner) {

@@ -7,7 +7,7 @@ use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::name_actor;
-use crate::console::session::{Refusal, admitted, notice};
+use crate::console::session::{Refusal, admit, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::http::extract::role::{self, NeedsRole};
@@ -35,7 +35,7 @@ pub(crate) struct Admin(pub(crate) OperatorSession);
 
 /// Returns the session of an operator who has at least this role. For anybody else the page does not exist.
 async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<OperatorSession, Refusal> {
-    let signed_in = admitted(request).await?;
+    let signed_in = admit(request).await?;
     let person = signed_in.session.person;
     let (SessionOwner::Operator(id), Rights::Operate(role)) = (person.owner, person.rights) else {
         return Err(ApiError::route_not_found().into());

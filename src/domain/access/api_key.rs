@@ -133,7 +133,7 @@ impl From<SecretString> for NewKey {
 
 impl KeyTerms {
     /// Returns the chosen terms as text for the audit, such as `scope full`; `None` if all are defaults.
-    pub fn noted(&self) -> Option<String> {
+    pub fn audit_note(&self) -> Option<String> {
         let others = self.keeps_others.then(|| "keeps the other keys".to_owned());
         let overlap = (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
         let scope = self.scope.map(|scope| format!("scope {scope}"));

@@ -41,11 +41,13 @@ pub fn is_common(password: &str) -> bool {
     let distinct: HashSet<_> = text.chars().collect();
     distinct.len() < DISTINCT_CHARS_MIN
         || is_sequence(&text)
-        || [text.as_str(), core].iter().any(|text| COMMON.contains(text) || COMMON.contains(repeated(text)))
+        || [text.as_str(), core]
+            .iter()
+            .any(|text| COMMON.contains(text) || COMMON.contains(repeated_part(text)))
 }
 
 /// Returns the part of which the text is a repetition; the text itself if it is none.
-fn repeated(text: &str) -> &str {
+fn repeated_part(text: &str) -> &str {
     let ends = text.char_indices().map(|(start, _)| start).skip(1);
     let mut parts = ends.map(|end| &text[..end]).filter(|part| text.len().is_multiple_of(part.len()));
     parts.find(|part| part.repeat(text.len() / part.len()) == text).unwrap_or(text)

@@ -194,7 +194,7 @@ mod tests {
         (1..=count).map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1))).collect()
     }
 
-    fn accepted(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
+    fn accept_lines(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
         let mut tail = CheckpointChain::default();
         lines.iter().map(|line| tail.accept(line, &key.public())).collect()
     }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_signed_checkpoint_is_read_again() {
-        let read = accepted(&lines(3), &key(1)).unwrap();
+        let read = accept_lines(&lines(3), &key(1)).unwrap();
         assert_eq!(read.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!((read[1].at, &read[1].heads), (Timestamp::UNIX_EPOCH, &heads(2)));
         let public = key(1).public();
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_line_that_was_changed_left_out_moved_or_signed_by_another_is_found() {
         let all = lines(3);
-        let fault = |lines: &[String], key| accepted(lines, &key).unwrap_err();
+        let fault = |lines: &[String], key| accept_lines(lines, &key).unwrap_err();
         assert_eq!(fault(&all, key(2)), CheckpointFault::Signature);
         let changed = vec![all[0].clone(), all[1].replacen("1:2:", "1:1:", 1), all[2].clone()];
         assert_eq!(fault(&changed, key(1)), CheckpointFault::Signature);

@@ -126,7 +126,7 @@ pub enum ScheduleChange {
 
 impl ScheduleChange {
     /// Returns the endpoint's own schedule after the change; `None` means the schedule of the deployment.
-    pub fn applied(self, before: Option<Vec<u32>>) -> Option<Vec<u32>> {
+    pub fn apply_to(self, before: Option<Vec<u32>>) -> Option<Vec<u32>> {
         match self {
             Self::Keep => before,
             Self::Shared => None,
@@ -171,7 +171,7 @@ impl Endpoint {
 
     /// Makes the endpoint active and clears the reason for which it was disabled.
     #[must_use]
-    pub fn enabled(self, now: Timestamp) -> Self {
+    pub fn enable(self, now: Timestamp) -> Self {
         Self { is_active: true, disabled_reason: None, updated_at: now, ..self }
     }
 }

@@ -182,7 +182,7 @@ mod tests {
             .collect()
     }
 
-    fn verified(events: &[Event]) -> usize {
+    fn count_verified(events: &[Event]) -> usize {
         let mut head = LogHead::default();
         events.iter().take_while(|event| head.accept(event)).count()
     }
@@ -191,7 +191,7 @@ mod tests {
     fn a_log_is_gapless_and_verifies() {
         let events = log(5);
         assert_eq!(events.iter().map(|e| e.sequence).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-        assert_eq!(verified(&events), 5);
+        assert_eq!(count_verified(&events), 5);
     }
 
     #[test]
@@ -208,11 +208,11 @@ mod tests {
                 5 => event.actor = event.actor.as_ref().map(|actor| actor.replace('7', "8")),
                 _ => event.taxpayer_id = TaxpayerId(8),
             }
-            assert_eq!(verified(&events), 2, "change {change}");
+            assert_eq!(count_verified(&events), 2, "change {change}");
         }
         let mut events = log(4);
         events.remove(1);
-        assert_eq!(verified(&events), 1, "a missing event");
+        assert_eq!(count_verified(&events), 1, "a missing event");
     }
 
     #[test]

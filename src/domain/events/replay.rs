@@ -96,12 +96,12 @@ impl Replay {
             created_at: now,
             updated_at: now,
         };
-        replay.advanced(after, 0, now)
+        replay.advance(after, 0, now)
     }
 
     /// Records that the events up to `position` were processed, and that `queued` more deliveries were queued.
     #[must_use]
-    pub fn advanced(self, position: i64, queued: usize, now: Timestamp) -> Self {
+    pub fn advance(self, position: i64, queued: usize, now: Timestamp) -> Self {
         let position = position.clamp(self.position, self.until);
         let state = if position == self.until { ReplayState::Done } else { ReplayState::Running };
         let queued = self.queued.saturating_add(i64::try_from(queued).unwrap_or(i64::MAX));
@@ -110,7 +110,7 @@ impl Replay {
 
     /// Cancels the replay. Deliveries that are already queued are still sent.
     #[must_use]
-    pub fn cancelled(self, now: Timestamp) -> Self {
+    pub fn cancel(self, now: Timestamp) -> Self {
         Self { state: ReplayState::Cancelled, updated_at: now, ..self }
     }
 
@@ -131,7 +131,7 @@ impl Replay {
     }
 
     /// Returns the number of events that the replay has yet to process.
-    pub fn remaining(&self) -> i64 {
+    pub fn remaining_events(&self) -> i64 {
         self.until - self.position
     }
 
@@ -179,9 +179,12 @@ mod tests {
     #[test]
     fn a_replay_is_done_at_the_end_of_its_range_and_never_goes_back() {
         let now = Timestamp::UNIX_EPOCH;
-        let replay = open(ReplayRange::since(ReplayScope::Failed, 1), 10).advanced(4, 3, now);
-        assert_eq!((replay.position, replay.queued, replay.is_open(), replay.remaining()), (4, 3, true, 6));
-        let replay = replay.advanced(2, 0, now).advanced(99, 2, now);
+        let replay = open(ReplayRange::since(ReplayScope::Failed, 1), 10).advance(4, 3, now);
+        assert_eq!(
+            (replay.position, replay.queued, replay.is_open(), replay.remaining_events()),
+            (4, 3, true, 6)
+        );
+        let replay = replay.advance(2, 0, now).advance(99, 2, now);
         assert_eq!((replay.position, replay.queued, replay.is_open()), (10, 5, false));
     }
 
@@ -190,12 +193,12 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let replay = open(ReplayRange::since(ReplayScope::All, 3), 10);
         for (position, percent, remaining) in [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)] {
-            let replay = replay.clone().advanced(position, 0, now);
-            assert_eq!((replay.percent(), replay.remaining()), (percent, remaining), "{position}");
+            let replay = replay.clone().advance(position, 0, now);
+            assert_eq!((replay.percent(), replay.remaining_events()), (percent, remaining), "{position}");
         }
         let nothing = open(ReplayRange::since(ReplayScope::All, 11), 10);
         assert_eq!((nothing.percent(), nothing.is_empty(), replay.is_empty()), (100, true, false));
-        let cancelled = replay.advanced(6, 2, now).cancelled(now);
+        let cancelled = replay.advance(6, 2, now).cancel(now);
         assert_eq!((cancelled.is_open(), cancelled.percent(), cancelled.queued), (false, 50, 2));
     }
 
@@ -206,7 +209,7 @@ mod tests {
         assert!(replay.covers(range, 10));
         assert!(!replay.covers(range, 11), "an event came since");
         assert!(!replay.covers(ReplayRange { scope: ReplayScope::All, ..range }, 10));
-        let replay = replay.advanced(4, 0, Timestamp::UNIX_EPOCH);
+        let replay = replay.advance(4, 0, Timestamp::UNIX_EPOCH);
         assert!(replay.covers(range, 10), "the same request again");
         assert!(!replay.covers(ReplayRange::since(ReplayScope::Failed, 3), 10), "what it has passed by");
         assert!(replay.covers(ReplayRange::since(ReplayScope::Failed, 5), 10));
@@ -216,6 +219,6 @@ mod tests {
     #[test]
     fn one_event_is_a_range_of_one() {
         let replay = open(ReplayRange::only(4), 10);
-        assert_eq!((replay.after, replay.until, replay.remaining()), (3, 4, 1));
+        assert_eq!((replay.after, replay.until, replay.remaining_events()), (3, 4, 1));
     }
 }

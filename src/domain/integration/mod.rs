@@ -264,7 +264,7 @@ impl<S> TokenClient<S> {
 
 impl Auth<Option<SecretText>> {
     /// Fills in missing secrets from stored settings of the same type and token origin, or names those still missing.
-    pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
+    pub fn complete(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let is_same =
             |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
         let kept = stored.filter(is_same).map(Auth::secrets).unwrap_or_default();
@@ -290,7 +290,7 @@ impl Auth {
 
     /// Replaces the refresh token `used` by `given`. Returns `None` if the stored token is no longer `used`, so that an
     /// old answer does not overwrite a newer token.
-    pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
+    pub fn replace_refresh_token(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
         match self {
             Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {
                 Some(Self::OAuth2 { client: client.clone(), refresh_token: given.clone() })
@@ -316,7 +316,7 @@ impl Format {
 mod tests {
     use super::*;
 
-    fn sent(password: Option<&str>) -> Auth<Option<SecretText>> {
+    fn basic_auth(password: Option<&str>) -> Auth<Option<SecretText>> {
         Auth::Basic { username: "ada".into(), password: password.map(|text| text.to_owned().into()) }
     }
 
@@ -337,29 +337,29 @@ mod tests {
 
     #[test]
     fn a_secret_that_is_not_sent_is_the_stored_one_of_the_same_type() {
-        let stored = sent(Some("one")).completed(None).unwrap();
-        assert_eq!(texts(&sent(None).completed(Some(&stored)).unwrap()), ["one"]);
-        assert_eq!(texts(&sent(Some("two")).completed(Some(&stored)).unwrap()), ["two"]);
-        assert_eq!(sent(None).completed(None).unwrap_err(), ["password"]);
+        let stored = basic_auth(Some("one")).complete(None).unwrap();
+        assert_eq!(texts(&basic_auth(None).complete(Some(&stored)).unwrap()), ["one"]);
+        assert_eq!(texts(&basic_auth(Some("two")).complete(Some(&stored)).unwrap()), ["two"]);
+        assert_eq!(basic_auth(None).complete(None).unwrap_err(), ["password"]);
         let ntlm = Auth::Ntlm { username: "ada".into(), password: None, domain: None };
-        assert_eq!(ntlm.completed(Some(&stored)).unwrap_err(), ["password"]);
-        assert!(Auth::None.completed(Some(&stored)).unwrap().secrets().is_empty());
+        assert_eq!(ntlm.complete(Some(&stored)).unwrap_err(), ["password"]);
+        assert!(Auth::None.complete(Some(&stored)).unwrap().secrets().is_empty());
     }
 
     #[test]
     fn a_stored_secret_goes_to_no_other_token_endpoint() {
-        let stored = client("https://a.example/token", Some("s")).completed(None).unwrap();
+        let stored = client("https://a.example/token", Some("s")).complete(None).unwrap();
         let other_path = client("https://a.example/oauth/token", None);
-        assert_eq!(texts(&other_path.completed(Some(&stored)).unwrap()), ["s", "s"]);
+        assert_eq!(texts(&other_path.complete(Some(&stored)).unwrap()), ["s", "s"]);
         for url in ["https://b.example/token", "https://a.example:8443/token", "http://a.example/token"] {
-            let missing = client(url, None).completed(Some(&stored)).unwrap_err();
+            let missing = client(url, None).complete(Some(&stored)).unwrap_err();
             assert_eq!(missing, ["client_secret", "refresh_token"], "{url}");
         }
     }
 
     #[test]
     fn credentials_go_to_the_origin_they_were_set_for() {
-        let auth = sent(Some("one")).completed(None).unwrap();
+        let auth = basic_auth(Some("one")).complete(None).unwrap();
         let bound = |origin: &str| Integration {
             auth: auth.clone(),
             origin: Origin::from_url(origin),
@@ -385,16 +385,16 @@ mod tests {
 
     #[test]
     fn only_the_refresh_token_that_was_used_is_replaced() {
-        let stored = client("https://a.example/token", Some("r0")).completed(None).unwrap();
+        let stored = client("https://a.example/token", Some("r0")).complete(None).unwrap();
         let secret = |text: &str| SecretText::from(text.to_owned());
-        assert_eq!(texts(&stored.renewed(&secret("r0"), &secret("r1")).unwrap()), ["r0", "r1"]);
-        assert!(stored.renewed(&secret("other"), &secret("r1")).is_none());
-        assert!(Auth::None.renewed(&secret("r0"), &secret("r1")).is_none());
+        assert_eq!(texts(&stored.replace_refresh_token(&secret("r0"), &secret("r1")).unwrap()), ["r0", "r1"]);
+        assert!(stored.replace_refresh_token(&secret("other"), &secret("r1")).is_none());
+        assert!(Auth::None.replace_refresh_token(&secret("r0"), &secret("r1")).is_none());
     }
 
     #[test]
     fn no_debug_shows_a_secret_and_the_sealed_text_holds_them_all() {
-        let auth = client("https://a.example/token", Some("hush")).completed(None).unwrap();
+        let auth = client("https://a.example/token", Some("hush")).complete(None).unwrap();
         assert!(!format!("{auth:?}").contains("hush"));
         let text = serde_json::to_string(&auth).unwrap();
         let again: Auth = strict_json::from_trusted(&text).unwrap();

@@ -62,11 +62,11 @@ pub fn is_never_called(address: IpAddr) -> bool {
     let is_one = |address: IpAddr| {
         LINK_LOCAL.iter().any(|network| network.contains(&address)) || METADATA.contains(&address)
     };
-    is_one(address) || embedded(address).is_some_and(|inner| is_one(inner.into()))
+    is_one(address) || embedded_ipv4(address).is_some_and(|inner| is_one(inner.into()))
 }
 
 /// Returns the IPv4 address within an IPv6 address: IPv4-mapped, IPv4-compatible, translated (RFC 6052) or 6to4.
-fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
+fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let from = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();

@@ -70,7 +70,7 @@ impl BatchItem {
         }
     }
 
-    pub fn failed(invoice_no: Option<String>, faults: &Faults) -> Self {
+    pub fn from_faults(invoice_no: Option<String>, faults: &Faults) -> Self {
         let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults.iter().take(ITEM_FAULTS_MAX) {
             errors.entry(fault.path.clone()).or_default().push(fault.to_string());
@@ -109,7 +109,7 @@ mod tests {
         let faults = |count| {
             let mut faults = Faults::up_to(ITEM_FAULTS_MAX);
             (0..count).for_each(|n| faults.push(Fault::new(format!("f{n}"), "required", "Missing.")));
-            BatchItem::failed(None, &faults).errors.unwrap()
+            BatchItem::from_faults(None, &faults).errors.unwrap()
         };
         assert_eq!(faults(19).len(), 19);
         let many = faults(1_000);

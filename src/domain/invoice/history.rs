@@ -166,17 +166,17 @@ mod tests {
         .unwrap()
     }
 
-    fn seen(as_of: Option<i64>) -> Option<(i64, Option<i64>, Option<i64>)> {
+    fn sequences_at(as_of: Option<i64>) -> Option<(i64, Option<i64>, Option<i64>)> {
         history().as_of(as_of).map(|moment| (moment.version.sequence, moment.earlier, moment.later))
     }
 
     #[test]
     fn an_invoice_is_seen_after_any_event_of_its_taxpayer() {
-        assert_eq!(seen(Some(2)), None);
-        assert_eq!(seen(Some(3)), Some((3, None, Some(5))));
-        assert_eq!(seen(Some(4)), Some((3, None, Some(5))));
-        assert_eq!(seen(Some(5)), Some((5, Some(3), Some(9))));
-        assert_eq!(seen(None), Some((9, Some(5), None)));
+        assert_eq!(sequences_at(Some(2)), None);
+        assert_eq!(sequences_at(Some(3)), Some((3, None, Some(5))));
+        assert_eq!(sequences_at(Some(4)), Some((3, None, Some(5))));
+        assert_eq!(sequences_at(Some(5)), Some((5, Some(3), Some(9))));
+        assert_eq!(sequences_at(None), Some((9, Some(5), None)));
         assert_eq!(History::default().as_of(None), None);
         let broken = event(7, EventKind::InvoiceCreated, &json!([]));
         assert_eq!(History::new(&[broken]), Err(UnreadableEvent(7)));

@@ -63,8 +63,8 @@ impl Items {
         self.known.get(&id).map(|item| &**item)
     }
 
-    pub fn changed(&self) -> impl Iterator<Item = &Item> {
-        self.known.values().filter_map(Tracked::changed)
+    pub fn changed_items(&self) -> impl Iterator<Item = &Item> {
+        self.known.values().filter_map(Tracked::changed_value)
     }
 
     /// Finds a line's item by the first of these that the line has: item id, item number, name and type.
@@ -97,7 +97,7 @@ impl FromIterator<Item> for Items {
     fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
         let mut all = Self::default();
         for item in items {
-            all.insert(Tracked::stored(item));
+            all.insert(Tracked::from_stored(item));
         }
         all
     }
@@ -118,19 +118,19 @@ mod tests {
         [numbered, twin, plain].into_iter().collect()
     }
 
-    fn found(line: &Line) -> Option<i64> {
+    fn find_item_id(line: &Line) -> Option<i64> {
         items().of_line(line).map(|item| item.id.0)
     }
 
     #[test]
     fn an_item_is_known_by_its_number_and_else_by_name_and_type() {
-        assert_eq!(found(&line(Some("R-2"), "Anything")), Some(2));
-        assert_eq!(found(&line(Some("R-3"), "Rice")), None, "a new number is a new item");
-        assert_eq!(found(&line(None, "Rice")), Some(1), "the first of that name");
-        assert_eq!(found(&line(None, "Beans")), Some(3));
+        assert_eq!(find_item_id(&line(Some("R-2"), "Anything")), Some(2));
+        assert_eq!(find_item_id(&line(Some("R-3"), "Rice")), None, "a new number is a new item");
+        assert_eq!(find_item_id(&line(None, "Rice")), Some(1), "the first of that name");
+        assert_eq!(find_item_id(&line(None, "Beans")), Some(3));
         let service = Line { item_type: ItemType::Service, ..line(None, "Beans") };
-        assert_eq!(found(&service), None);
-        assert_eq!(found(&Line { item_id: Some(ItemId(3)), ..line(Some("R-1"), "Rice") }), Some(3));
+        assert_eq!(find_item_id(&service), None);
+        assert_eq!(find_item_id(&Line { item_id: Some(ItemId(3)), ..line(Some("R-1"), "Rice") }), Some(3));
     }
 
     #[test]

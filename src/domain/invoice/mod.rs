@@ -121,7 +121,7 @@ impl Draft {
     /// Creates the invoice. If the draft is declared as paid, also returns the first posting to the payment ledger.
     pub fn into_invoice(self, identity: InvoiceIdentity, now: Timestamp) -> (Invoice, Option<Posting>) {
         let content_digest = self.digest();
-        let (payment, posting) = Payment::declared(self.payable, self.declared);
+        let (payment, posting) = Payment::from_declared(self.payable, self.declared);
         let qr_code = identity.provisional_qr;
         let invoice = Invoice {
             id: identity.id,
@@ -161,28 +161,28 @@ pub struct InvoiceIdentity {
 
 impl Invoice {
     /// Applies a transition to the workflow status. Fails if the present status does not allow the transition.
-    pub fn moved(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn apply_transition(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;
         Ok(self)
     }
 
     /// Applies a payment change. A full payment also moves the workflow status. Returns the posting for the ledger too.
-    pub fn paid(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
+    pub fn apply_payment(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
         let step = match notice {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
             PaymentChange::Paid => Transition::Pay,
             PaymentChange::Partial(_) => Transition::PayPart { partly_paid: self.payment.is_partial() },
         };
-        let mut invoice = self.moved(step, now)?;
+        let mut invoice = self.apply_transition(step, now)?;
         let (payment, posting) = invoice.payment.after(notice)?;
         invoice.payment = payment;
         Ok((invoice, posting))
     }
 
     /// Records that the pipeline reached a stage. The status keeps a later stage that was recorded before.
-    pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
-        let mut invoice = self.moved(Transition::Reach(stage), now)?;
+    pub fn reach(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
+        let mut invoice = self.apply_transition(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
         // Keep the status that is further along: a receipt can arrive before the response to the transmission.
         if status.progress() >= invoice.authority.status.progress() {
@@ -193,7 +193,7 @@ impl Invoice {
 
     /// Records the QR code of the authority's signature. An invoice that is already signed keeps its QR code.
     #[must_use]
-    pub fn signed(mut self, qr_code: String) -> Self {
+    pub fn with_qr_code(mut self, qr_code: String) -> Self {
         if !self.authority.signed {
             self.authority.qr_code = qr_code;
             self.authority.signed = true;

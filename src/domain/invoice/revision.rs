@@ -78,7 +78,7 @@ impl LineFault {
         Self { field, rule }
     }
 
-    fn missing(field: &'static str) -> Self {
+    fn for_missing(field: &'static str) -> Self {
         Self::new(field, FieldRule::Required)
     }
 }
@@ -89,19 +89,19 @@ impl RevisedLine {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
         let item_type = self.item_type.or(item.map(|item| item.item_type));
-        let item_type = item_type.ok_or_else(|| LineFault::missing("item_type"))?;
+        let item_type = item_type.ok_or_else(|| LineFault::for_missing("item_type"))?;
         self.refuse_other(item, item_type)?;
         let name = said(&self.item_name, item.map(|item| &item.name));
         let tax_category = said(&self.tax_category, item.map(|item| &item.tax_category));
         Ok(Line {
             item_id: self.item_id,
-            item_name: name.ok_or_else(|| LineFault::missing("item_name"))?,
+            item_name: name.ok_or_else(|| LineFault::for_missing("item_name"))?,
             item_no: said(&self.item_no, item.and_then(|item| item.item_no.as_ref())),
             item_type,
             unit_price: self.unit_price,
             quantity: self.quantity,
             price_unit: self.price_unit.clone(),
-            tax_category: tax_category.ok_or_else(|| LineFault::missing("tax_category"))?,
+            tax_category: tax_category.ok_or_else(|| LineFault::for_missing("tax_category"))?,
             product_category: said(
                 &self.product_category,
                 item.and_then(|item| item.product_category.as_ref()),
@@ -176,7 +176,7 @@ const REPLACED: [&str; 7] = [
 impl Invoice {
     /// Returns the invoice after an update. Does not check that the invoice may be edited.
     #[must_use]
-    pub fn revised(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
+    pub fn revise(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));
         self.extras.extend(details(revision));
         self.category = revision.category;

@@ -220,7 +220,7 @@ impl AuditEntry {
     }
 
     /// Creates the entry of an operator's action, with the operator's reason.
-    pub fn ordered(
+    pub fn from_order(
         order: &OperatorRequest,
         action: AuditAction,
         subject: &impl ToString,

@@ -36,12 +36,12 @@ pub struct CrashHistory {
 
 impl CrashHistory {
     #[must_use]
-    pub fn crashed(self) -> Self {
+    pub fn after_crash(self) -> Self {
         Self { crashes: self.crashes + 1, ..self }
     }
 
     #[must_use]
-    pub fn panicked(self) -> Self {
+    pub fn after_panic(self) -> Self {
         Self { panics: self.panics + 1, ..self }
     }
 
@@ -66,14 +66,14 @@ impl CrashHistory {
 
     /// Releases the work. It runs alone, and one more crash or panic quarantines it again.
     #[must_use]
-    pub fn released(self) -> Self {
+    pub fn release(self) -> Self {
         Self { crashes: self.crashes.min(CRASHES_MAX - 1), panics: self.panics.min(PANICS_MAX - 1), ..self }
     }
 
     /// Releases the work without an operator. One more crash quarantines it until an operator releases it.
     #[must_use]
-    pub fn lifted(self) -> Self {
-        Self { is_lifted: true, ..self.released() }
+    pub fn lift(self) -> Self {
+        Self { is_lifted: true, ..self.release() }
     }
 
     /// The message that operators see while the work is quarantined.
@@ -122,20 +122,23 @@ mod tests {
 
     #[test]
     fn released_work_runs_alone_and_its_next_crash_quarantines_it_again() {
-        for released in [after(3, 0).released(), after(9, 0).released(), after(3, 0).lifted()] {
+        for released in [after(3, 0).release(), after(9, 0).release(), after(3, 0).lift()] {
             assert!(released.goes_alone() && !released.is_quarantined(), "{released:?}");
-            assert!(released.crashed().is_quarantined(), "{released:?}");
+            assert!(released.after_crash().is_quarantined(), "{released:?}");
         }
-        let panicked = after(0, 2).released();
-        assert!(!panicked.is_quarantined() && panicked.panicked().is_quarantined());
-        assert!(after(3, 0).released().crashed().may_be_lifted(), "only an operator has released it");
+        let panicked = after(0, 2).release();
+        assert!(!panicked.is_quarantined() && panicked.after_panic().is_quarantined());
+        assert!(after(3, 0).release().after_crash().may_be_lifted(), "only an operator has released it");
     }
 
     #[test]
     fn a_quarantine_is_lifted_once() {
-        let again = after(3, 0).lifted().crashed();
+        let again = after(3, 0).lift().after_crash();
         assert!(again.is_quarantined() && !again.may_be_lifted());
-        assert!(!again.released().crashed().may_be_lifted(), "a release by an operator does not change that");
+        assert!(
+            !again.release().after_crash().may_be_lifted(),
+            "a release by an operator does not change that"
+        );
         assert_eq!(
             [after(3, 0), again, after(3, 1), after(1, 2)].map(CrashHistory::reason),
             [QUARANTINED, QUARANTINED_AGAIN, QUARANTINED_AGAIN, PANICKED]

@@ -41,9 +41,9 @@ impl Fault {
     }
 
     /// Returns the value that the rule expects, if the rule names one.
-    pub fn expected(&self) -> Option<String> {
+    pub fn expected_value(&self) -> Option<String> {
         match &self.problem {
-            Problem::Field(rule) => rule.expected(),
+            Problem::Field(rule) => rule.expected_value(),
             Problem::Message { .. } => None,
         }
     }
@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn the_rule_of_a_field_names_the_expected_value() {
         let required = Fault::field("customer.no", FieldRule::Required);
-        assert_eq!((required.rule(), required.expected()), ("required", Some("a value".to_owned())));
+        assert_eq!((required.rule(), required.expected_value()), ("required", Some("a value".to_owned())));
         let taken = Fault::new("email", "unique", "The email has already been taken.");
-        assert_eq!((taken.rule(), taken.expected()), ("unique", None));
+        assert_eq!((taken.rule(), taken.expected_value()), ("unique", None));
     }
 }

@@ -63,7 +63,7 @@ impl FieldRule {
     }
 
     /// Creates a rule with this error message and this description of the values that are allowed.
-    pub fn expecting(id: &'static str, sentence: &'static str, expected: &'static str) -> Self {
+    pub fn with_expected(id: &'static str, sentence: &'static str, expected: &'static str) -> Self {
         Self::Other { id, sentence: sentence.into(), expected: Some(expected) }
     }
 
@@ -84,7 +84,7 @@ impl FieldRule {
     }
 
     /// Returns the expected value; `None` if the rule only excludes values.
-    pub fn expected(&self) -> Option<String> {
+    pub fn expected_value(&self) -> Option<String> {
         Some(match self {
             Self::Required => "a value".to_owned(),
             Self::Type(name) => (*name).to_owned(),
@@ -187,11 +187,16 @@ mod tests {
             ),
             (irn, "irn_malformed", "must be written {no}-{id}", "{no}-{id}"),
             (FieldRule::DATE, "date", "must be a date written YYYY-MM-DD", "a date written YYYY-MM-DD"),
-            (FieldRule::expecting("sum", "must add up", "equal sums"), "sum", "must add up", "equal sums"),
+            (
+                FieldRule::with_expected("sum", "must add up", "equal sums"),
+                "sum",
+                "must add up",
+                "equal sums",
+            ),
         ] {
-            let found = (rule.id(), rule.to_string(), rule.expected());
+            let found = (rule.id(), rule.to_string(), rule.expected_value());
             assert_eq!(found, (id, sentence.to_owned(), Some(expected.to_owned())));
         }
-        assert_eq!(FieldRule::other("own", "must not be another's").expected(), None);
+        assert_eq!(FieldRule::other("own", "must not be another's").expected_value(), None);
     }
 }

@@ -11,7 +11,7 @@ pub struct Tracked<T> {
 
 impl<T> Tracked<T> {
     /// Returns a value as it is stored.
-    pub fn stored(value: T) -> Self {
+    pub fn from_stored(value: T) -> Self {
         Self { value, is_changed: false }
     }
 
@@ -25,7 +25,7 @@ impl<T> Tracked<T> {
     }
 
     /// Returns the value if it has changed.
-    pub fn changed(&self) -> Option<&T> {
+    pub fn changed_value(&self) -> Option<&T> {
         self.is_changed.then_some(&self.value)
     }
 
@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn a_value_has_changed_if_it_is_new_or_was_written_to() {
-        let mut rows = Tracked::stored(vec![1]);
-        assert_eq!((rows.len(), rows.changed()), (1, None), "reading is no change");
+        let mut rows = Tracked::from_stored(vec![1]);
+        assert_eq!((rows.len(), rows.changed_value()), (1, None), "reading is no change");
         rows.push(2);
-        assert_eq!(rows.changed(), Some(&vec![1, 2]));
+        assert_eq!(rows.changed_value(), Some(&vec![1, 2]));
         assert!(Tracked::new(1).is_changed());
     }
 }

@@ -8,7 +8,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use crate::domain::kernel::invisible::is_invisible;
 
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
-pub fn folded(text: &str) -> String {
+pub fn fold(text: &str) -> String {
     // Upper case first makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other sigma.
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
@@ -16,7 +16,7 @@ pub fn folded(text: &str) -> String {
 /// Returns the letters and digits of a tax number in lower case and NFKC, with the digits of every script as ASCII; `None` if it has no letters or digits.
 pub fn tin(text: &str) -> Option<String> {
     let written: String = text.nfkc().filter(|letter| counts(*letter)).map(ascii_digit).collect();
-    let normal: String = folded(&written).chars().filter(|letter| counts(*letter)).collect();
+    let normal: String = fold(&written).chars().filter(|letter| counts(*letter)).collect();
     (!normal.is_empty()).then_some(normal)
 }
 
@@ -108,8 +108,8 @@ mod tests {
             ("ΟΔΟΣ", "οδος"),
             ("Ｆｕｌｌ", "full"),
         ] {
-            assert_eq!(folded(one), folded(other));
+            assert_eq!(fold(one), fold(other));
         }
-        assert_eq!(folded(" A b "), "a b");
+        assert_eq!(fold(" A b "), "a b");
     }
 }

@@ -112,7 +112,7 @@ mod tests {
 
     const ID: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
 
-    fn compared(listed: &[(&str, Option<&str>)]) -> Verification {
+    fn compare_listed(listed: &[(&str, Option<&str>)]) -> Verification {
         let listed = listed.iter().map(|(id, tin)| ListedBusiness { id, tin: *tin });
         Verification::compare(ID, "12345678-0001", listed)
     }
@@ -121,15 +121,15 @@ mod tests {
     fn only_a_listed_business_with_the_same_tin_is_confirmed() {
         let upper = ID.to_uppercase();
         let confirmed = Verification::Verified(ConfirmedBy::Authority);
-        assert_eq!(compared(&[("other", Some("1")), (&upper, Some("12345678 0001"))]), confirmed);
+        assert_eq!(compare_listed(&[("other", Some("1")), (&upper, Some("12345678 0001"))]), confirmed);
         assert_eq!(
-            compared(&[(ID, Some("12345678-0002"))]),
+            compare_listed(&[(ID, Some("12345678-0002"))]),
             Verification::Unverified(UnverifiedReason::TinMismatch)
         );
         let unknown = Verification::Unverified(UnverifiedReason::BusinessUnknown);
-        assert_eq!(compared(&[]), unknown);
-        assert_eq!(compared(&[("other", Some("12345678-0001"))]), unknown);
-        assert_eq!(compared(&[(ID, None)]), unknown);
+        assert_eq!(compare_listed(&[]), unknown);
+        assert_eq!(compare_listed(&[("other", Some("12345678-0001"))]), unknown);
+        assert_eq!(compare_listed(&[(ID, None)]), unknown);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl AuthorityDocument {
 
     /// Returns the document under another spelling of its IRN.
     #[must_use]
-    pub fn spelled(mut self, irn: &Irn) -> Self {
+    pub fn with_spelling(mut self, irn: &Irn) -> Self {
         if let Some(field) = self.json.get_mut("irn") {
             *field = Value::from(irn.as_str());
         }

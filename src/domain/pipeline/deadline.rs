@@ -31,7 +31,8 @@ impl DeadlinePolicy {
         now: Timestamp,
     ) -> Timestamp {
         let stated = document.and_then(|document| document.category);
-        let issued = document.and_then(|document| self.issued(document.issue_date?, document.issue_time));
+        let issued =
+            document.and_then(|document| self.issue_moment(document.issue_date?, document.issue_time));
         self.after(stated.or(category), issued.map_or(now, |issued| issued.min(now)))
     }
 
@@ -46,7 +47,7 @@ impl DeadlinePolicy {
     }
 
     /// Returns the time of issue. Without `time`, it is the end of the day.
-    fn issued(&self, date: Date, time: Option<Time>) -> Option<Timestamp> {
+    fn issue_moment(&self, date: Date, time: Option<Time>) -> Option<Timestamp> {
         let at = date.to_datetime(time.unwrap_or(Time::MAX)).to_zoned(TimeZone::fixed(self.offset)).ok()?;
         Some(at.timestamp())
     }

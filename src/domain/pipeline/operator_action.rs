@@ -39,12 +39,12 @@ impl RunState {
 }
 
 impl Run {
-    pub fn moved(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn apply_action(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
         self.check_move(to)?;
         Ok(match to {
             OperatorAction::Pause => self.pause(now),
-            OperatorAction::Resume | OperatorAction::Retry => self.reopened(now),
-            OperatorAction::Cancel => self.cancelled(now),
+            OperatorAction::Resume | OperatorAction::Retry => self.reopen(now),
+            OperatorAction::Cancel => self.cancel(now),
         })
     }
 
@@ -81,7 +81,7 @@ mod tests {
         Run { phase: RunPhase::sample(state), ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
     }
 
-    fn done() -> StepResult {
+    fn done_result() -> StepResult {
         StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
     }
 
@@ -94,7 +94,7 @@ mod tests {
         let mut table = Vec::new();
         for state in RunState::ALL {
             for to in OperatorAction::ALL {
-                let moved = run(Operation::Submit, *state).moved(*to, NOW);
+                let moved = run(Operation::Submit, *state).apply_action(*to, NOW);
                 let outcome = match &moved {
                     Ok(run) => run.state().to_string(),
                     Err(refusal) => {
@@ -136,26 +136,26 @@ mod tests {
 
     #[test]
     fn a_run_is_not_cancelled_while_a_signature_may_exist() {
-        let signing = run(Operation::Submit, RunState::Running).attempting(Step::Sign, NOW);
+        let signing = run(Operation::Submit, RunState::Running).begin_attempt(Step::Sign, NOW);
         for run in
             [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().pause(NOW)]
         {
             assert_eq!(
-                run.clone().moved(OperatorAction::Cancel, NOW),
+                run.clone().apply_action(OperatorAction::Cancel, NOW),
                 Err(Refusal::RunUnsettled(Step::Sign))
             );
             assert!(!run.moves().contains(&OperatorAction::Cancel));
         }
-        let signed = signing.after(Step::Sign, &done(), NOW);
-        assert_eq!(signed.moved(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
-        let checking = run(Operation::Submit, RunState::Running).attempting(Step::DataCheck, NOW);
-        assert_eq!(checking.moved(OperatorAction::Cancel, NOW).unwrap().state(), RunState::Cancelled);
+        let signed = signing.after(Step::Sign, &done_result(), NOW);
+        assert_eq!(signed.apply_action(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
+        let checking = run(Operation::Submit, RunState::Running).begin_attempt(Step::DataCheck, NOW);
+        assert_eq!(checking.apply_action(OperatorAction::Cancel, NOW).unwrap().state(), RunState::Cancelled);
     }
 
     #[test]
     fn a_refused_signature_is_none_and_can_be_tried_again() {
         let refused = StepResult::Refused { error: "odd".into() };
-        let run = run(Operation::Submit, RunState::Running).attempting(Step::Sign, NOW).after(
+        let run = run(Operation::Submit, RunState::Running).begin_attempt(Step::Sign, NOW).after(
             Step::Sign,
             &refused,
             NOW,
@@ -167,25 +167,29 @@ mod tests {
     fn a_question_about_the_moment_does_not_make_a_lost_transmission_forgotten() {
         let mut run = run(Operation::Transmit, RunState::Running);
         for step in [Step::Health, Step::AccessPoints] {
-            run = run.attempting(step, NOW).after(step, &done(), NOW);
+            run = run.begin_attempt(step, NOW).after(step, &done_result(), NOW);
         }
-        let lost = run.attempting(Step::Send, NOW).after(Step::Send, &waits(), NOW);
+        let lost = run.begin_attempt(Step::Send, NOW).after(Step::Send, &waits(), NOW);
         assert_eq!(lost.next_step(), Some(Step::Health));
-        let asked = lost.attempting(Step::Health, NOW);
-        assert_eq!(asked.clone().moved(OperatorAction::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Send)));
-        let asked = asked.after(Step::Health, &done(), NOW).attempting(Step::AccessPoints, NOW);
-        let asked = asked.after(Step::AccessPoints, &done(), NOW);
+        let asked = lost.begin_attempt(Step::Health, NOW);
+        assert_eq!(
+            asked.clone().apply_action(OperatorAction::Cancel, NOW),
+            Err(Refusal::RunUnsettled(Step::Send))
+        );
+        let asked = asked.after(Step::Health, &done_result(), NOW).begin_attempt(Step::AccessPoints, NOW);
+        let asked = asked.after(Step::AccessPoints, &done_result(), NOW);
         assert_eq!((asked.progress.intent, asked.next_step()), (Some(Step::Send), Some(Step::Send)));
-        let sent = asked.attempting(Step::Send, NOW).after(Step::Send, &done(), NOW);
+        let sent = asked.begin_attempt(Step::Send, NOW).after(Step::Send, &done_result(), NOW);
         assert_eq!((sent.progress.intent, sent.state()), (None, RunState::Succeeded));
     }
 
     #[test]
     fn momentary_steps_are_repeated_after_a_pause() {
-        let run = run(Operation::Transmit, RunState::Running).attempting(Step::Health, NOW);
-        let run = run.after(Step::Health, &done(), NOW).moved(OperatorAction::Pause, NOW).unwrap();
+        let run = run(Operation::Transmit, RunState::Running).begin_attempt(Step::Health, NOW);
+        let run =
+            run.after(Step::Health, &done_result(), NOW).apply_action(OperatorAction::Pause, NOW).unwrap();
         assert_eq!((run.next_attempt_at(), run.moves().len()), (None, 3));
-        let run = run.moved(OperatorAction::Resume, NOW).unwrap();
+        let run = run.apply_action(OperatorAction::Resume, NOW).unwrap();
         assert_eq!((run.next_step(), run.next_attempt_at()), (Some(Step::Health), Some(NOW)));
     }
 }

@@ -72,15 +72,15 @@ impl RunPayload {
 
     /// Returns the payload under another spelling of the IRN.
     #[must_use]
-    pub fn spelled(self, irn: &Irn) -> Self {
+    pub fn with_spelling(self, irn: &Irn) -> Self {
         match self {
-            Self::Submit(document) => Self::Submit(Box::new(document.spelled(irn))),
+            Self::Submit(document) => Self::Submit(Box::new(document.with_spelling(irn))),
             other => other,
         }
     }
 
     /// Returns the payload of a submission.
-    pub fn submitted(&self) -> Option<&AuthorityDocument> {
+    pub fn submission(&self) -> Option<&AuthorityDocument> {
         if let Self::Submit(document) = self { Some(document) } else { None }
     }
 

@@ -50,7 +50,7 @@ mod tests {
             let mut run = Run::open(RunId::nil(), TaxpayerId(7), request, now);
             for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
                 let verdict = StepResult::Done { resolved_by, qr_code: None };
-                run = run.attempting(*step, now).after(*step, &verdict, now);
+                run = run.begin_attempt(*step, now).after(*step, &verdict, now);
             }
             assert_eq!((run.state(), run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
         }

@@ -83,7 +83,7 @@ impl StepProgress {
     }
 
     /// The time for retries starts anew.
-    fn restarted(self, crash_history: CrashHistory) -> Self {
+    fn restart(self, crash_history: CrashHistory) -> Self {
         Self { failing_since: None, crash_history, ..self }
     }
 }
@@ -159,8 +159,8 @@ impl RunRequest {
 
     /// Replaces the IRN by this other spelling of it, in the request and in its document.
     #[must_use]
-    pub fn spelled(self, irn: Irn) -> Self {
-        Self { payload: self.payload.spelled(&irn), irn }
+    pub fn with_spelling(self, irn: Irn) -> Self {
+        Self { payload: self.payload.with_spelling(&irn), irn }
     }
 }
 
@@ -259,7 +259,7 @@ impl Run {
 
     /// Starts the run over with another document.
     #[must_use]
-    pub fn replaced(self, request: RunRequest, now: Timestamp) -> Self {
+    pub fn start_over(self, request: RunRequest, now: Timestamp) -> Self {
         let fresh = Self::open(self.id, self.taxpayer_id, request, now);
         Self { created_at: self.created_at, ..fresh }
     }
@@ -281,15 +281,15 @@ impl Run {
 
     /// Makes a run continue. The time for retries starts anew, and a quarantined run is released.
     #[must_use]
-    pub fn reopened(self, now: Timestamp) -> Self {
-        let progress = self.progress.restarted(self.progress.crash_history.released());
+    pub fn reopen(self, now: Timestamp) -> Self {
+        let progress = self.progress.restart(self.progress.crash_history.release());
         Self { progress, ..self.due_now(now) }
     }
 
     /// Makes a run continue whose quarantine is lifted without an operator.
     #[must_use]
-    pub fn lifted(self, now: Timestamp) -> Self {
-        let progress = self.progress.restarted(self.progress.crash_history.lifted());
+    pub fn lift(self, now: Timestamp) -> Self {
+        let progress = self.progress.restart(self.progress.crash_history.lift());
         Self { progress, ..self.due_now(now) }
     }
 
@@ -302,14 +302,14 @@ impl Run {
 
     /// Counts a crash of the process that worked on this run.
     #[must_use]
-    pub fn crashed(self) -> Self {
-        Self { progress: self.progress.with_history(self.progress.crash_history.crashed()), ..self }
+    pub fn after_crash(self) -> Self {
+        Self { progress: self.progress.with_history(self.progress.crash_history.after_crash()), ..self }
     }
 
     /// Counts a panic of the task that worked on this run.
     #[must_use]
-    pub fn panicked(self) -> Self {
-        Self { progress: self.progress.with_history(self.progress.crash_history.panicked()), ..self }
+    pub fn after_panic(self) -> Self {
+        Self { progress: self.progress.with_history(self.progress.crash_history.after_panic()), ..self }
     }
 
     /// True if the present step crashed or panicked so often that a request of the taxpayer does not retry it.
@@ -325,7 +325,7 @@ impl Run {
     /// Begins an attempt at a step. If the step has an effect, this is the intent to call it, which must be stored before
     /// the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that it precedes.
     #[must_use]
-    pub fn attempting(self, step: Step, now: Timestamp) -> Self {
+    pub fn begin_attempt(self, step: Step, now: Timestamp) -> Self {
         let before = self.progress;
         let progress = StepProgress {
             intent: if step.has_effect() { Some(step) } else { before.intent },
@@ -426,7 +426,7 @@ impl Run {
 
     /// Ends the run: the invoice was cancelled before the authority validated it, or an operator cancelled the run.
     #[must_use]
-    pub fn cancelled(mut self, now: Timestamp) -> Self {
+    pub fn cancel(mut self, now: Timestamp) -> Self {
         self.end(RunPhase::Cancelled);
         self.updated_at = now;
         self
@@ -465,7 +465,7 @@ mod tests {
         Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
-    fn done() -> StepResult {
+    fn done_result() -> StepResult {
         StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
     }
 
@@ -478,7 +478,7 @@ mod tests {
             (Operation::Payment, Step::Payment),
         ] {
             assert!(run(operation).is_replaceable(), "{operation}");
-            let called = run(operation).attempting(step, now);
+            let called = run(operation).begin_attempt(step, now);
             assert!(!called.is_replaceable(), "{operation} in progress");
             let lost = StepResult::Wait {
                 reason: WaitReason::AuthorityUnavailable,
@@ -490,7 +490,11 @@ mod tests {
             assert!(!paused.is_replaceable(), "{operation} given up");
             let refused = called.clone().after(step, &StepResult::Refused { error: "no".to_owned() }, now);
             assert!(refused.is_replaceable(), "{operation} refused");
-            assert_eq!(called.after(step, &done(), now).is_replaceable(), operation.repeats(), "{operation}");
+            assert_eq!(
+                called.after(step, &done_result(), now).is_replaceable(),
+                operation.repeats(),
+                "{operation}"
+            );
         }
     }
 
@@ -498,7 +502,8 @@ mod tests {
     fn an_unchanged_state_ends_its_run() {
         let now = Timestamp::UNIX_EPOCH;
         let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
-        let run = run(Operation::Payment).attempting(Step::Payment, now).after(Step::Payment, &verdict, now);
+        let run =
+            run(Operation::Payment).begin_attempt(Step::Payment, now).after(Step::Payment, &verdict, now);
         assert_eq!((run.state(), run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
         assert_eq!((run.progress.intent, verdict.as_str(), verdict.error()), (None, "unchanged", None));
     }
@@ -506,8 +511,11 @@ mod tests {
     #[test]
     fn a_check_alone_leaves_the_document_replaceable() {
         let now = Timestamp::UNIX_EPOCH;
-        let checked =
-            run(Operation::Submit).attempting(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
+        let checked = run(Operation::Submit).begin_attempt(Step::IrnCheck, now).after(
+            Step::IrnCheck,
+            &done_result(),
+            now,
+        );
         assert!(checked.is_replaceable());
     }
 
@@ -515,24 +523,27 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn lost(until: Timestamp) -> StepResult {
+    fn lost_result(until: Timestamp) -> StepResult {
         StepResult::Wait { reason: WaitReason::AuthorityUnavailable, error: "cut".to_owned(), until }
     }
 
     #[test]
     fn a_deferred_step_counts_no_attempt_and_no_time() {
-        let failed = run(Operation::Submit).attempting(Step::IrnCheck, at(0)).after(
+        let failed = run(Operation::Submit).begin_attempt(Step::IrnCheck, at(0)).after(
             Step::IrnCheck,
-            &lost(at(1)),
+            &lost_result(at(1)),
             at(0),
         );
         assert_eq!((failed.progress.attempt, failed.progress.failing_since), (1, Some(at(0))));
-        let tried = failed.attempting(Step::IrnCheck, at(1));
+        let tried = failed.begin_attempt(Step::IrnCheck, at(1));
         let not_called = StepResult::Deferred { error: "held back".to_owned(), until: at(1) };
         let held = tried.after(Step::IrnCheck, &not_called, at(1));
         assert_eq!((held.progress.attempt, held.state()), (1, RunState::Waiting));
-        let later =
-            held.attempting(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));
+        let later = held.begin_attempt(Step::IrnCheck, at(90_000)).after(
+            Step::IrnCheck,
+            &lost_result(at(90_002)),
+            at(90_000),
+        );
         assert_eq!(
             (later.progress.attempt, later.progress.failing_since),
             (2, Some(at(89_999))),
@@ -545,11 +556,11 @@ mod tests {
         let mut run = run(Operation::Transmit);
         for (second, attempt) in [(0, 1), (10, 2), (20, 3)] {
             for step in [Step::Health, Step::AccessPoints] {
-                run = run.attempting(step, at(second)).after(step, &done(), at(second));
+                run = run.begin_attempt(step, at(second)).after(step, &done_result(), at(second));
             }
-            run = run.attempting(Step::Send, at(second));
+            run = run.begin_attempt(Step::Send, at(second));
             assert_eq!(run.progress.attempt, attempt);
-            run = run.after(Step::Send, &lost(at(second + 10)), at(second));
+            run = run.after(Step::Send, &lost_result(at(second + 10)), at(second));
             assert_eq!(run.progress.failing_since, Some(at(0)));
         }
     }

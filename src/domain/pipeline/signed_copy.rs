@@ -27,8 +27,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
         Value::Object(lasting.map(|(name, value)| (name.clone(), plain(name, value))).collect())
     };
     let copy = lasting(copy);
-    let sent = filled(&lasting(sent));
-    digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
+    let sent = without_empty(&lasting(sent));
+    digest::of_document(&reduce_to_sent(&copy, &sent)) == digest::of_document(&sent)
 }
 
 /// Compares the authority's dates with those of the document. `None` if an issue date is missing or malformed.
@@ -54,13 +54,13 @@ fn plain(name: &str, value: &Value) -> Value {
 }
 
 /// Returns the document without empty values.
-fn filled(value: &Value) -> Value {
+fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let filled = fields.iter().map(|(name, value)| (name.clone(), filled(value)));
+            let filled = fields.iter().map(|(name, value)| (name.clone(), without_empty(value)));
             Value::Object(filled.filter(|(_, value)| !is_empty(value)).collect())
         }
-        Value::Array(entries) => entries.iter().map(filled).collect(),
+        Value::Array(entries) => entries.iter().map(without_empty).collect(),
         Value::String(text) => text.trim().into(),
         other => other.clone(),
     }
@@ -77,14 +77,15 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Returns the copy with only the fields that were sent.
-fn reduced(copy: &Value, sent: &Value) -> Value {
+fn reduce_to_sent(copy: &Value, sent: &Value) -> Value {
     match (copy, sent) {
         (Value::Object(copy), Value::Object(sent)) => {
-            let kept =
-                sent.iter().filter_map(|(name, sent)| Some((name.clone(), reduced(copy.get(name)?, sent))));
+            let kept = sent
+                .iter()
+                .filter_map(|(name, sent)| Some((name.clone(), reduce_to_sent(copy.get(name)?, sent))));
             Value::Object(kept.collect())
         }
-        (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => paired(copy, sent),
+        (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => pair_entries(copy, sent),
         (Value::String(copy), Value::Number(_)) => numeric(copy),
         (Value::String(copy), Value::String(_)) => copy.trim().into(),
         (copy, _) => copy.clone(),
@@ -93,14 +94,15 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
 
 /// Puts the entries of `copy` into the order of `sent`. An entry of `sent` without an equal is paired with the first
 /// unused entry, so that the comparison finds a difference.
-fn paired(copy: &[Value], sent: &[Value]) -> Value {
+fn pair_entries(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
     for entry in sent {
         let searched = if sent.len() > SEARCHED_MAX { 1 } else { left.len() };
-        let found = left[..searched].iter().position(|candidate| is_same(&reduced(candidate, entry), entry));
+        let found =
+            left[..searched].iter().position(|candidate| is_same(&reduce_to_sent(candidate, entry), entry));
         let candidate = left.remove(found.unwrap_or_default());
-        entries.push(reduced(candidate, entry));
+        entries.push(reduce_to_sent(candidate, entry));
     }
     Value::Array(entries)
 }
@@ -120,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn sent() -> Value {
+    fn sent_document() -> Value {
         json!({
             "irn": "INV1-94AD90FB-20260115", "business_id": "AAAAAAAA-1111-4111-8111-000000000001",
             "issue_date": "2026-01-15", "payment_status": "PENDING",
@@ -132,8 +134,8 @@ mod tests {
         })
     }
 
-    fn changed(pointer: &str, value: Value) -> Value {
-        let mut copy = sent();
+    fn changed_document(pointer: &str, value: Value) -> Value {
+        let mut copy = sent_document();
         *copy.pointer_mut(pointer).unwrap() = value;
         copy
     }
@@ -141,23 +143,23 @@ mod tests {
     #[test]
     fn additions_order_and_spelling_by_the_authority_make_no_difference() {
         let number = |digits: &str| strict_json::from_trusted::<Value>(digits).unwrap();
-        let mut more = sent();
+        let mut more = sent_document();
         more["sync_date"] = json!("2026-01-16");
         more["invoice_line"][0]["id"] = json!(1);
         more["note"] = Value::Null;
-        let mut turned = sent();
+        let mut turned = sent_document();
         turned["invoice_line"].as_array_mut().unwrap().reverse();
         for copy in [
-            sent(),
+            sent_document(),
             more,
             turned,
-            changed("/payment_status", json!("PAID")),
-            changed("/business_id", json!("aaaaaaaa-1111-4111-8111-000000000001")),
-            changed("/legal_monetary_total/payable_amount", number("1.0750e3")),
-            changed("/legal_monetary_total/payable_amount", json!("1075.00")),
-            changed("/invoice_line/1/item/name", json!(" Monitor ")),
+            changed_document("/payment_status", json!("PAID")),
+            changed_document("/business_id", json!("aaaaaaaa-1111-4111-8111-000000000001")),
+            changed_document("/legal_monetary_total/payable_amount", number("1.0750e3")),
+            changed_document("/legal_monetary_total/payable_amount", json!("1075.00")),
+            changed_document("/invoice_line/1/item/name", json!(" Monitor ")),
         ] {
-            assert!(holds(&copy, &sent()), "{copy}");
+            assert!(holds(&copy, &sent_document()), "{copy}");
         }
     }
 
@@ -174,39 +176,39 @@ mod tests {
     #[test]
     fn absent_null_and_empty_are_one() {
         for empty in [Value::Null, json!(""), json!(" "), json!([]), json!({}), json!({ "a": null })] {
-            let mut other = sent();
+            let mut other = sent_document();
             other["note"] = empty;
-            assert!(holds(&sent(), &other), "{other}");
-            assert!(holds(&other, &sent()), "{other}");
+            assert!(holds(&sent_document(), &other), "{other}");
+            assert!(holds(&other, &sent_document()), "{other}");
         }
     }
 
     #[test]
     fn other_content_is_not_the_same() {
-        let mut shorter = sent();
+        let mut shorter = sent_document();
         shorter["invoice_line"].as_array_mut().unwrap().pop();
-        let mut longer = sent();
-        longer["invoice_line"].as_array_mut().unwrap().push(sent()["invoice_line"][0].clone());
-        let mut twice = sent();
-        twice["invoice_line"][0] = sent()["invoice_line"][1].clone();
-        let mut without = sent();
+        let mut longer = sent_document();
+        longer["invoice_line"].as_array_mut().unwrap().push(sent_document()["invoice_line"][0].clone());
+        let mut twice = sent_document();
+        twice["invoice_line"][0] = sent_document()["invoice_line"][1].clone();
+        let mut without = sent_document();
         without.as_object_mut().unwrap().remove("issue_date");
         for copy in [
             shorter,
             longer,
             twice,
             without,
-            changed("/issue_date", json!("2026-01-16")),
-            changed("/legal_monetary_total/payable_amount", json!("1075.01")),
-            changed("/legal_monetary_total/payable_amount", json!("much")),
-            changed("/legal_monetary_total", json!(1075)),
-            changed("/invoice_line/1/item/name", json!("monitor")),
-            changed("/invoice_line/1/line_extension_amount", json!(600.01)),
-            changed("/irn", json!("INV2-94AD90FB-20260115")),
+            changed_document("/issue_date", json!("2026-01-16")),
+            changed_document("/legal_monetary_total/payable_amount", json!("1075.01")),
+            changed_document("/legal_monetary_total/payable_amount", json!("much")),
+            changed_document("/legal_monetary_total", json!(1075)),
+            changed_document("/invoice_line/1/item/name", json!("monitor")),
+            changed_document("/invoice_line/1/line_extension_amount", json!(600.01)),
+            changed_document("/irn", json!("INV2-94AD90FB-20260115")),
             json!([]),
             Value::Null,
         ] {
-            assert!(!holds(&copy, &sent()), "{copy}");
+            assert!(!holds(&copy, &sent_document()), "{copy}");
         }
     }
 

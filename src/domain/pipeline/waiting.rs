@@ -193,10 +193,10 @@ mod tests {
 
     fn run() -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
-        Run::open(RunId::nil(), TaxpayerId(7), request, second(0)).attempting(Step::IrnCheck, second(0))
+        Run::open(RunId::nil(), TaxpayerId(7), request, second(0)).begin_attempt(Step::IrnCheck, second(0))
     }
 
-    fn waiting(reason: WaitReason) -> Run {
+    fn waiting_run(reason: WaitReason) -> Run {
         let result = StepResult::Wait { reason, error: "down".into(), until: second(60) };
         run().after(Step::IrnCheck, &result, second(1))
     }
@@ -210,7 +210,7 @@ mod tests {
         let due = run().due_by(second(5));
         assert!(!due.is_overdue(second(4)) && due.is_overdue(second(5)));
         assert!(due.clone().pause(second(5)).is_overdue(second(6)), "an operator paused it");
-        assert!(!due.cancelled(second(5)).is_overdue(second(6)));
+        assert!(!due.cancel(second(5)).is_overdue(second(6)));
     }
 
     #[test]
@@ -228,23 +228,23 @@ mod tests {
         let worked_on = WaitContext { worker: Some("replica-1".into()), ..queued.clone() };
         let held = WaitContext { is_held: true, ..alone.clone() };
         let refused = StepResult::Refused { error: "odd".into() };
-        let unavailable = waiting(WaitReason::AuthorityUnavailable);
+        let unavailable = waiting_run(WaitReason::AuthorityUnavailable);
         let sentences = [
             (run(), &queued),
             (run(), &worked_on),
             (run(), &alone),
             (unavailable.clone(), &alone),
-            (waiting(WaitReason::HealthCheckDown), &alone),
-            (waiting(WaitReason::AccessPointOffline), &alone),
+            (waiting_run(WaitReason::HealthCheckDown), &alone),
+            (waiting_run(WaitReason::AccessPointOffline), &alone),
             (unavailable.clone(), &blocked),
             (unavailable.clone(), &probing),
             (unavailable.clone(), &ordered),
             (run().pause(second(5)), &held),
             (given_up(), &alone),
-            (given_up().crashed().crashed().crashed(), &alone),
-            (given_up().panicked().panicked(), &alone),
+            (given_up().after_crash().after_crash().after_crash(), &alone),
+            (given_up().after_panic().after_panic(), &alone),
             (run().after(Step::IrnCheck, &refused, second(5)), &alone),
-            (run().cancelled(second(5)), &alone),
+            (run().cancel(second(5)), &alone),
             (run().found_transmitted(second(5)), &alone),
         ]
         .map(|(run, context)| run.explain_wait(context, second(10)));

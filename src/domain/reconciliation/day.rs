@@ -90,7 +90,7 @@ pub struct Finding {
 }
 
 impl Reconciliation {
-    pub fn asked(id: uuid::Uuid, taxpayer_id: TaxpayerId, day: Date, by: AskedBy, now: Timestamp) -> Self {
+    pub fn new(id: uuid::Uuid, taxpayer_id: TaxpayerId, day: Date, by: AskedBy, now: Timestamp) -> Self {
         Self {
             id,
             taxpayer_id,
@@ -107,14 +107,14 @@ impl Reconciliation {
     }
 
     #[must_use]
-    pub fn begun(self, now: Timestamp) -> Self {
+    pub fn begin(self, now: Timestamp) -> Self {
         let state = ReconciliationState::Running;
         let attempts = self.attempts + 1;
         Self { state, attempts, error: None, started_at: Some(now), ended_at: None, ..self }
     }
 
     #[must_use]
-    pub fn done(self, counts: ReconciliationCounts, now: Timestamp) -> Self {
+    pub fn finish(self, counts: ReconciliationCounts, now: Timestamp) -> Self {
         Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
     }
 
@@ -201,18 +201,17 @@ mod tests {
     #[test]
     fn an_interrupted_reconciliation_is_retried_a_few_times_and_then_given_up() {
         let now = Timestamp::UNIX_EPOCH;
-        let asked = || {
-            Reconciliation::asked(uuid::Uuid::nil(), TaxpayerId(7), day("2026-01-15"), AskedBy::Timer, now)
-        };
+        let asked =
+            || Reconciliation::new(uuid::Uuid::nil(), TaxpayerId(7), day("2026-01-15"), AskedBy::Timer, now);
         let mut one = asked();
         let mut states = Vec::new();
         while one.state.is_open() {
-            one = one.begun(now).broken_off("down".to_owned(), false, now);
+            one = one.begin(now).broken_off("down".to_owned(), false, now);
             states.push(one.state);
         }
         assert_eq!((states.len(), one.state), (ATTEMPTS_MAX as usize, ReconciliationState::Failed));
         assert_eq!(states[0], ReconciliationState::Interrupted);
-        let refused = asked().begun(now).broken_off("unknown".to_owned(), true, now);
+        let refused = asked().begin(now).broken_off("unknown".to_owned(), true, now);
         assert_eq!((refused.state, refused.attempts), (ReconciliationState::Failed, 1));
     }
 }

@@ -161,11 +161,11 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    fn listed(kind: FindingKind) -> Self {
+    fn without_repair(kind: FindingKind) -> Self {
         Self::Differs(vec![Difference { kind, repair: None }])
     }
 
-    fn asked(kind: FindingKind, run: &RunSnapshot) -> Self {
+    fn with_question(kind: FindingKind, run: &RunSnapshot) -> Self {
         Self::Differs(vec![Difference { kind, repair: Some(Repair::Ask(run.clone())) }])
     }
 
@@ -181,7 +181,7 @@ impl Comparison {
 pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Comparison {
     match (local, remote) {
         (None, None) => Comparison::Agreed,
-        (None, Some(_)) => Comparison::listed(FindingKind::MissingLocally),
+        (None, Some(_)) => Comparison::without_repair(FindingKind::MissingLocally),
         (Some(local), None) => local.alone(),
         (Some(local), Some(remote)) => local.beside(remote),
     }
@@ -210,7 +210,7 @@ impl LocalRecord {
         let payment = match (invoice, relayed) {
             (Some(invoice), _) => Some(invoice.payment.status),
             (None, Some((_, status))) => Some(*status),
-            (None, None) => submission.map(declared),
+            (None, None) => submission.map(declared_status),
         };
         Some(Self {
             irn: irn.clone(),
@@ -243,7 +243,7 @@ impl LocalRecord {
         if self.submission.as_ref().is_some_and(|run| run.state.is_open()) {
             Comparison::InProgress
         } else if self.claims_signature() {
-            Comparison::listed(FindingKind::MissingRemotely)
+            Comparison::without_repair(FindingKind::MissingRemotely)
         } else {
             Comparison::Agreed
         }
@@ -252,16 +252,18 @@ impl LocalRecord {
     fn beside(&self, remote: &RemoteRecord) -> Comparison {
         let is_cancelled = self.stored == Some(WorkflowStatus::Cancelled);
         match &self.submission {
-            None if self.stored.is_some() => Comparison::listed(FindingKind::NotSubmittedLocally),
+            None if self.stored.is_some() => Comparison::without_repair(FindingKind::NotSubmittedLocally),
             Some(run) => match run.state {
                 RunState::Running => Comparison::InProgress,
-                RunState::Paused if run.is_held => Comparison::listed(FindingKind::HeldLocally),
+                RunState::Paused if run.is_held => Comparison::without_repair(FindingKind::HeldLocally),
                 RunState::Waiting | RunState::Paused => {
-                    Comparison::asked(FindingKind::UnfinishedLocally, run)
+                    Comparison::with_question(FindingKind::UnfinishedLocally, run)
                 }
-                RunState::Refused => Comparison::listed(FindingKind::RefusedLocally),
-                RunState::Cancelled => Comparison::listed(FindingKind::CancelledLocally),
-                RunState::Succeeded if is_cancelled => Comparison::listed(FindingKind::CancelledLocally),
+                RunState::Refused => Comparison::without_repair(FindingKind::RefusedLocally),
+                RunState::Cancelled => Comparison::without_repair(FindingKind::CancelledLocally),
+                RunState::Succeeded if is_cancelled => {
+                    Comparison::without_repair(FindingKind::CancelledLocally)
+                }
                 RunState::Succeeded => self.signed_beside(remote),
             },
             None => self.signed_beside(remote),
@@ -333,8 +335,8 @@ impl LocalRecord {
 }
 
 /// Returns the payment status that a submission declares; pending if it declares none.
-fn declared(run: &Run) -> PaymentStatus {
-    let status = run.payload.submitted().and_then(|document| document.payment_status);
+fn declared_status(run: &Run) -> PaymentStatus {
+    let status = run.payload.submission().and_then(|document| document.payment_status);
     status.unwrap_or(PaymentStatus::Pending)
 }
 
@@ -408,7 +410,7 @@ mod tests {
         }
     }
 
-    fn said(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> String {
+    fn comparison_text(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> String {
         match compare(local, remote) {
             Comparison::Agreed => "agreed".to_owned(),
             Comparison::InProgress => "in progress".to_owned(),
@@ -429,7 +431,11 @@ mod tests {
     fn every_state_of_a_submission_beside_a_signature_and_beside_none() {
         let mut table = Vec::new();
         let mut row = |name: &str, local: Option<&LocalRecord>| {
-            table.push(format!("{name}: {} | {}", said(local, Some(&remote())), said(local, None)));
+            table.push(format!(
+                "{name}: {} | {}",
+                comparison_text(local, Some(&remote())),
+                comparison_text(local, None)
+            ));
         };
         row("nothing", None);
         row(
@@ -497,7 +503,7 @@ mod tests {
             for there in places {
                 let transit = Transit { is_transmitted: here.0, is_acknowledged: here.1 };
                 let remote = RemoteRecord { is_transmitted: there.0, is_delivered: there.1, ..remote() };
-                let said = said(Some(&LocalRecord { transit, ..local() }), Some(&remote));
+                let said = comparison_text(Some(&LocalRecord { transit, ..local() }), Some(&remote));
                 table.push(format!("{} | {}: {said}", word(here), word(there)));
             }
         }
@@ -527,8 +533,8 @@ mod tests {
                 let kept = if stored.is_some() { "stored" } else { "not stored" };
                 table.push(format!(
                     "{name}, {kept}: {} | {}",
-                    said(Some(&local), Some(&sent)),
-                    said(Some(&local), Some(&arrived))
+                    comparison_text(Some(&local), Some(&sent)),
+                    comparison_text(Some(&local), Some(&arrived))
                 ));
             }
         }
@@ -551,7 +557,7 @@ mod tests {
             for there in ["PENDING", "PARTIAL", "PAID", "REJECTED", "REFUNDED"] {
                 let local = LocalRecord { payment: Some(*here), ..local() };
                 let remote = RemoteRecord { payment_status: there.to_owned(), ..remote() };
-                table.push(format!("{here} | {there}: {}", said(Some(&local), Some(&remote))));
+                table.push(format!("{here} | {there}: {}", comparison_text(Some(&local), Some(&remote))));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
@@ -592,7 +598,10 @@ mod tests {
                 let local =
                     LocalRecord { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..local() };
                 let remote = RemoteRecord { payment_status: there.to_owned(), ..remote() };
-                table.push(format!("{state} {is_held} | {there}: {}", said(Some(&local), Some(&remote))));
+                table.push(format!(
+                    "{state} {is_held} | {there}: {}",
+                    comparison_text(Some(&local), Some(&remote))
+                ));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
@@ -612,7 +621,7 @@ mod tests {
     #[test]
     fn all_differences_are_reported_at_once() {
         let remote = RemoteRecord { is_transmitted: true, payment_status: "PAID".to_owned(), ..remote() };
-        let said = said(Some(&local()), Some(&remote));
+        let said = comparison_text(Some(&local()), Some(&remote));
         assert_eq!(said, "transmitted_remotely records transmitted + payment_ahead_remotely listed");
     }
 }

@@ -49,7 +49,7 @@ impl ReferenceList {
 
     /// Returns the terms under which the search for a misspelt code finds this item. Items without names have none.
     fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
-        let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
+        let word = |text: &str, is_code| CatalogTerm { folded: fold(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
         let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
         if !self.names().is_empty() {
@@ -152,7 +152,7 @@ impl SharedCatalog {
 }
 
 /// Returns the letters and digits of a text in lower case, so that `Kilo-Gram` and `kilogram` become equal.
-pub fn folded(text: &str) -> String {
+pub fn fold(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

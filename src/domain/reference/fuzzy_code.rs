@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
-use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, folded};
+use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, fold};
 
 /// The maximum length of a text, in bytes. There is no guess for a longer text.
 const TEXT_BYTES_MAX: usize = 128;
@@ -43,7 +43,7 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     if is_listed || text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let wanted = folded(text);
+    let wanted = fold(text);
     let alike = alike(catalog, list, &wanted);
     if alike.is_empty() {
         return slip(catalog, list, &wanted);
@@ -58,7 +58,7 @@ pub fn another_spelling(catalog: &Catalog, list: ReferenceList, text: &str) -> O
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let alike = alike(catalog, list, &folded(text));
+    let alike = alike(catalog, list, &fold(text));
     only(&codes(&alike), MatchKind::Spelling).map(|found| found.code)
 }
 

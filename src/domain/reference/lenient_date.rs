@@ -120,7 +120,7 @@ fn day(year: &str, month: &str, day: &str) -> Option<Date> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Option<String> {
+    fn read_text(text: &str) -> Option<String> {
         read(text, Offset::constant(1)).map(|date| date.to_string())
     }
 
@@ -145,10 +145,10 @@ mod tests {
             "January 15th, 2026",
             " 2026/01/15 ",
         ] {
-            assert_eq!(said(text).as_deref(), Some("2026-01-15"), "{text}");
+            assert_eq!(read_text(text).as_deref(), Some("2026-01-15"), "{text}");
         }
-        assert_eq!(said("05/05/2026").as_deref(), Some("2026-05-05"), "either way the same");
-        assert_eq!(said("1 Sept 2026").as_deref(), Some("2026-09-01"));
+        assert_eq!(read_text("05/05/2026").as_deref(), Some("2026-05-05"), "either way the same");
+        assert_eq!(read_text("1 Sept 2026").as_deref(), Some("2026-09-01"));
     }
 
     #[test]
@@ -175,14 +175,14 @@ mod tests {
             "0026-01-15",
             "2026-01-15é",
         ] {
-            assert_eq!(said(text), None, "{text}");
+            assert_eq!(read_text(text), None, "{text}");
         }
     }
 
     #[test]
     fn a_moment_near_midnight_is_a_day_only_where_the_calendars_agree() {
-        assert_eq!(said("2026-01-14T23:00:00Z"), None, "in the zone it is the 15th already");
-        assert_eq!(said("2026-01-14T22:59:59Z").as_deref(), Some("2026-01-14"));
-        assert_eq!(said("2026-01-15T00:30:00+14:00"), None);
+        assert_eq!(read_text("2026-01-14T23:00:00Z"), None, "in the zone it is the 15th already");
+        assert_eq!(read_text("2026-01-14T22:59:59Z").as_deref(), Some("2026-01-14"));
+        assert_eq!(read_text("2026-01-15T00:30:00+14:00"), None);
     }
 }

@@ -72,8 +72,8 @@ async fn resources(
     caller: Caller,
     list: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let list =
-        ResourceList::named(&list).ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
+    let list = ResourceList::from_name(&list)
+        .ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
     let authority = match caller {
         Caller::Taxpayer(id) => on_behalf_of(&state.authority, &state.store, id).await?,
         Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Integrator(id)),

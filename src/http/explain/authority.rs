@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::domain::pipeline::NO_CUSTOMER;
 use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED, details, faults};
-use crate::http::explain::field_names::{callers_path, translated};
+use crate::http::explain::field_names::{callers_path, translate_paths};
 use crate::http::explain::phrases::{self, meaning, of_tag};
 use crate::http::explain::received_value;
 use crate::http::respond::code::ErrorCode;
@@ -52,8 +52,8 @@ const SENTENCES: &[SentencePattern] = &[
 ];
 
 /// Returns the error for a document that the authority refused. `words` is the authority's reason.
-pub(crate) fn refused(words: &str, document: &Value) -> ApiError {
-    let explanations = explained(words, document);
+pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
+    let explanations = explain(words, document);
     // A reason may begin with the authority's path of a field. Such a path is not capitalized.
     let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
     let message = if quotes_path { words.to_owned() } else { sentence(words) };
@@ -63,7 +63,7 @@ pub(crate) fn refused(words: &str, document: &Value) -> ApiError {
 
 /// Explains a refusal. If each part between line ends and semicolons is about a field, each gets an explanation;
 /// otherwise the whole text gets one.
-pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
+pub(crate) fn explain(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
         words.split(['\n', ';']).map(|part| about_field(part.trim(), document)).collect();
@@ -75,7 +75,7 @@ pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
 fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let (name, what) = of_validator(said).or_else(|| of_path(said))?;
     let path = callers_path(name, document)?;
-    let what = translated(what.trim_end_matches('.'), document);
+    let what = translate_paths(what.trim_end_matches('.'), document);
     let found = meaning(&what);
     // The first word may be an ordinary word and the name of a field, such as `reference`. Only a known phrase or a
     // colon after it makes it a field name.
@@ -84,7 +84,7 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     }
     Some(Explanation {
         rule: found.as_ref().map_or(UNTRANSLATED, |meaning| meaning.rule),
-        expected: found.map(|meaning| meaning.expected).or_else(|| phrases::expected(&what)),
+        expected: found.map(|meaning| meaning.expected).or_else(|| phrases::expected_value(&what)),
         actual: received_value::at(document, authoritys(&path, document)),
         message: message(&path, &what),
         path: Some(path),
@@ -148,8 +148,8 @@ mod tests {
 
     use super::*;
 
-    fn said(words: &str, document: &Value) -> Vec<(Option<String>, &'static str, Value)> {
-        let all = explained(words, document);
+    fn explained_fields(words: &str, document: &Value) -> Vec<(Option<String>, &'static str, Value)> {
+        let all = explain(words, document);
         all.into_iter().map(|why| (why.path, why.rule, why.actual)).collect()
     }
 
@@ -157,7 +157,7 @@ mod tests {
     fn a_sentence_about_a_field_tells_path_rule_expected_and_actual() {
         let document = json!({ "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }] });
         let words = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be a known code";
-        let all = explained(words, &document);
+        let all = explain(words, &document);
         let path = "tax_total.0.tax_subtotal.0.tax_category.id";
         let expected = Explanation {
             path: Some(path.to_owned()),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_missing_has_the_name_the_caller_would_give_it() {
-        let path = |words| said(words, &json!({}))[0].0.clone().unwrap();
+        let path = |words| explained_fields(words, &json!({}))[0].0.clone().unwrap();
         assert_eq!(path("invoicerequest.invoice.issuedate is required"), "issue_date");
         assert_eq!(
             path("invoicerequest.invoice.invoiceline[1].item.name is required"),
@@ -187,13 +187,16 @@ mod tests {
     fn the_category_is_shown_under_the_callers_name() {
         let document = json!({ "invoice_kind": "B2X" });
         let words = "invoicerequest.invoice.invoicekind must be one of B2B, B2C, B2G";
-        assert_eq!(said(words, &document), [(Some("invoice_category".to_owned()), "one_of", json!("B2X"))]);
+        assert_eq!(
+            explained_fields(words, &document),
+            [(Some("invoice_category".to_owned()), "one_of", json!("B2X"))]
+        );
     }
 
     #[test]
     fn several_sentences_in_a_row_are_several_reasons() {
         let document = json!({ "irn": "x", "due_date": "y" });
-        let reasons = said("due_date: is past; irn is required", &document);
+        let reasons = explained_fields("due_date: is past; irn is required", &document);
         assert_eq!(
             reasons,
             [
@@ -207,7 +210,7 @@ mod tests {
     fn the_validators_own_words_are_understood() {
         let words = "Key: 'InvoiceRequest.Invoice.IssueDate' Error:Field validation for 'IssueDate' failed on the 'required' tag\n\
             Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'odd' tag";
-        let reasons = said(words, &json!({ "irn": "x" }));
+        let reasons = explained_fields(words, &json!({ "irn": "x" }));
         assert_eq!(
             reasons,
             [
@@ -234,7 +237,7 @@ mod tests {
             ("unable to complete this operation at this time, kindly try again later", None, "busy"),
             ("too many requests", None, "busy"),
         ] {
-            let reasons = said(words, &document);
+            let reasons = explained_fields(words, &document);
             assert_eq!((reasons[0].0.as_deref(), reasons[0].1), (path, rule), "{words}");
         }
     }
@@ -252,19 +255,19 @@ mod tests {
             "é; ü",
             "irn",
         ] {
-            let all = explained(words, &document);
+            let all = explain(words, &document);
             assert_eq!(all.len(), 1, "{words}");
             assert_eq!((all[0].path.as_deref(), all[0].rule), (None, "authority"), "{words}");
             assert_eq!(all[0].authority_message.as_deref(), Some(words.trim()));
         }
-        let odd = explained("invoicerequest.invoice.irn is odd", &document);
+        let odd = explain("invoicerequest.invoice.irn is odd", &document);
         assert_eq!((odd[0].path.as_deref(), odd[0].rule), (Some("irn"), "authority"));
         assert_eq!(odd[0].message, "The irn field is odd.");
     }
 
     #[test]
     fn what_this_service_says_itself_is_not_called_the_authoritys() {
-        let all = explained(NO_CUSTOMER, &json!({}));
+        let all = explain(NO_CUSTOMER, &json!({}));
         assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
         assert_eq!(all[0].message, "The invoice names no customer to transmit it to");
     }

@@ -45,7 +45,7 @@ impl Names {
 
     fn add(&mut self, form: &FormSchema) {
         for property in &form.0 {
-            self.all.insert(folded(property.name), property.name);
+            self.all.insert(fold_name(property.name), property.name);
             match &property.shape {
                 FieldType::Object(inner) | FieldType::Objects { of: inner, .. } => self.add(inner),
                 _ => {}
@@ -68,7 +68,7 @@ pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
         here = match name.parse::<usize>() {
             Ok(place) if !steps.is_empty() => here.and_then(|items| items.get(place)),
             _ => {
-                let (key, value) = named(name, here)?;
+                let (key, value) = callers_name(name, here)?;
                 steps.push(key);
                 value
             }
@@ -96,22 +96,24 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
 }
 
 /// Returns the caller's name of a field and its value in `here`, if any. `None` if no form has the field either.
-fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
-    let name = folded(name);
+fn callers_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
+    let name = fold_name(name);
     let fields = here.and_then(Value::as_object);
-    if let Some((key, value)) = fields.and_then(|fields| fields.iter().find(|(key, _)| folded(key) == name)) {
+    if let Some((key, value)) =
+        fields.and_then(|fields| fields.iter().find(|(key, _)| fold_name(key) == name))
+    {
         let key = if name == KIND.0 { KIND.1.to_owned() } else { key.clone() };
         return Some((key, Some(value)));
     }
     KNOWN.all.get(&name).map(|known| ((*known).to_owned(), None))
 }
 
-fn folded(name: &str) -> String {
+fn fold_name(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
 /// Replaces each of the authority's paths in a sentence by the caller's path of the same field.
-pub(crate) fn translated(sentence: &str, document: &Value) -> String {
+pub(crate) fn translate_paths(sentence: &str, document: &Value) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);
         let path = bare.contains('.').then(|| callers_path(bare, document)).flatten();
@@ -173,6 +175,6 @@ mod tests {
     fn paths_within_a_sentence_are_the_callers_too() {
         let said = "must add up to legalmonetarytotal.lineextensionamount, e.g. 5";
         let expected = "must add up to legal_monetary_total.line_extension_amount, e.g. 5";
-        assert_eq!(translated(said, &Value::Null), expected);
+        assert_eq!(translate_paths(said, &Value::Null), expected);
     }
 }

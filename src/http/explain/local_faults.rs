@@ -11,21 +11,21 @@ use crate::http::respond::error::ApiError;
 const EXPLAINED_MAX: usize = 100;
 
 /// Returns the error for a body with these faults. The response explains each fault.
-pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
+pub(crate) fn refusal_error(faults: Faults, body: &Map<String, Value>) -> ApiError {
     let details = details(&explanations(&faults, body));
     ApiError::invalid(faults).with_details(details)
 }
 
 fn explanations(faults: &Faults, body: &Map<String, Value>) -> Vec<Explanation> {
     let document = Value::Object(body.clone());
-    faults.iter().take(EXPLAINED_MAX).map(|fault| explained(fault, &document)).collect()
+    faults.iter().take(EXPLAINED_MAX).map(|fault| explain_fault(fault, &document)).collect()
 }
 
-fn explained(fault: &Fault, document: &Value) -> Explanation {
+fn explain_fault(fault: &Fault, document: &Value) -> Explanation {
     Explanation {
         path: Some(fault.path.clone()),
         rule: fault.rule(),
-        expected: fault.expected(),
+        expected: fault.expected_value(),
         actual: received_value::at(document, &fault.path),
         message: fault.to_string(),
         source: EINVOICE,
@@ -37,7 +37,7 @@ fn explained(fault: &Fault, document: &Value) -> Explanation {
 mod tests {
     use super::*;
     use crate::http::forms::submission;
-    use crate::http::forms::testing::{catalog, changed, object, submission};
+    use crate::http::forms::testing::{catalog, object, submission, with_member};
 
     fn explained_submission(body: Value) -> Vec<Explanation> {
         let body = object(body);
@@ -58,7 +58,7 @@ mod tests {
             ("/legal_monetary_total/payable_amount", Some("1"), "a number"),
         ];
         for (pointer, value, expected) in cases {
-            let all = explained_submission(changed(&submission(), pointer, value.map(Value::from)));
+            let all = explained_submission(with_member(&submission(), pointer, value.map(Value::from)));
             assert_eq!(all[0].expected.as_deref(), Some(expected), "{pointer}");
             assert_eq!(all[0].actual, value.map_or(Value::Null, Value::from), "{pointer}");
             assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn of_very_many_faults_the_first_are_explained() {
         let lines = Value::Array(vec![serde_json::json!({}); 1_000]);
-        let all = explained_submission(changed(&submission(), "/invoice_line", Some(lines)));
+        let all = explained_submission(with_member(&submission(), "/invoice_line", Some(lines)));
         assert_eq!(all.len(), EXPLAINED_MAX);
     }
 }

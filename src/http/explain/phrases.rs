@@ -143,14 +143,14 @@ const TAGS: [(&str, &str); 13] = [
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
     let row = |(phrase, rule, expected): &Row| {
-        let found = captured(phrase, what)?;
+        let found = capture(phrase, what)?;
         Some(Meaning { rule, expected: expected.replacen('*', found, 1) })
     };
     TABLES.iter().flat_map(|table| table.iter()).find_map(row)
 }
 
 /// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.
-pub(super) fn expected(what: &str) -> Option<String> {
+pub(super) fn expected_value(what: &str) -> Option<String> {
     let what = what.trim().trim_end_matches('.');
     let found = meaning(what).map(|meaning| meaning.expected);
     found.or_else(|| what.strip_prefix("must be ").map(str::to_owned))
@@ -162,7 +162,7 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
 }
 
 /// Returns the text at the first `*` of the phrase, if it matches. A second `*` may only be at the end.
-fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
+fn capture<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {
         return None;
@@ -273,7 +273,7 @@ mod tests {
         for what in ["", "*", "is odd", "must", "must be", "é", "mu\u{301}st be one of", "must be one of"] {
             assert_eq!(meaning(what), None, "{what}");
         }
-        assert_eq!(expected("must be blue.").as_deref(), Some("blue"));
-        assert_eq!(expected("is odd"), None);
+        assert_eq!(expected_value("must be blue.").as_deref(), Some("blue"));
+        assert_eq!(expected_value("is odd"), None);
     }
 }

@@ -17,14 +17,14 @@ pub(crate) fn at(document: &Value, path: &str) -> Value {
     if SECRETS.iter().any(|secret| name.to_ascii_lowercase().contains(secret)) {
         return Value::Null;
     }
-    shown(document.pointer(&json_pointer(path)).unwrap_or(&Value::Null))
+    shorten_value(document.pointer(&json_pointer(path)).unwrap_or(&Value::Null))
 }
 
-fn shown(value: &Value) -> Value {
+fn shorten_value(value: &Value) -> Value {
     match value {
-        Value::String(text) => json!(shortened(text, CHARS_SHOWN_MAX)),
+        Value::String(text) => json!(shorten(text, CHARS_SHOWN_MAX)),
         Value::Number(number) if number.to_string().len() > DIGITS_SHOWN_MAX => {
-            json!(shortened(&number.to_string(), DIGITS_SHOWN_MAX))
+            json!(shorten(&number.to_string(), DIGITS_SHOWN_MAX))
         }
         Value::Array(items) => json!(format!("an array of {} items", items.len())),
         Value::Object(fields) => json!(format!("an object of {} fields", fields.len())),
@@ -32,7 +32,7 @@ fn shown(value: &Value) -> Value {
     }
 }
 
-fn shortened(text: &str, most: usize) -> String {
+fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

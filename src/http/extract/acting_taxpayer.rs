@@ -46,7 +46,7 @@ pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Resu
     };
     let is_theirs = |taxpayer: &Taxpayer| irn.has_service_id(&taxpayer.service_id);
     let found = found.filter(is_theirs).ok_or_else(ApiError::invoice_not_found)?;
-    verified(state, found)
+    require_verified(state, found)
 }
 
 /// Returns the taxpayer that the call acts for. Returns `None` if an integrator's request names no taxpayer.
@@ -57,18 +57,21 @@ pub(crate) async fn for_body(
     hint: TaxpayerHint,
 ) -> Result<Option<Taxpayer>, ApiError> {
     match (caller, Name::from_body(body, hint)) {
-        (Caller::Taxpayer(id), _) => own(state, id).await?.map(|found| verified(state, found)).transpose(),
+        (Caller::Taxpayer(id), _) => {
+            own(state, id).await?.map(|found| require_verified(state, found)).transpose()
+        }
         (Caller::Integrator(_), None) => Ok(None),
         (Caller::Integrator(integrator), Some(name)) => {
-            let found = named(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
-            verified(state, found).map(Some)
+            let found =
+                find_named(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+            require_verified(state, found).map(Some)
         }
     }
 }
 
 /// Refuses a taxpayer that the authority has not confirmed, unless the settings allow it. Otherwise anyone could
 /// register with the service id of another taxpayer.
-fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
+fn require_verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     Ok(taxpayer)
 }
@@ -77,7 +80,7 @@ async fn own(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiEr
     Ok(taxpayers::with_id(state.store.reader(), id).await?)
 }
 
-async fn named(
+async fn find_named(
     state: &ApiState,
     integrator: IntegratorId,
     name: Name<'_>,

@@ -63,14 +63,14 @@ impl Surface {
     }
 
     /// Returns the error for a key that ended while its call waited.
-    pub(crate) fn ended(self) -> ApiError {
+    pub(crate) fn ended_error(self) -> ApiError {
         ApiError::new(self.otherwise, "The API key ended while the call waited. What it began goes on.")
     }
 
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
-        let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
-        let Some(account) = account else { return Err(failed(request, self.otherwise)) };
+        let account = recognise(request).await?.filter(|account| self.kinds.contains(&account.kind));
+        let Some(account) = account else { return Err(authentication_error(request, self.otherwise)) };
         check_scope(request).await?;
         request.extensions_mut().insert(account);
         Ok(account)
@@ -91,42 +91,44 @@ struct Recognised {
 }
 
 /// Returns the account of the request's key, whatever its kind. Returns `None` if the request has no valid key.
-pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
-    Ok(resolved(request).await?.map(|key| key.account))
+pub(crate) async fn recognise(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
+    Ok(resolve_key(request).await?.map(|key| key.account))
 }
 
-/// Returns the account of the request's key with the integrator that pays for it. Returns `None` before `recognised`
+/// Returns the account of the request's key with the integrator that pays for it. Returns `None` before `recognise`
 /// has found a valid key.
-pub(crate) fn paying(request: &HttpRequest) -> Option<PayingAccount> {
+pub(crate) fn paying_account(request: &HttpRequest) -> Option<PayingAccount> {
     request.extensions().get().copied()
 }
 
 /// Returns what the request's key gives. Returns `None` if the request has no valid key.
-async fn resolved(request: &HttpRequest) -> Result<Option<Recognised>, ApiError> {
+async fn resolve_key(request: &HttpRequest) -> Result<Option<Recognised>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
         return Ok(account);
     }
-    let account =
-        match sent(request.headers()).ok().and_then(|key| KeyKind::from_key(key).map(|kind| (kind, key))) {
-            None => None,
-            Some((kind, key)) => {
-                let state = state(request)?;
-                let found = keys::valid(&state.store, kind, key, state.now()).await?;
-                if let Some(key) = &found {
-                    state.key_usage.note(key);
-                    request.extensions_mut().insert(key.account);
-                    name_actor(acting(key));
-                }
-                found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
+    let account = match header_key(request.headers())
+        .ok()
+        .and_then(|key| KeyKind::from_key(key).map(|kind| (kind, key)))
+    {
+        None => None,
+        Some((kind, key)) => {
+            let state = state(request)?;
+            let found = keys::valid(&state.store, kind, key, state.now()).await?;
+            if let Some(key) = &found {
+                state.key_usage.note(key);
+                request.extensions_mut().insert(key.account);
+                name_actor(key_actor(key));
             }
-        };
+            found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
+        }
+    };
     request.extensions_mut().insert(ResolvedKey(account));
     Ok(account)
 }
 
 /// Returns the actor that a key stands for.
-fn acting(key: &ValidKey) -> Acting {
+fn key_actor(key: &ValidKey) -> Acting {
     let actor = match key.account.owner.kind {
         KeyKind::Taxpayer => Actor::TaxpayerKey(KeyId::from_digest(&key.digest)),
         KeyKind::Integrator => Actor::Integrator(IntegratorId(key.account.owner.id)),
@@ -145,7 +147,7 @@ pub(crate) struct ChangesNothing;
 
 /// Refuses a write whose key may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
-    match resolved(request).await? {
+    match resolve_key(request).await? {
         Some(Recognised { scope: KeyScope::ReadOnly, .. })
             if request.extensions().get::<ChangesNothing>().is_none() =>
         {
@@ -166,7 +168,7 @@ enum NoKey {
 }
 
 /// Returns the API key in the headers of a request.
-fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
+fn header_key(headers: &HeaderMap) -> Result<&str, NoKey> {
     let mut keys = headers.get_all(API_KEY);
     match (keys.next(), keys.next()) {
         (None, _) => Err(NoKey::Missing),
@@ -178,7 +180,7 @@ fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
 
 /// Returns the API key of a request, if it has one.
 pub(crate) fn sent_key(request: &HttpRequest) -> Option<&str> {
-    sent(request.headers()).ok()
+    header_key(request.headers()).ok()
 }
 
 /// Logs a failed authentication, at a limited rate. The line names the kind of the key, never the key itself.
@@ -186,7 +188,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
     let known =
         request.extensions().get::<ResolvedKey>().and_then(|ResolvedKey(found)| found.map(|key| key.account));
-    let (reason, kind) = match sent(request.headers()) {
+    let (reason, kind) = match header_key(request.headers()) {
         Err(NoKey::Missing) => ("no key", None),
         Err(NoKey::Twice) => ("two keys", None),
         Err(NoKey::Garbled) => ("malformed key", None),
@@ -208,16 +210,16 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
 }
 
 /// Returns the error for a missing or refused key, or for too many failures from the client's address.
-fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
+fn authentication_error(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);
         let peer = client_address(request);
         state.limits.failed_authentication(peer, state.now()).map(|_| None)
     });
-    if let Err(error) = counted.and_then(|counted| limits::noted(request, counted)) {
+    if let Err(error) = counted.and_then(|counted| limits::note_allowance(request, counted)) {
         return error;
     }
-    match sent(request.headers()) {
+    match header_key(request.headers()) {
         Err(NoKey::Missing) => ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header is required"),
         Err(NoKey::Twice) => {
             ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header must be sent once")
@@ -251,7 +253,7 @@ caller!(Caller, ACCESS_POINT, |account| match account.kind {
 /// Returns the operator of the request's key, who must have at least this role.
 async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
     let account = OPERATORS.admit(request).await?;
-    let role = resolved(request).await?.and_then(|key| key.role);
+    let role = resolve_key(request).await?.and_then(|key| key.role);
     if role.is_none_or(|role| role < least) {
         return Err(role::insufficient(least));
     }

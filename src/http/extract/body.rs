@@ -172,7 +172,7 @@ impl Body {
         let mut room = TextRoom::new(account, declared.length, bytes_max);
         let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
-            let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
+            let chunk = chunk.map_err(|_| malformed_error("The request body ended too early."))?;
             if !declared.is_json {
                 return Err(no_json());
             }
@@ -258,7 +258,7 @@ pub(super) fn too_slow(limit: Duration) -> ApiError {
     ApiError::new(ErrorCode::RequestTimeout, message)
 }
 
-fn malformed(message: impl Into<String>) -> ApiError {
+fn malformed_error(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::MalformedJson, message)
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn read_first(request: &mut ServiceRequest, limit: Duration) ->
     let read = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
     let read = read.map_err(|_| body::too_slow(limit))?;
     let too_large = |_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large");
-    let form = read.map_err(too_large)?.map_err(|error| malformed(&error))?;
+    let form = read.map_err(too_large)?.map_err(|error| malformed_error(&error))?;
     request.extensions_mut().insert(PostedForm(form));
     Ok(())
 }
@@ -49,7 +49,7 @@ fn unread() -> ApiError {
     ApiError::internal("the policy of this path reads no form")
 }
 
-pub(crate) fn malformed(error: &impl std::fmt::Display) -> ApiError {
+pub(crate) fn malformed_error(error: &impl std::fmt::Display) -> ApiError {
     let message = "The form cannot be read. Go back, reload the page and send it again.";
     ApiError::new(ErrorCode::ValidationFailed, message).because(error)
 }

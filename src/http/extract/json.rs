@@ -89,7 +89,7 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
 /// Returns the fault for a forbidden key. A duplicate key is part of the fault's path. A reserved key is named only in
 /// the message.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
-    let mut names: Vec<String> = steps.map(shown).collect();
+    let mut names: Vec<String> = steps.map(segment_text).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
     let path = names.join(".");
     let path = match cut(&path, PATH_BYTES_SHOWN) {
@@ -103,7 +103,7 @@ fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>
     Fault::new(path, if kind == KeyErrorKind::Reserved { "reserved" } else { "duplicate" }, message)
 }
 
-fn shown(step: PathSegment<'_>) -> String {
+fn segment_text(step: PathSegment<'_>) -> String {
     match step {
         PathSegment::Key(key) => cut(key, KEY_BYTES_SHOWN).to_owned(),
         PathSegment::Index(index) => index.to_string(),

@@ -10,7 +10,7 @@ const LIMIT_DEFAULT: usize = 50;
 const LIMIT_MAX: usize = 100;
 
 /// Reads the filter and the size of the page.
-pub(crate) fn wanted(query: &Query) -> Result<(ActivityFilter, usize), Faults> {
+pub(crate) fn read_query(query: &Query) -> Result<(ActivityFilter, usize), Faults> {
     let actor = query.word("actor", ActorKind::parse, ActorKind::allowed);
     let limit = query.whole("limit", 1);
     let after = query.equal("cursor").map(|text| text.parse()).transpose();

@@ -67,7 +67,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken, changed, number, read as read_with, standard_invoice};
+    use crate::http::forms::testing::{
+        broken_rules, number, read as read_with, standard_invoice, with_member,
+    };
 
     /// Reads a batch that consists of this one invoice. Returns the faults, each as `path: rule`.
     fn faults(item: &Value) -> Vec<String> {
@@ -80,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_batch_has_from_one_to_a_thousand_invoices() {
-        let said = |body| broken(read_with(body, read));
+        let said = |body| broken_rules(read_with(body, read));
         assert_eq!(said(json!({})), ["invoices: required"]);
         assert_eq!(said(json!({ "invoices": null })), ["invoices: required"]);
         assert_eq!(said(json!({ "invoices": {} })), ["invoices: type"]);
@@ -95,25 +97,25 @@ mod tests {
         let one = standard_invoice();
         assert_eq!(faults(&one), [""; 0]);
         for category in ["B2B", "B2G", "B2C"] {
-            let body = changed(&one, "/invoice_category", Some(json!(category)));
-            assert_eq!(faults(&changed(&body, "/customer/tin", None)), [""; 0], "{category}");
-            let described = faults(&changed(&body, "/customer/business_description", None));
+            let body = with_member(&one, "/invoice_category", Some(json!(category)));
+            assert_eq!(faults(&with_member(&body, "/customer/tin", None)), [""; 0], "{category}");
+            let described = faults(&with_member(&body, "/customer/business_description", None));
             let expected: &[&str] =
                 if category == "B2C" { &[] } else { &["customer.business_description: required"] };
             assert_eq!(described, expected, "{category}");
         }
         let quantity =
-            |digits: &str| faults(&changed(&one, "/invoice_lines/0/quantity", Some(number(digits))));
+            |digits: &str| faults(&with_member(&one, "/invoice_lines/0/quantity", Some(number(digits))));
         assert_eq!(quantity("1"), [""; 0]);
         for digits in ["0.999999", "0", "-1"] {
             assert_eq!(quantity(digits), ["invoice_lines.0.quantity: min"], "{digits}");
         }
-        assert_eq!(faults(&changed(&one, "/currency", None)), ["currency: required"]);
+        assert_eq!(faults(&with_member(&one, "/currency", None)), ["currency: required"]);
     }
 
     #[test]
     fn each_item_is_judged_alone() {
-        let bad = changed(&standard_invoice(), "/due_date", None);
+        let bad = with_member(&standard_invoice(), "/due_date", None);
         let body = json!({ "invoices": [standard_invoice(), 7, bad, [], null, "x", { "invoice_no": 7 }] });
         let form = read_with(body, read).unwrap();
         let passed: Vec<_> = form.value.iter().map(|one| one.draft.is_ok()).collect();
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn the_faults_of_an_item_are_few_however_odd_it_is() {
         let lines: Vec<_> = (0..5_000).map(|_| json!({})).collect();
-        let said = faults(&changed(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
+        let said = faults(&with_member(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
         assert_eq!(said.len(), crate::domain::invoice::batch::ITEM_FAULTS_MAX);
     }
 
@@ -147,9 +149,9 @@ mod tests {
 
     #[test]
     fn warnings_name_their_invoice_and_are_few() {
-        let odd = changed(&standard_invoice(), "/colour", Some(json!("red")));
-        let odd = changed(&odd, &format!("/{}", "n".repeat(99)), Some(json!(1)));
-        let odd = changed(&odd, &format!("/{}", "m".repeat(99)), Some(json!(1)));
+        let odd = with_member(&standard_invoice(), "/colour", Some(json!("red")));
+        let odd = with_member(&odd, &format!("/{}", "n".repeat(99)), Some(json!(1)));
+        let odd = with_member(&odd, &format!("/{}", "m".repeat(99)), Some(json!(1)));
         let form = read_with(json!({ "invoices": vec![odd; 13], "shade": 1 }), read).unwrap();
         assert_eq!(form.warnings.len(), WARNED_MAX + 2);
         assert!(form.warnings[0].starts_with("invoices.0: unknown field: colour, "), "{:?}", form.warnings);

@@ -20,7 +20,7 @@ pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Opt
     ownership::tin(reader, taxpayer);
     reader.required("email").email();
     let telephone = FieldRule::must_be("telephone", "a + followed by 6 to 15 digits");
-    reader.optional("telephone").formatted(telephone, is_telephone);
+    reader.optional("telephone").fitting_text(telephone, is_telephone);
     reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
     reader.required("postal_address").object(|reader| address(reader, true))
 }
@@ -34,7 +34,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("street_name").text(TEXT_MAX);
     reader.required("city_name").text(TEXT_MAX);
     reader.required_if(needs_zone, "postal_zone").text(TEXT_MAX);
-    reader.required("country").formatted(country_rule(), |text| is_letters(text, 2)).map(drop)
+    reader.required("country").fitting_text(country_rule(), |text| is_letters(text, 2)).map(drop)
 }
 
 /// The stated totals, under short names: `lines` is the document's `line_extension_amount`.
@@ -55,7 +55,7 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     if totals.inclusive < totals.exclusive {
         reader.fault(
             "tax_inclusive_amount",
-            FieldRule::expecting(
+            FieldRule::with_expected(
                 "min",
                 "must not be less than tax_exclusive_amount",
                 "at least tax_exclusive_amount",
@@ -80,7 +80,11 @@ pub(crate) fn lines(
 
 pub(crate) fn lines_sum_rule() -> FieldRule {
     let sentence = "must add up to legal_monetary_total.line_extension_amount";
-    FieldRule::expecting("sum", sentence, "items that add up to legal_monetary_total.line_extension_amount")
+    FieldRule::with_expected(
+        "sum",
+        sentence,
+        "items that add up to legal_monetary_total.line_extension_amount",
+    )
 }
 
 /// Reads a line of Submit and returns its amount.

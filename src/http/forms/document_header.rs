@@ -27,7 +27,7 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
         reader.fault("due_date", FieldRule::NotBefore("issue_date"));
     }
     let time = FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
-    reader.optional("issue_time").formatted(time, is_time_of_day);
+    reader.optional("issue_time").fitting_text(time, is_time_of_day);
     reader.required_if(all_required, "tax_point_date").date();
     reader.optional("actual_delivery_date").date();
     Dates { issued, due }

@@ -15,7 +15,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::reader::{JsonPath, Reader, is_blank};
 use crate::http::forms::report::{self, Accepted, Report};
-use crate::http::forms::text_checks::{self, chars, is_letters, line, listed, matches_pattern};
+use crate::http::forms::text_checks::{self, chars, check_listed, is_letters, line, matches_pattern};
 
 /// The maximum length, in characters, of a text for which the specification gives no limit.
 pub(crate) const TEXT_MAX: usize = 255;
@@ -45,22 +45,23 @@ pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 impl<'f> Field<'f> {
     /// Reads a single line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.described(|| FieldType::Text { min: 0, max }).checked(|text| line(text, 0, max))
+        self.describe(|| FieldType::Text { min: 0, max }).check_trimmed(|text| line(text, 0, max))
     }
 
     /// Reads a number or name by which something is found again: a line of text in which every character is visible.
     pub(crate) fn identifier(self, max: usize) -> Option<String> {
-        self.described(|| FieldType::Identifier { max }).checked(|text| text_checks::identifier(text, max))
+        self.describe(|| FieldType::Identifier { max })
+            .check_trimmed(|text| text_checks::identifier(text, max))
     }
 
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.described(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
+        self.describe(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
     }
 
     /// Reads a text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
-        self.described(|| FieldType::Text { min, max }).checked(|text| {
+        self.describe(|| FieldType::Text { min, max }).check_trimmed(|text| {
             chars(text, min, max)?;
             let is_odd = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
             if text.chars().any(is_odd) { Err(FieldRule::NoControlCharacters) } else { Ok(text.to_owned()) }
@@ -68,28 +69,29 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn email(self) -> Option<String> {
-        self.described(|| FieldType::Email).checked(|text| {
+        self.describe(|| FieldType::Email).check_trimmed(|text| {
             chars(text, 0, TEXT_MAX)?;
-            let rule = || FieldRule::expecting("email", "must be a valid email address", "an email address");
+            let rule =
+                || FieldRule::with_expected("email", "must be a valid email address", "an email address");
             if is_email(text) { Ok(text.to_owned()) } else { Err(rule()) }
         })
     }
 
     /// Reads a date of the calendar, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
-        self.described(|| FieldType::Date).checked(text_checks::date)
+        self.describe(|| FieldType::Date).check_trimmed(text_checks::date)
     }
 
     /// Reads a text for which `fits` must return true. If it returns false, a fault for `rule` is reported.
-    pub(crate) fn formatted(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
-        self.described(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
-            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
+    pub(crate) fn fitting_text(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
+        self.describe(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
+            .check_trimmed(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
     }
 
     /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
         let shape = || FieldType::Pattern { pattern, list: None };
-        self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
+        self.describe(shape).check_trimmed(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
     /// Reads a text that `check` accepts. `rule` and `what` describe the text in the API document.
@@ -99,24 +101,25 @@ impl<'f> Field<'f> {
         what: &str,
         check: impl FnOnce(&str) -> Result<(), FieldRule>,
     ) -> Option<String> {
-        self.described(|| FieldType::Formatted { rule, what: what.to_owned() })
-            .checked(|text| check(text).map(|()| text.to_owned()))
+        self.describe(|| FieldType::Formatted { rule, what: what.to_owned() })
+            .check_trimmed(|text| check(text).map(|()| text.to_owned()))
     }
 
     /// Reads a log position: an event number or a timestamp.
     pub(crate) fn since(self) -> Option<LogPosition> {
-        let field = self.described(|| FieldType::LogPosition);
-        let text = match field.given()? {
+        let field = self.describe(|| FieldType::LogPosition);
+        let text = match field.given_value()? {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
-            _ => return field.broken(FieldRule::Type("a number or a string")),
+            _ => return field.report_fault(FieldRule::Type("a number or a string")),
         };
-        LogPosition::parse(&text).or_else(|| field.broken(FieldRule::must_be("format", LOG_POSITION)))
+        LogPosition::parse(&text).or_else(|| field.report_fault(FieldRule::must_be("format", LOG_POSITION)))
     }
 
     /// Reads one of a fixed set of words in any case. `allowed` describes the set for callers.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
-        self.described(|| FieldType::Word(allowed())).checked(|text| text_checks::word(text, parse, allowed))
+        self.describe(|| FieldType::Word(allowed()))
+            .check_trimmed(|text| text_checks::word(text, parse, allowed))
     }
 
     /// Reads a word as `word` does. The API document lists it in lower and in upper case, for a field that the contract
@@ -127,7 +130,8 @@ impl<'f> Field<'f> {
         allowed: fn() -> String,
     ) -> Option<T> {
         let both = || format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase());
-        self.described(|| FieldType::Word(both())).checked(|text| text_checks::word(text, parse, allowed))
+        self.describe(|| FieldType::Word(both()))
+            .check_trimmed(|text| text_checks::word(text, parse, allowed))
     }
 
     /// Reads a code of one of the authority's lists.
@@ -138,50 +142,51 @@ impl<'f> Field<'f> {
     /// Reads a code of at most `max` characters from one of the authority's lists.
     pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
-        self.described(|| FieldType::Code { max, list }).checked(|text| {
+        self.describe(|| FieldType::Code { max, list }).check_trimmed(|text| {
             chars(text, 0, max)?;
-            listed(report, list, text)
+            check_listed(report, list, text)
         })
     }
 
     /// Reads a code that matches a pattern and is on one of the authority's lists.
     pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
         let report = self.report;
-        self.described(|| FieldType::Pattern { pattern, list: Some(list) })
-            .checked(|text| matches_pattern(pattern, text).and_then(|()| listed(report, list, text)))
+        self.describe(|| FieldType::Pattern { pattern, list: Some(list) }).check_trimmed(|text| {
+            matches_pattern(pattern, text).and_then(|()| check_listed(report, list, text))
+        })
     }
 
     /// Reads a country code of two letters that is on the authority's list. Returns the code in capital letters.
     pub(crate) fn country(self) -> Option<String> {
         let report = self.report;
-        self.described(|| FieldType::Country).checked(|text| {
+        self.describe(|| FieldType::Country).check_trimmed(|text| {
             if !is_letters(text, 2) {
                 return Err(country_rule());
             }
-            listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
+            check_listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
         })
     }
 
     /// Reads an id that this service assigned: a whole number above 0.
     pub(crate) fn id(self) -> Option<i64> {
-        let field = self.described(|| FieldType::Id);
-        match field.given()? {
+        let field = self.describe(|| FieldType::Id);
+        match field.given_value()? {
             Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
                 Some(id) => Some(id),
-                None => field.broken(FieldRule::must_be("integer", "a whole number above 0")),
+                None => field.report_fault(FieldRule::must_be("integer", "a whole number above 0")),
             },
-            _ => field.broken(FieldRule::Type("an integer")),
+            _ => field.report_fault(FieldRule::Type("an integer")),
         }
     }
 
     /// Reads a currency code of three letters that is on the authority's list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
-        self.described(|| FieldType::Currency).checked(|text| {
+        self.describe(|| FieldType::Currency).check_trimmed(|text| {
             if !is_letters(text, 3) {
                 return Err(currency_rule());
             }
-            listed(report, ReferenceList::Currencies, text)
+            check_listed(report, ReferenceList::Currencies, text)
         })
     }
 
@@ -191,7 +196,7 @@ impl<'f> Field<'f> {
 
     /// Reads an IRN of at most `max` characters.
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
-        self.described(|| FieldType::Irn { max }).checked(|text| {
+        self.describe(|| FieldType::Irn { max }).check_trimmed(|text| {
             chars(text, 0, max)?;
             Irn::parse(text).map_err(|_| FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT })
         })
@@ -199,35 +204,35 @@ impl<'f> Field<'f> {
 
     /// Reads a JSON number without loss of digits. A number written as a JSON string is a fault.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
-        let field = self.described(|| FieldType::Number(bounds));
-        let Value::Number(number) = field.given()? else {
-            return field.broken(FieldRule::Type("a number"));
+        let field = self.describe(|| FieldType::Number(bounds));
+        let Value::Number(number) = field.given_value()? else {
+            return field.report_fault(FieldRule::Type("a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
             Ok(amount) => amount,
-            Err(fault) => return field.broken(FieldRule::other("digits", fault.to_string())),
+            Err(fault) => return field.report_fault(FieldRule::other("digits", fault.to_string())),
         };
         match bounds.broken_by(amount) {
-            Some(rule) => field.broken(rule),
+            Some(rule) => field.report_fault(rule),
             None => Some(amount),
         }
     }
 
     pub(crate) fn boolean(self) -> Option<bool> {
-        let field = self.described(|| FieldType::Boolean);
-        match field.given()? {
+        let field = self.describe(|| FieldType::Boolean);
+        match field.given_value()? {
             Value::Bool(value) => Some(*value),
-            _ => field.broken(FieldRule::Type("true or false")),
+            _ => field.report_fault(FieldRule::Type("true or false")),
         }
     }
 
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         if self.recorder.is_some() {
-            self.described(|| FieldType::Object(FormSchema::for_form(form)));
+            self.describe(|| FieldType::Object(FormSchema::for_form(form)));
             return None;
         }
-        let Value::Object(object) = self.given()? else {
-            return self.broken(FieldRule::Type("an object"));
+        let Value::Object(object) = self.given_value()? else {
+            return self.report_fault(FieldRule::Type("an object"));
         };
         Reader::read(object, self.path(), self.report, form)
     }
@@ -238,7 +243,7 @@ impl<'f> Field<'f> {
         min: usize,
         mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let field = self.described(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
+        let field = self.describe(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
         let report = field.report;
         field.items(min, |path, item| match item {
             Value::Object(object) => Reader::read(object, path, report, &mut form),
@@ -252,16 +257,16 @@ impl<'f> Field<'f> {
         max: usize,
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<ItemResult<'f, T>>> {
-        let field = self.described(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
-        let Value::Array(items) = field.given()? else {
-            return field.broken(FieldRule::Type("an array"));
+        let field = self.describe(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
+        let Value::Array(items) = field.given_value()? else {
+            return field.report_fault(FieldRule::Type("an array"));
         };
         if items.is_empty() {
-            return field.broken(FieldRule::MinItems(1));
+            return field.report_fault(FieldRule::MinItems(1));
         }
         if items.len() > max {
             let sentence = FieldRule::MaxItems(max).to_string();
-            return field.broken(FieldRule::other("batch_too_large", sentence));
+            return field.report_fault(FieldRule::other("batch_too_large", sentence));
         }
         let catalog = field.report.catalog;
         Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
@@ -269,7 +274,7 @@ impl<'f> Field<'f> {
 
     /// Reads a list of texts. Each text has at most `max` characters.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        let field = self.described(|| FieldType::Texts { max });
+        let field = self.describe(|| FieldType::Texts { max });
         let report = field.report;
         field.items(0, |path, item| match item {
             Value::String(text) => match line(text.trim(), 0, max) {
@@ -282,26 +287,26 @@ impl<'f> Field<'f> {
 
     /// Reads a whole number from 0 to `max`.
     pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
-        let field = self.described(|| FieldType::WholeNumber { max });
-        let Value::Number(number) = field.given()? else {
-            return field.broken(FieldRule::Type("a number"));
+        let field = self.describe(|| FieldType::WholeNumber { max });
+        let Value::Number(number) = field.given_value()? else {
+            return field.report_fault(FieldRule::Type("a number"));
         };
         match up_to(max, number) {
             Ok(number) => Some(number),
-            Err(rule) => field.broken(rule),
+            Err(rule) => field.report_fault(rule),
         }
     }
 
     /// Reads an RFC 3339 timestamp.
     pub(crate) fn moment(self) -> Option<Timestamp> {
-        self.described(|| FieldType::Moment).checked(|text| text.parse().map_err(|_| FieldRule::MOMENT))
+        self.describe(|| FieldType::Moment).check_trimmed(|text| text.parse().map_err(|_| FieldRule::MOMENT))
     }
 
     /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
     pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
-        let field = self.described(|| FieldType::WholeNumbers { items_max, max });
+        let field = self.describe(|| FieldType::WholeNumbers { items_max, max });
         if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
-            return field.broken(FieldRule::MaxItems(items_max));
+            return field.report_fault(FieldRule::MaxItems(items_max));
         }
         let report = field.report;
         field.items(1, |path, item| match item {
@@ -315,14 +320,14 @@ impl<'f> Field<'f> {
 
     /// Reads the items of a list with `read`, also after an invalid item, so that the caller sees all faults.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
-        let Value::Array(items) = self.given()? else {
-            return self.broken(FieldRule::Type("an array"));
+        let Value::Array(items) = self.given_value()? else {
+            return self.report_fault(FieldRule::Type("an array"));
         };
         if items.len() < min {
-            return self.broken(FieldRule::MinItems(min));
+            return self.report_fault(FieldRule::MinItems(min));
         }
         if items.len() > ITEMS_MAX {
-            return self.broken(FieldRule::MaxItems(ITEMS_MAX));
+            return self.report_fault(FieldRule::MaxItems(ITEMS_MAX));
         }
         let path = self.path();
         let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
@@ -334,7 +339,7 @@ impl<'f> Field<'f> {
     }
 
     /// Records the type of the field if a schema is being recorded.
-    fn described(self, shape: impl FnOnce() -> FieldType) -> Self {
+    fn describe(self, shape: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
             recorder.record(Property { name: self.name, presence, shape: shape() });
         }
@@ -342,17 +347,17 @@ impl<'f> Field<'f> {
     }
 
     /// Reads a text. The text is trimmed before it is checked.
-    fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
+    fn check_trimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         self.checked_as_sent(|text| check(text.trim()))
     }
 
     fn checked_as_sent<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         let Value::String(text) = self.present()? else {
-            return self.broken(FieldRule::Type("a string"));
+            return self.report_fault(FieldRule::Type("a string"));
         };
         match check(text) {
             Ok(value) => Some(value),
-            Err(rule) => self.broken(rule),
+            Err(rule) => self.report_fault(rule),
         }
     }
 
@@ -363,18 +368,18 @@ impl<'f> Field<'f> {
 
     /// Returns the value of a field that is not a text. A blank text counts as missing if the field is required, and
     /// otherwise as a value of the wrong type.
-    fn given(&self) -> Option<&'f Value> {
+    fn given_value(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }
 
     fn or_required(&self, value: Option<&'f Value>) -> Option<&'f Value> {
         if value.is_none() && self.is_required {
-            self.broken::<()>(FieldRule::Required);
+            self.report_fault::<()>(FieldRule::Required);
         }
         value
     }
 
-    fn broken<T>(&self, rule: FieldRule) -> Option<T> {
+    fn report_fault<T>(&self, rule: FieldRule) -> Option<T> {
         fault(self.report, &self.path(), rule)
     }
 
@@ -384,7 +389,7 @@ impl<'f> Field<'f> {
 }
 
 fn fault<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
-    report.fault(Fault::field(path.dotted(), rule));
+    report.fault(Fault::field(path.dotted_path(), rule));
     None
 }
 

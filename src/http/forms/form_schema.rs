@@ -152,7 +152,7 @@ impl FormSchema {
         let catalog = Catalog::default();
         let recorder = SchemaRecorder::default();
         let report = Report::new(&catalog, 0);
-        let _ = form(&mut Reader::recording(&nothing, JsonPath::Root, &report, &recorder));
+        let _ = form(&mut Reader::with_recorder(&nothing, JsonPath::Root, &report, &recorder));
         Self(recorder.0.into_inner())
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use crate::http::forms::standard_invoice;
     use crate::http::forms::update_status;
 
-    fn named<'o>(form: &'o FormSchema, name: &str) -> &'o Property {
+    fn find_property<'o>(form: &'o FormSchema, name: &str) -> &'o Property {
         form.0.iter().find(|property| property.name == name).unwrap()
     }
 
@@ -177,23 +177,26 @@ mod tests {
     #[test]
     fn what_a_field_may_be_is_what_is_checked() {
         let form = FormSchema::for_form(update_status::read);
-        let remark = named(&form, "remark");
+        let remark = find_property(&form, "remark");
         assert_eq!(
             (remark.presence, &remark.shape),
             (Presence::Required, &FieldType::Text { min: 3, max: 1_000 })
         );
-        assert_eq!(named(&form, "status").shape, FieldType::Word("draft, approved, cancelled".to_owned()));
+        assert_eq!(
+            find_property(&form, "status").shape,
+            FieldType::Word("draft, approved, cancelled".to_owned())
+        );
     }
 
     #[test]
     fn parts_and_lists_are_told_with_their_fields() {
         let form = FormSchema::for_form(standard_invoice::read);
-        let FieldType::Objects { min: 1, of: lines } = &named(&form, "invoice_lines").shape else {
+        let FieldType::Objects { min: 1, of: lines } = &find_property(&form, "invoice_lines").shape else {
             panic!("{form:?}")
         };
-        assert_eq!(named(lines, "discount_rate").shape, FieldType::Number(Bounds::PERCENTAGE));
-        let FieldType::Object(customer) = &named(&form, "customer").shape else { panic!("{form:?}") };
-        assert_eq!(named(customer, "email").shape, FieldType::Email);
-        assert_eq!(named(customer, "tin").presence, Presence::Conditional);
+        assert_eq!(find_property(lines, "discount_rate").shape, FieldType::Number(Bounds::PERCENTAGE));
+        let FieldType::Object(customer) = &find_property(&form, "customer").shape else { panic!("{form:?}") };
+        assert_eq!(find_property(customer, "email").shape, FieldType::Email);
+        assert_eq!(find_property(customer, "tin").presence, Presence::Conditional);
     }
 }

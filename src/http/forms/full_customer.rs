@@ -25,7 +25,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
         reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, DESCRIPTION_MAX);
     let value = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
     let rule = FieldRule::must_be("telephone", value);
-    let telephone = reader.optional("telephone").formatted(rule, is_telephone);
+    let telephone = reader.optional("telephone").fitting_text(rule, is_telephone);
     let address = reader.required("postal_address").object(address);
     Some(CustomerDetails {
         no: no?,

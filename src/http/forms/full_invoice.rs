@@ -65,7 +65,11 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     if dates.issued.is_some_and(|issued| issued > account.today) {
         reader.fault(
             "issue_date",
-            FieldRule::expecting("before_or_equal", "must not be in the future", "today or an earlier day"),
+            FieldRule::with_expected(
+                "before_or_equal",
+                "must not be in the future",
+                "today or an earlier day",
+            ),
         );
     }
     let invoice_type = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
@@ -131,7 +135,7 @@ fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     if !totals.exclusive.about(totals.lines) {
         reader.fault(
             "tax_exclusive_amount",
-            FieldRule::expecting(
+            FieldRule::with_expected(
                 "same",
                 "must equal line_extension_amount within 0.01",
                 "line_extension_amount within 0.01",
@@ -175,7 +179,7 @@ fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
+    use crate::http::forms::testing::{self, broken_rules, catalog, number, object, with_member};
 
     fn account() -> Account<'static> {
         Account { today: "2026-11-21".parse().unwrap(), service_id: Some("94ad90fb") }
@@ -190,7 +194,7 @@ mod tests {
     }
 
     fn with(pointer: &str, value: impl Into<Value>) -> Value {
-        changed(&testing::full_invoice(), pointer, Some(value.into()))
+        with_member(&testing::full_invoice(), pointer, Some(value.into()))
     }
 
     #[test]
@@ -252,7 +256,7 @@ mod tests {
             check(&[(at, None, "")]);
         }
         assert_eq!(
-            read_body(changed(&testing::full_invoice(), "/due_date", None)).unwrap().value.due_date,
+            read_body(with_member(&testing::full_invoice(), "/due_date", None)).unwrap().value.due_date,
             None
         );
     }
@@ -349,11 +353,12 @@ mod tests {
     fn a_consumer_needs_no_tax_number_and_no_description() {
         let mut body = with("/invoice_category", "B2C");
         for name in ["tin", "business_description"] {
-            body = changed(&body, &format!("/accounting_customer_party/{name}"), None);
+            body = with_member(&body, &format!("/accounting_customer_party/{name}"), None);
         }
-        assert_eq!(broken(read_body(body.clone())), [""; 0]);
-        let short = changed(&body, "/accounting_customer_party/business_description", Some(json!("Mill")));
-        assert_eq!(broken(read_body(short)), ["accounting_customer_party.business_description: min"]);
+        assert_eq!(broken_rules(read_body(body.clone())), [""; 0]);
+        let short =
+            with_member(&body, "/accounting_customer_party/business_description", Some(json!("Mill")));
+        assert_eq!(broken_rules(read_body(short)), ["accounting_customer_party.business_description: min"]);
     }
 
     #[test]
@@ -401,16 +406,16 @@ mod tests {
             "invoice_line.0.product_category: prohibited",
             "invoice_line.0.hsn_code: prohibited",
         ];
-        assert_eq!(broken(read_body(service.clone())), faults);
-        let mut body = changed(&service, "/invoice_line/0/service_category", Some(json!("6201")));
+        assert_eq!(broken_rules(read_body(service.clone())), faults);
+        let mut body = with_member(&service, "/invoice_line/0/service_category", Some(json!("6201")));
         for name in ["product_category", "hsn_code"] {
-            body = changed(&body, &format!("/invoice_line/0/{name}"), None);
+            body = with_member(&body, &format!("/invoice_line/0/{name}"), None);
         }
-        let body = changed(&body, "/invoice_line/0/isic_code", Some(json!("9999")));
-        assert_eq!(broken(read_body(body.clone())), [""; 0]);
+        let body = with_member(&body, "/invoice_line/0/isic_code", Some(json!("9999")));
+        assert_eq!(broken_rules(read_body(body.clone())), [""; 0]);
         for (category, rule) in [("620", "format"), ("9999", "exists")] {
-            let odd = changed(&body, "/invoice_line/0/service_category", Some(json!(category)));
-            assert_eq!(broken(read_body(odd)), [format!("invoice_line.0.service_category: {rule}")]);
+            let odd = with_member(&body, "/invoice_line/0/service_category", Some(json!(category)));
+            assert_eq!(broken_rules(read_body(odd)), [format!("invoice_line.0.service_category: {rule}")]);
         }
     }
 
@@ -435,7 +440,10 @@ mod tests {
             check(&[(&format!("/legal_monetary_total/{name}"), Some(number(digits)), rules)]);
         }
         let line = testing::full_invoice()["invoice_line"][0].clone();
-        assert_eq!(broken(read_body(with("/invoice_line", json!([line, line])))), ["invoice_line: sum"]);
+        assert_eq!(
+            broken_rules(read_body(with("/invoice_line", json!([line, line])))),
+            ["invoice_line: sum"]
+        );
     }
 
     #[test]
@@ -491,12 +499,12 @@ mod tests {
 
     #[test]
     fn all_faults_are_told_at_once() {
-        let said = broken(read_body(json!({ "invoice_line": [{ "item": { "type": "SERVICE" } }, 1] })));
+        let said = broken_rules(read_body(json!({ "invoice_line": [{ "item": { "type": "SERVICE" } }, 1] })));
         assert_eq!(said.len(), 8 + 8 + 1, "{said:?}");
         let odd =
-            changed(&with("/irn", "INV001-00000000-20261121"), "/issue_date", Some(json!("2027-01-01")));
+            with_member(&with("/irn", "INV001-00000000-20261121"), "/issue_date", Some(json!("2027-01-01")));
         assert_eq!(
-            broken(read_body(odd)),
+            broken_rules(read_body(odd)),
             ["due_date: after_or_equal", "irn: irn_service_id_mismatch", "issue_date: before_or_equal"]
         );
     }
@@ -513,18 +521,18 @@ mod tests {
     fn a_credit_note_without_a_billing_reference_is_a_warning() {
         let note = with("/invoice_type_code", "380");
         assert_eq!(read_body(note.clone()).unwrap().warnings.len(), 1);
-        let empty = changed(&note, "/billing_reference", Some(json!([])));
+        let empty = with_member(&note, "/billing_reference", Some(json!([])));
         assert_eq!(read_body(empty).unwrap().warnings.len(), 1);
         let reference = json!([{ "irn": "INV000-94AD90FB-20261101", "issue_date": "2026-11-01" }]);
-        let referring = changed(&note, "/billing_reference", Some(reference));
+        let referring = with_member(&note, "/billing_reference", Some(reference));
         assert_eq!(read_body(referring).unwrap().warnings, [""; 0]);
     }
 
     #[test]
     fn every_field_that_was_sent_is_kept() {
-        let body = changed(&with("/note", " As agreed "), "/colour", Some(json!("red")));
-        let body = changed(&body, "/accounting_customer_party/fax", Some(json!("1")));
-        let body = changed(&body, "/invoice_line/0/fee_rate", Some(number("2.50")));
+        let body = with_member(&with("/note", " As agreed "), "/colour", Some(json!("red")));
+        let body = with_member(&body, "/accounting_customer_party/fax", Some(json!("1")));
+        let body = with_member(&body, "/invoice_line/0/fee_rate", Some(number("2.50")));
         let draft = read_body(body).unwrap().value;
         let kept: Vec<_> = draft.extras.keys().map(String::as_str).collect();
         let expected = [
@@ -568,7 +576,7 @@ mod tests {
             ("/payment_means", Value::Null),
             ("/allowance_charge", json!([])),
         ] {
-            spelled = changed(&spelled, at, Some(value));
+            spelled = with_member(&spelled, at, Some(value));
         }
         assert_eq!(read_body(spelled).unwrap().value.digest(), plain.digest());
         assert_ne!(read_body(with("/note", "x")).unwrap().value.digest(), plain.digest());

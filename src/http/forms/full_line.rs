@@ -81,12 +81,12 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
         service_category,
         discount_rate,
         discount_amount,
-        extras: given(extras),
+        extras: given_fields(extras),
     };
     Some(FullLine { line, amount })
 }
 
-fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+fn given_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn read(
 ) -> Option<Integration> {
     let rule = FieldRule::must_be("one_of", "one of the erp_systems of GET /v1/core/commons/enums");
     let is_known = |text: &str| erp_systems.iter().any(|known| known == text);
-    let erp_system = reader.optional("erp_system").formatted(rule, is_known);
+    let erp_system = reader.optional("erp_system").fitting_text(rule, is_known);
     let allowed_networks = networks(reader, policy);
     let policy = &policy.with(&allowed_networks);
     let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
@@ -141,7 +141,7 @@ fn auth(
     let domain = reader.optional("domain").text(TEXT_MAX);
     let value = "a header name, and none that requests have a meaning of their own for";
     let rule = FieldRule::must_be("header", value);
-    let header = reader.optional("header").formatted(rule, is_free_header);
+    let header = reader.optional("header").fitting_text(rule, is_free_header);
     let value = secret(reader, "value");
     let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
     let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_MAX);
@@ -194,15 +194,15 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     };
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
-    let action = reader.optional("action").formatted(action_rule, is_action);
+    let action = reader.optional("action").fitting_text(action_rule, is_action);
     // The namespace becomes part of the default SOAP action, so it may have only the characters of an action.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
     let value = "an absolute URI of visible ASCII characters without quotation marks";
-    let namespace = reader.optional("namespace").formatted(FieldRule::must_be("uri", value), is_uri);
+    let namespace = reader.optional("namespace").fitting_text(FieldRule::must_be("uri", value), is_uri);
     let value = "the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
     let method_rule = FieldRule::must_be("method", value);
     let is_name = |text: &str| text.len() <= TEXT_MAX && is_method_of(kind, text);
-    let method = reader.optional("method").formatted(method_rule, is_name);
+    let method = reader.optional("method").fitting_text(method_rule, is_name);
     let mutation = reader.optional("mutation").long_text(0, MUTATION_MAX);
     if let Some(kind) = kind {
         refuse_others(reader, &["action", "namespace", "method", "mutation"], settings_of(kind));
@@ -261,7 +261,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::http::forms::testing::{changed, check, read as read_with};
+    use crate::http::forms::testing::{check, read as read_with, with_member};
 
     fn form(reader: &mut Reader<'_>) -> Option<Integration> {
         let erp_systems = ["sap".to_owned(), "custom".to_owned()];
@@ -378,7 +378,7 @@ mod tests {
         check(&body, &cases, form);
         let none = json!({ "auth_type": "none", "data_format": "rest" });
         check(&none, &[("/origin", Some(json!("https://erp.example.com")), "origin: prohibited")], form);
-        let shown = changed(&body, "/origin", Some(json!("https://ERP.example.com:443")));
+        let shown = with_member(&body, "/origin", Some(json!("https://ERP.example.com:443")));
         let origin = read_with(shown, form).unwrap().value.origin;
         assert_eq!(origin, Origin::from_url("https://erp.example.com"));
     }

@@ -68,7 +68,7 @@ pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
 }
 
 /// Returns the path and query of the next page: the request's own filters, and the cursor of the next page.
-pub(crate) fn following(query: &Query, cursor: &str) -> String {
+pub(crate) fn next_page_path(query: &Query, cursor: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
     pairs.extend_pairs(query.pairs().filter(|(name, _)| FILTERS.contains(name)));
     pairs.append_pair("cursor", cursor);
@@ -138,7 +138,7 @@ mod tests {
         read(&Query::from_text(text)).unwrap().filters
     }
 
-    fn broken(text: &str) -> Vec<String> {
+    fn broken_rules(text: &str) -> Vec<String> {
         let faults = read(&Query::from_text(text)).unwrap_err();
         faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
     }
@@ -181,10 +181,10 @@ mod tests {
             ("cursor=%FF%00", "cursor: format"),
             ("cursor=OTk5OTk5OTk5OTk5OTk5OTk5OTkuMQ", "cursor: format"),
         ] {
-            assert_eq!(broken(text), [rule], "{text}");
+            assert_eq!(broken_rules(text), [rule], "{text}");
         }
-        assert_eq!(broken(&format!("q={}", "x".repeat(256))), ["q: max"]);
-        assert_eq!(broken("status=x&date_to=y&cursor=z").len(), 3);
+        assert_eq!(broken_rules(&format!("q={}", "x".repeat(256))), ["q: max"]);
+        assert_eq!(broken_rules("status=x&date_to=y&cursor=z").len(), 3);
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_follows_is_the_same_question_from_another_place() {
         let query = Query::from_text("q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y");
-        let address = following(&query, "new");
+        let address = next_page_path(&query, "new");
         assert_eq!(address, "/v1/tax-payers/invoices?q=a%26b+c&status=draft&per_page=5&cursor=new");
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn short_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, ma
 pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn(reader, taxpayer)?;
     if !is_taken_by_authority(irn.invoice_no()) {
-        let rule = FieldRule::expecting(
+        let rule = FieldRule::with_expected(
             "irn_invoice_no",
             "must begin with an invoice number of letters and digits only, which the authority requires",
             "an invoice number of letters and digits only, which the authority requires",
@@ -64,7 +64,7 @@ pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>)
 fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn?;
     if taxpayer.is_some_and(|taxpayer| !irn.has_service_id(&taxpayer.service_id)) {
-        let rule = FieldRule::expecting(
+        let rule = FieldRule::with_expected(
             "irn_service_id_mismatch",
             "must carry the service id of this taxpayer",
             "the service id of this taxpayer",

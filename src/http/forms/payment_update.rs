@@ -34,7 +34,7 @@ fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     if !has_preferred && !reader.has("status") {
         reader.fault(
             "payment_status",
-            FieldRule::expecting("required", "is required; status is another name for it", "a value"),
+            FieldRule::with_expected("required", "is required; status is another name for it", "a value"),
         );
     }
     let preferred = reader.optional("payment_status").word_of_either_case(parse, allowed);
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::domain::money::Amount;
-    use crate::http::forms::testing::{broken, changed, check, number, read as read_with};
+    use crate::http::forms::testing::{broken_rules, check, number, read as read_with, with_member};
 
     fn partial() -> Value {
         json!({
@@ -82,22 +82,27 @@ mod tests {
 
     #[test]
     fn payment_status_wins_over_its_alias() {
-        let both = changed(&partial(), "/status", Some(json!("paid")));
+        let both = with_member(&partial(), "/status", Some(json!("paid")));
         let amount = Amount::parse("10.50").unwrap();
         assert_eq!(read_with(both.clone(), read).unwrap().value.notice, PaymentChange::Partial(amount));
-        let alias = changed(&both, "/payment_status", None);
+        let alias = with_member(&both, "/payment_status", None);
         assert_eq!(read_with(alias, read).unwrap().value.notice, PaymentChange::Paid);
-        let neither = read_with(changed(&partial(), "/payment_status", None), read).unwrap_err();
+        let neither = read_with(with_member(&partial(), "/payment_status", None), read).unwrap_err();
         assert_eq!(neither.summary(), "The payment_status field is required; status is another name for it.");
-        let odd = changed(&changed(&partial(), "/payment_status", None), "/status", Some(json!("odd")));
-        assert_eq!(broken(read_with(odd, read)), ["status: one_of"]);
+        let odd =
+            with_member(&with_member(&partial(), "/payment_status", None), "/status", Some(json!("odd")));
+        assert_eq!(broken_rules(read_with(odd, read)), ["status: one_of"]);
     }
 
     #[test]
     fn only_a_partial_payment_needs_its_amount() {
         for status in ["paid", "pending", "rejected"] {
-            let body = changed(&partial(), "/payment_status", Some(json!(status)));
-            assert_eq!(broken(read_with(changed(&body, "/amount", None), read)), [""; 0], "{status}");
+            let body = with_member(&partial(), "/payment_status", Some(json!(status)));
+            assert_eq!(
+                broken_rules(read_with(with_member(&body, "/amount", None), read)),
+                [""; 0],
+                "{status}"
+            );
         }
     }
 }

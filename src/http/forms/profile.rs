@@ -26,7 +26,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken, read as read_with};
+    use crate::http::forms::testing::{broken_rules, read as read_with};
 
     #[test]
     fn the_email_goes_by_two_names() {
@@ -35,6 +35,6 @@ mod tests {
         let both = json!({ "email": "a@example.com", "business_email": "b@example.com" });
         assert_eq!(email(both).unwrap(), "b@example.com");
         assert_eq!(email(json!({ "city": "Lagos" })), None);
-        assert_eq!(broken(read_with(json!({ "email": "odd" }), read)), ["email: email"]);
+        assert_eq!(broken_rules(read_with(json!({ "email": "odd" }), read)), ["email: email"]);
     }
 }

@@ -63,13 +63,13 @@ impl Query {
         parse: fn(&str) -> Option<T>,
         allowed: fn() -> String,
     ) -> Result<Option<T>, Fault> {
-        let Some(text) = self.filled(name) else { return Ok(None) };
+        let Some(text) = self.filled_value(name) else { return Ok(None) };
         text_checks::word(text, parse, allowed).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns the value as a log position: an event number or a timestamp.
     pub(crate) fn since(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
-        let Some(text) = self.filled(name) else { return Ok(None) };
+        let Some(text) = self.filled_value(name) else { return Ok(None) };
         // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
         found.map(Some).ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION)))
@@ -77,7 +77,7 @@ impl Query {
 
     /// Returns the value as an RFC 3339 timestamp.
     pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
-        let Some(text) = self.filled(name) else { return Ok(None) };
+        let Some(text) = self.filled_value(name) else { return Ok(None) };
         // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
         found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
@@ -85,12 +85,12 @@ impl Query {
 
     /// Returns the trimmed text of a filter. A NUL is replaced, because the database cannot store it.
     pub(crate) fn equal(&self, name: &str) -> Option<String> {
-        self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
+        self.filled_value(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
 
     /// Returns the value as a boolean; false if it is absent. Any word other than true, false, 1 or 0 is a fault.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
-        match self.filled(name).map(str::to_ascii_lowercase).as_deref() {
+        match self.filled_value(name).map(str::to_ascii_lowercase).as_deref() {
             Some("true" | "1") => Ok(true),
             None | Some("false" | "0") => Ok(false),
             Some(_) => Err(Fault::field(name, FieldRule::must_be("boolean", "true or false"))),
@@ -98,25 +98,25 @@ impl Query {
     }
 
     /// Returns the trimmed value of the last pair with this name; `None` if it is blank.
-    fn filled(&self, name: &str) -> Option<&str> {
+    fn filled_value(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
     /// Returns the value as a day. Any other text is a fault: a list without the filter would show unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
-        let Some(text) = self.filled(name) else { return Ok(None) };
+        let Some(text) = self.filled_value(name) else { return Ok(None) };
         text_checks::date(text).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
-        self.filled(name).map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
+        self.filled_value(name).map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
     }
 
     /// Returns the value as an integrator's id. A value that is not a number becomes 0, which matches no integrator.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
-        self.filled(name).map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
+        self.filled_value(name).map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
     }
 
     /// Returns the value as a whole number of 0 or more; `None` if it is anything else.

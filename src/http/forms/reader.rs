@@ -32,7 +32,7 @@ impl JsonPath<'_> {
     }
 
     /// Returns this position as a dotted path, such as `invoice_lines.0.quantity`.
-    pub(crate) fn dotted(&self) -> String {
+    pub(crate) fn dotted_path(&self) -> String {
         self.steps().join(".")
     }
 }
@@ -63,7 +63,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Creates a reader for recording a schema: it records each field that the form requests.
-    pub(crate) fn recording(
+    pub(crate) fn with_recorder(
         object: &'r Map<String, Value>,
         path: JsonPath<'r>,
         report: &'r Report<'r>,
@@ -110,7 +110,7 @@ impl<'r> Reader<'r> {
 
     /// Reports a fault of a field, for a rule that also depends on other fields.
     pub(crate) fn fault(&self, name: &str, rule: FieldRule) {
-        self.report.fault(Fault::field(JsonPath::Field(&self.path, name).dotted(), rule));
+        self.report.fault(Fault::field(JsonPath::Field(&self.path, name).dotted_path(), rule));
     }
 
     /// Adds a warning about an unusual but accepted value.

@@ -28,7 +28,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken, check, read as read_with};
+    use crate::http::forms::testing::{broken_rules, check, read as read_with};
 
     #[test]
     fn each_field_keeps_its_rule() {
@@ -58,6 +58,6 @@ mod tests {
         assert_eq!(scope(json!({ "replay": "none" })), None);
         assert_eq!(scope(json!({ "replay": "Failed" })), Some(ReplayScope::Failed));
         assert_eq!(scope(json!({ "replay": "missing" })), Some(ReplayScope::Missing));
-        assert_eq!(broken(read_with(json!({ "replay": "all" }), read_enable)), ["replay: one_of"]);
+        assert_eq!(broken_rules(read_with(json!({ "replay": "all" }), read_enable)), ["replay: one_of"]);
     }
 }

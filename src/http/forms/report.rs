@@ -107,7 +107,7 @@ impl<'c> Report<'c> {
     }
 
     /// Records that a code was not checked, because its list has not been fetched from the authority yet.
-    pub(crate) fn unchecked(&self, list: ReferenceList) {
+    pub(crate) fn record_unchecked(&self, list: ReferenceList) {
         self.unchecked.borrow_mut().insert(list);
     }
 

@@ -150,7 +150,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken, changed, check, number, read as read_with, standard_invoice};
+    use crate::http::forms::testing::{
+        broken_rules, check, number, read as read_with, standard_invoice, with_member,
+    };
 
     fn absent(pointer: &'static str) -> (&'static str, Option<Value>, String) {
         (pointer, None, format!("{}: required", pointer[1..].replace('/', ".")))
@@ -252,7 +254,8 @@ mod tests {
             ("/invoice_lines/0/price_unit", "ea", Some("EA")),
             ("/invoice_lines/0/tax_category", "standard_vat", Some("STANDARD_VAT")),
         ] {
-            let faults = read_with(changed(&standard_invoice(), at, Some(json!(sent))), read).unwrap_err();
+            let faults =
+                read_with(with_member(&standard_invoice(), at, Some(json!(sent))), read).unwrap_err();
             let suggestion = meant.map(|code| format!("(did you mean {code}?)"));
             let said = faults.summary();
             assert_eq!(
@@ -281,30 +284,33 @@ mod tests {
 
     #[test]
     fn all_faults_are_told_at_once() {
-        let said = broken(read_with(json!({ "invoice_lines": [{}, 1] }), read));
+        let said = broken_rules(read_with(json!({ "invoice_lines": [{}, 1] }), read));
         assert_eq!(said.len(), 6 + 7 + 1 + 1, "{said:?}");
         assert!(said.contains(&"invoice_type: required".to_owned()));
     }
 
     #[test]
     fn a_consumer_needs_no_tax_number() {
-        let mut body = changed(&standard_invoice(), "/invoice_category", Some(json!("B2C")));
+        let mut body = with_member(&standard_invoice(), "/invoice_category", Some(json!("B2C")));
         for field in ["/customer/tin", "/customer/business_description"] {
-            body = changed(&body, field, None);
+            body = with_member(&body, field, None);
         }
-        assert_eq!(broken(read_with(body, read)), [""; 0]);
+        assert_eq!(broken_rules(read_with(body, read)), [""; 0]);
     }
 
     #[test]
     fn a_credit_note_names_its_original() {
-        let as_code = changed(&standard_invoice(), "/invoice_type_code", Some(json!("380")));
-        assert_eq!(broken(read_with(as_code.clone(), read)), ["original_invoice_reference: required"]);
-        let text = changed(&standard_invoice(), "/invoice_type_code", None);
-        let as_text = changed(&text, "/invoice_type", Some(json!("credit_note")));
-        assert_eq!(broken(read_with(as_text, read)), ["original_invoice_reference: required"]);
-        let body = changed(&as_code, "/original_invoice_reference", Some(json!("INV000")));
-        assert_eq!(broken(read_with(body.clone(), read)), ["original_invoice_reference_type: required"]);
-        let body = changed(&body, "/original_invoice_reference_type", Some(json!("internal_invoice_no")));
+        let as_code = with_member(&standard_invoice(), "/invoice_type_code", Some(json!("380")));
+        assert_eq!(broken_rules(read_with(as_code.clone(), read)), ["original_invoice_reference: required"]);
+        let text = with_member(&standard_invoice(), "/invoice_type_code", None);
+        let as_text = with_member(&text, "/invoice_type", Some(json!("credit_note")));
+        assert_eq!(broken_rules(read_with(as_text, read)), ["original_invoice_reference: required"]);
+        let body = with_member(&as_code, "/original_invoice_reference", Some(json!("INV000")));
+        assert_eq!(
+            broken_rules(read_with(body.clone(), read)),
+            ["original_invoice_reference_type: required"]
+        );
+        let body = with_member(&body, "/original_invoice_reference_type", Some(json!("internal_invoice_no")));
         let form = read_with(body, read).unwrap().value;
         assert_eq!(form.original.unwrap().kind, UniqueNoType::InternalInvoiceNo);
         assert_eq!(form.draft.extras["original_invoice_reference"], "INV000");
@@ -314,7 +320,7 @@ mod tests {
     fn the_type_reads_as_the_text_where_there_is_one() {
         let draft = |body| read_with(body, read).unwrap().value.draft;
         assert_eq!(draft(standard_invoice()).invoice_type, "381");
-        let both = changed(&standard_invoice(), "/invoice_type", Some(json!("Commercial")));
+        let both = with_member(&standard_invoice(), "/invoice_type", Some(json!("Commercial")));
         assert_eq!(draft(both.clone()).invoice_type, "Commercial");
         assert_eq!(draft(both).extras["invoice_type_code"], "381");
     }
@@ -325,15 +331,15 @@ mod tests {
         assert_eq!(form.value.draft.payable.to_string(), "215.00");
         assert_eq!(form.warnings, [""; 0]);
         let huge = number("999999999999999");
-        let body = changed(&standard_invoice(), "/invoice_lines/0/unit_price", Some(huge));
-        assert_eq!(broken(read_with(body, read)), ["invoice_lines: max"]);
+        let body = with_member(&standard_invoice(), "/invoice_lines/0/unit_price", Some(huge));
+        assert_eq!(broken_rules(read_with(body, read)), ["invoice_lines: max"]);
     }
 
     #[test]
     fn what_is_odd_but_accepted_is_a_warning() {
-        let body = changed(&standard_invoice(), "/due_date", Some(json!("2026-01-01")));
-        let body = changed(&body, "/customer/fax", Some(json!("1")));
-        let body = changed(&body, "/colour", Some(json!({ "a": 1 })));
+        let body = with_member(&standard_invoice(), "/due_date", Some(json!("2026-01-01")));
+        let body = with_member(&body, "/customer/fax", Some(json!("1")));
+        let body = with_member(&body, "/colour", Some(json!({ "a": 1 })));
         let form = read_with(body, read).unwrap();
         assert_eq!(form.warnings, ["due_date is before invoice_date", "unknown field: customer.fax, colour"]);
     }
@@ -341,13 +347,14 @@ mod tests {
     #[test]
     fn a_number_that_the_authority_does_not_take_is_a_warning() {
         for no in ["INV-001", "INV 001", "INV\u{e9}1", "A/1"] {
-            let form = read_with(changed(&standard_invoice(), "/invoice_no", Some(json!(no))), read).unwrap();
+            let form =
+                read_with(with_member(&standard_invoice(), "/invoice_no", Some(json!(no))), read).unwrap();
             assert_eq!(
                 (form.value.draft.invoice_no.as_str(), form.warnings),
                 (no, vec![NOT_SUBMITTABLE.to_owned()])
             );
         }
-        let blanks = changed(&standard_invoice(), "/invoice_no", Some(json!(" INV001\n")));
+        let blanks = with_member(&standard_invoice(), "/invoice_no", Some(json!(" INV001\n")));
         let form = read_with(blanks, read).unwrap();
         assert_eq!((form.value.draft.invoice_no.as_str(), form.warnings.len()), ("INV001", 0));
     }

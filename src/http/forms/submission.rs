@@ -91,7 +91,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
 /// Returns a warning if the issue date is in the future. The legal deadline counts from that date, and once signed it
 /// cannot be changed.
 pub(crate) fn future_issue_date(request: &RunRequest, today: Date) -> Option<String> {
-    let issued = request.payload.submitted()?.issue_date?;
+    let issued = request.payload.submission()?.issue_date?;
     let warning = "issue_date is in the future: the deadline counts from it, and once signed it stays";
     (issued > today).then(|| warning.to_owned())
 }
@@ -116,14 +116,14 @@ fn document(
 mod tests {
     use super::*;
     use crate::domain::kernel::fault::FAULTS_MAX;
-    use crate::http::forms::testing::{self, broken, catalog, changed, number, object};
+    use crate::http::forms::testing::{self, broken_rules, catalog, number, object, with_member};
 
     fn read_body(body: Value) -> Result<Accepted<RunRequest>, Faults> {
         read(&object(body), None, &catalog())
     }
 
-    fn sent(body: Value) -> Value {
-        read_body(body).unwrap().value.payload.submitted().unwrap().as_json().clone()
+    fn sent_document(body: Value) -> Value {
+        read_body(body).unwrap().value.payload.submission().unwrap().as_json().clone()
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn lists_within_lists_of_nothing_do_not_multiply_the_faults() {
         let total = json!({ "tax_amount": 1, "tax_subtotal": vec![json!({}); 1_000] });
-        let body = changed(&testing::submission(), "/tax_total", Some(Value::Array(vec![total; 20])));
+        let body = with_member(&testing::submission(), "/tax_total", Some(Value::Array(vec![total; 20])));
         let faults = read_body(body).unwrap_err();
         assert_eq!(faults.iter().count(), FAULTS_MAX);
         assert_eq!(
@@ -242,39 +242,49 @@ mod tests {
         let line = "/invoice_line/0";
         let mut body = testing::submission();
         for (name, value) in [("hsn_code", None), ("product_category", None), ("isic_code", Some("0111"))] {
-            body = changed(&body, &format!("{line}/{name}"), value.map(Value::from));
+            body = with_member(&body, &format!("{line}/{name}"), value.map(Value::from));
         }
-        assert_eq!(broken(read_body(body.clone())), ["invoice_line.0.service_category: required"]);
-        body = changed(&body, "/invoice_line/0/service_category", Some(json!("0111")));
-        assert_eq!(broken(read_body(body)), [""; 0]);
+        assert_eq!(broken_rules(read_body(body.clone())), ["invoice_line.0.service_category: required"]);
+        body = with_member(&body, "/invoice_line/0/service_category", Some(json!("0111")));
+        assert_eq!(broken_rules(read_body(body)), [""; 0]);
     }
 
     #[test]
     fn a_consumer_need_not_be_named() {
-        let body = changed(&testing::submission(), "/accounting_customer_party", None);
-        assert_eq!(broken(read_body(changed(&body, "/invoice_category", Some(json!("b2c"))))), [""; 0]);
+        let body = with_member(&testing::submission(), "/accounting_customer_party", None);
+        assert_eq!(
+            broken_rules(read_body(with_member(&body, "/invoice_category", Some(json!("b2c"))))),
+            [""; 0]
+        );
     }
 
     #[test]
     fn the_document_speaks_the_authoritys_words() {
-        let document = sent(changed(&testing::submission(), "/payment_status", Some(json!("cancelled"))));
+        let document =
+            sent_document(with_member(&testing::submission(), "/payment_status", Some(json!("cancelled"))));
         assert_eq!(document["invoice_kind"], "B2B");
         assert_eq!(document.get("invoice_category"), None);
         assert_eq!(document["payment_status"], "REJECTED");
         assert_eq!(document["tax_currency_code"], "NGN");
-        assert_eq!(sent(testing::submission())["payment_status"], "PENDING");
+        assert_eq!(sent_document(testing::submission())["payment_status"], "PENDING");
     }
 
     #[test]
     fn a_tax_total_that_was_left_out_follows_from_the_totals() {
-        let derived = sent(testing::submission())["tax_total"].to_string();
+        let derived = sent_document(testing::submission())["tax_total"].to_string();
         assert_eq!(
             derived,
             r#"[{"tax_amount":7.50,"tax_subtotal":[{"tax_amount":7.50,"tax_category":{"id":"STANDARD_VAT","percent":7.5},"taxable_amount":100}]}]"#
         );
-        let untaxed =
-            changed(&testing::submission(), "/legal_monetary_total/tax_inclusive_amount", Some(json!(100)));
-        assert_eq!(sent(untaxed)["tax_total"][0]["tax_subtotal"][0]["tax_category"]["id"], "ZERO_VAT");
+        let untaxed = with_member(
+            &testing::submission(),
+            "/legal_monetary_total/tax_inclusive_amount",
+            Some(json!(100)),
+        );
+        assert_eq!(
+            sent_document(untaxed)["tax_total"][0]["tax_subtotal"][0]["tax_category"]["id"],
+            "ZERO_VAT"
+        );
     }
 
     #[test]
@@ -282,11 +292,11 @@ mod tests {
         let category = json!({ "id": "REDUCED_VAT", "percent": 5 });
         let part = json!({ "taxable_amount": 100, "tax_amount": number("5.00"), "tax_category": category });
         let given = json!([{ "tax_amount": number("5.00"), "tax_subtotal": [part] }]);
-        let body = changed(&testing::submission(), "/tax_total", Some(given.clone()));
-        assert_eq!(sent(body)["tax_total"], given);
+        let body = with_member(&testing::submission(), "/tax_total", Some(given.clone()));
+        assert_eq!(sent_document(body)["tax_total"], given);
         let wrong = json!([{ "tax_amount": 6, "tax_subtotal": given[0]["tax_subtotal"] }]);
-        let body = changed(&testing::submission(), "/tax_total", Some(wrong));
-        assert_eq!(broken(read_body(body)), ["tax_total.0.tax_amount: sum"]);
+        let body = with_member(&testing::submission(), "/tax_total", Some(wrong));
+        assert_eq!(broken_rules(read_body(body)), ["tax_total.0.tax_amount: sum"]);
     }
 
     #[test]
@@ -298,11 +308,11 @@ mod tests {
             ("/note", Value::Null),
             ("/buyer_reference", json!(" ")),
         ] {
-            body = changed(&body, at, Some(value));
+            body = with_member(&body, at, Some(value));
         }
         let form = read_body(body).unwrap();
         assert_eq!(form.warnings, ["unknown field: invoice_line.0.item.colour, colour"]);
-        let document = form.value.payload.submitted().unwrap().as_json();
+        let document = form.value.payload.submission().unwrap().as_json();
         assert!(!document.to_string().contains("colour"));
         assert_eq!((document.get("note"), document.get("buyer_reference")), (None, None));
     }
@@ -310,14 +320,14 @@ mod tests {
     #[test]
     fn countries_are_sent_in_capital_letters() {
         let country = "/accounting_supplier_party/postal_address/country";
-        let document = sent(changed(&testing::submission(), country, Some(json!("ng"))));
+        let document = sent_document(with_member(&testing::submission(), country, Some(json!("ng"))));
         assert_eq!(document.pointer(country), Some(&json!("NG")));
     }
 
     #[test]
     fn an_irn_of_another_day_or_number_is_a_warning() {
-        let body = changed(&testing::submission(), "/issue_date", Some(json!("2026-11-20")));
-        let body = changed(&body, "/invoice_reference", Some(json!("INV002")));
+        let body = with_member(&testing::submission(), "/issue_date", Some(json!("2026-11-20")));
+        let body = with_member(&body, "/invoice_reference", Some(json!("INV002")));
         let warnings = read_body(body).unwrap().warnings;
         assert_eq!(
             warnings,
@@ -331,18 +341,18 @@ mod tests {
     #[test]
     fn blanks_around_a_text_are_not_sent() {
         let plain = testing::submission();
-        let mut body = changed(&plain, "/irn", Some(json!(" INV001-94AD90FB-20261121 ")));
+        let mut body = with_member(&plain, "/irn", Some(json!(" INV001-94AD90FB-20261121 ")));
         for name in ["/invoice_line/0/item/name", "/accounting_supplier_party/party_name"] {
             let text = format!("{} ", plain.pointer(name).and_then(Value::as_str).unwrap());
-            body = changed(&body, name, Some(json!(text)));
+            body = with_member(&body, name, Some(json!(text)));
         }
-        assert_eq!(sent(body), sent(plain));
+        assert_eq!(sent_document(body), sent_document(plain));
     }
 
     #[test]
     fn amounts_keep_their_digits() {
         let body =
-            changed(&testing::submission(), "/invoice_line/0/price/price_amount", Some(number("10.500")));
-        assert_eq!(sent(body)["invoice_line"][0]["price"]["price_amount"].to_string(), "10.500");
+            with_member(&testing::submission(), "/invoice_line/0/price/price_amount", Some(number("10.500")));
+        assert_eq!(sent_document(body)["invoice_line"][0]["price"]["price_amount"].to_string(), "10.500");
     }
 }

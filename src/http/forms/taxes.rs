@@ -23,7 +23,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     let Some((id, percent)) = category_of(tax, totals.exclusive, reader.catalog()) else {
         let sentence =
             "is required: no tax category's percent leads from tax_exclusive_amount to tax_inclusive_amount";
-        reader.fault("tax_total", FieldRule::expecting("required", sentence, "a value"));
+        reader.fault("tax_total", FieldRule::with_expected("required", sentence, "a value"));
         return None;
     };
     Some(json!([{

@@ -53,7 +53,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let phone = reader.optional("phone").text(TEXT_MAX);
     let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
     let hexadecimal = FieldRule::must_be("format", "exactly 8 hexadecimal characters");
-    let service_id = reader.required("authority_service_id").formatted(hexadecimal, is_service_id);
+    let service_id = reader.required("authority_service_id").fitting_text(hexadecimal, is_service_id);
     let business_id = uuid(reader.required("authority_business_id"));
     let address = reader.required("address").long_text(0, TEXT_MAX);
     let contact = reader.required("contact_person").object(contact_person);
@@ -93,7 +93,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
 
 /// Reads a UUID in the hyphenated format of 36 characters. Upper and lower case are both accepted.
 pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
-    field.formatted(FieldRule::must_be("uuid", "a UUID"), is_uuid)
+    field.fitting_text(FieldRule::must_be("uuid", "a UUID"), is_uuid)
 }
 
 pub(crate) fn is_uuid(text: &str) -> bool {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use secrecy::ExposeSecret;
 
-    use crate::http::forms::testing::{changed, check, read as read_with};
+    use crate::http::forms::testing::{check, read as read_with, with_member};
 
     fn body() -> Value {
         json!({
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn texts_lose_the_blanks_around_them_and_passwords_do_not() {
-        let body = changed(&body(), "/name", Some(json!(" Dangoyaro Mills\t")));
-        let body = changed(&body, "/email", Some(json!(" books@example.com")));
-        let body = changed(&body, "/contact_person/password", Some(json!(" a password ")));
+        let body = with_member(&body(), "/name", Some(json!(" Dangoyaro Mills\t")));
+        let body = with_member(&body, "/email", Some(json!(" books@example.com")));
+        let body = with_member(&body, "/contact_person/password", Some(json!(" a password ")));
         let form = read_with(body, read).unwrap().value;
         assert_eq!((form.name.as_str(), form.email.as_str()), ("Dangoyaro Mills", "books@example.com"));
         assert_eq!(form.contact.password.unwrap().expose_secret(), " a password ");

@@ -32,7 +32,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Returns the body with the member at `pointer` set to `value`, or removed if `value` is `None`.
-pub(crate) fn changed(body: &Value, pointer: &str, value: Option<Value>) -> Value {
+pub(crate) fn with_member(body: &Value, pointer: &str, value: Option<Value>) -> Value {
     let mut body = body.clone();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     match (body.pointer_mut(parent).unwrap(), value) {
@@ -52,7 +52,7 @@ pub(crate) fn read<T>(
 }
 
 /// Returns the violated rules of a result, each as `path: rule`.
-pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
+pub(crate) fn broken_rules<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
     match result {
         Ok(_) => Vec::new(),
         Err(faults) => {
@@ -68,9 +68,9 @@ pub(crate) fn check<T>(
     cases: &[(&str, Option<Value>, &str)],
     form: impl Fn(&mut Reader<'_>) -> Option<T>,
 ) {
-    assert_eq!(broken(read(body.clone(), &form)), [""; 0], "the body as it is");
+    assert_eq!(broken_rules(read(body.clone(), &form)), [""; 0], "the body as it is");
     for (pointer, value, expected) in cases {
-        let said = broken(read(changed(body, pointer, value.clone()), &form));
+        let said = broken_rules(read(with_member(body, pointer, value.clone()), &form));
         let expected: Vec<_> = expected.split(", ").filter(|rule| !rule.is_empty()).collect();
         assert_eq!(said, expected, "{pointer} = {value:?}");
     }

@@ -9,7 +9,11 @@ use crate::domain::reference::fuzzy_code::another_spelling;
 use crate::http::forms::report::Report;
 
 /// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
-pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
+pub(crate) fn check_listed(
+    report: &Report<'_>,
+    list: ReferenceList,
+    text: &str,
+) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
         Some(false) => {
             let meant = another_spelling(report.catalog, list, text);
@@ -17,7 +21,7 @@ pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Re
         }
         Some(true) => {}
         None if text.chars().any(char::is_control) => return Err(FieldRule::NoControlCharacters),
-        None => report.unchecked(list),
+        None => report.record_unchecked(list),
     }
     Ok(text.to_owned())
 }

@@ -82,7 +82,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::http::forms::testing::{self, broken, changed, number, read as read_with};
+    use crate::http::forms::testing::{self, broken_rules, number, read as read_with, with_member};
 
     fn form(reader: &mut Reader<'_>) -> Option<UpdateInvoice> {
         read(reader, &Arc::new(testing::catalog()))
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn an_item_stands_for_name_type_and_tax_category() {
         let line = json!({ "item_id": 7, "quantity": 1, "unit_price": 5, "price_unit": "EA" });
-        let body = changed(&testing::update_invoice(), "/lines/0", Some(line));
+        let body = with_member(&testing::update_invoice(), "/lines/0", Some(line));
         let form = read_with(body, form).unwrap().value;
         assert_eq!(form.revision.lines[0].item_id, Some(ItemId(7)));
         assert_eq!(form.revision.lines[0].item_name, None);
@@ -171,17 +171,17 @@ mod tests {
 
     #[test]
     fn a_service_needs_its_own_category() {
-        let body = changed(&testing::update_invoice(), "/lines/0/item_type", Some(json!("SERVICE")));
+        let body = with_member(&testing::update_invoice(), "/lines/0/item_type", Some(json!("SERVICE")));
         let faults = ["lines.0.service_category: required", "lines.0.product_category: prohibited"];
-        assert_eq!(broken(read_with(body, form)), faults);
+        assert_eq!(broken_rules(read_with(body, form)), faults);
     }
 
     #[test]
     fn a_consumer_needs_no_tax_number() {
-        let mut body = changed(&testing::update_invoice(), "/invoice_category", Some(json!("b2c")));
+        let mut body = with_member(&testing::update_invoice(), "/invoice_category", Some(json!("b2c")));
         for at in ["/customer/tin", "/customer/business_description"] {
-            body = changed(&body, at, None);
+            body = with_member(&body, at, None);
         }
-        assert_eq!(broken(read_with(body, form)), [""; 0]);
+        assert_eq!(broken_rules(read_with(body, form)), [""; 0]);
     }
 }

@@ -128,9 +128,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{catalog, changed, check, number, object, validation as body};
+    use crate::http::forms::testing::{catalog, check, number, object, validation as body, with_member};
 
-    fn sent(body: Value) -> (Value, Vec<String>) {
+    fn document_and_warnings(body: Value) -> (Value, Vec<String>) {
         let form = super::read(&object(body), None, &catalog()).unwrap();
         (form.value.document.as_json().clone(), form.warnings)
     }
@@ -170,19 +170,19 @@ mod tests {
 
     #[test]
     fn who_names_no_buyer_and_no_category_means_a_consumer() {
-        let uncategorised = changed(&body(), "/invoice_category", None);
-        assert_eq!(sent(uncategorised.clone()).0.get("invoice_kind"), None);
-        let unnamed = changed(&uncategorised, "/accounting_customer_party", None);
-        assert_eq!(sent(unnamed).0["invoice_kind"], "B2C");
-        let business = changed(&body(), "/accounting_customer_party", None);
-        assert_eq!(sent(business).0["invoice_kind"], "B2B", "what was said is not changed");
+        let uncategorised = with_member(&body(), "/invoice_category", None);
+        assert_eq!(document_and_warnings(uncategorised.clone()).0.get("invoice_kind"), None);
+        let unnamed = with_member(&uncategorised, "/accounting_customer_party", None);
+        assert_eq!(document_and_warnings(unnamed).0["invoice_kind"], "B2C");
+        let business = with_member(&body(), "/accounting_customer_party", None);
+        assert_eq!(document_and_warnings(business).0["invoice_kind"], "B2B", "what was said is not changed");
     }
 
     #[test]
     fn formats_that_are_not_checked_are_not_put_to_the_authority() {
-        let odd = changed(&body(), "/accounting_supplier_party/telephone", Some(json!("0803")));
-        let odd = changed(&odd, "/accounting_customer_party/email", Some(json!("the office")));
-        let (document, warnings) = sent(odd);
+        let odd = with_member(&body(), "/accounting_supplier_party/telephone", Some(json!("0803")));
+        let odd = with_member(&odd, "/accounting_customer_party/email", Some(json!("the office")));
+        let (document, warnings) = document_and_warnings(odd);
         assert_eq!(document["accounting_supplier_party"].get("telephone"), None);
         assert_eq!(document["accounting_supplier_party"]["email"], "books@example.com");
         assert_eq!(document["accounting_customer_party"]["telephone"], "+2348030000000");
@@ -193,13 +193,14 @@ mod tests {
 
     #[test]
     fn the_document_speaks_the_authoritys_words() {
-        let (document, warnings) = sent(changed(&body(), "/payment_status", Some(json!("cancelled"))));
+        let (document, warnings) =
+            document_and_warnings(with_member(&body(), "/payment_status", Some(json!("cancelled"))));
         assert_eq!(
             (&document["invoice_kind"], &document["payment_status"]),
             (&json!("B2B"), &json!("REJECTED"))
         );
         assert_eq!((document.get("invoice_category"), warnings.len()), (None, 0));
-        let (document, _) = sent(changed(&body(), "/invoice_category", None));
+        let (document, _) = document_and_warnings(with_member(&body(), "/invoice_category", None));
         assert_eq!((document.get("invoice_kind"), document.get("payment_status")), (None, None));
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::http::forms::testing::{broken, changed, check, number, read as read_with};
+    use crate::http::forms::testing::{broken_rules, check, number, read as read_with, with_member};
 
     fn body() -> Value {
         json!({
@@ -109,7 +109,7 @@ mod tests {
         ];
         check(&body(), &cases, |reader| read(reader, None, false));
         let of_another = read_with(body(), |reader| read(reader, None, true));
-        assert_eq!(broken(of_another), ["integrator_service_id: own"]);
+        assert_eq!(broken_rules(of_another), ["integrator_service_id: own"]);
     }
 
     #[test]
@@ -129,12 +129,12 @@ mod tests {
                 "integrator_service_id": "94AD90FB", "vat_status": "ZERO_VAT"
             })
         );
-        let taxed = sent(changed(&body(), "/other_taxes", Some(number("1.25"))));
+        let taxed = sent(with_member(&body(), "/other_taxes", Some(number("1.25"))));
         assert_eq!(taxed["other_taxes"], "1.25");
         for (word, upstream) in
             [("STANDARD_VAT", "STANDARD_VAT"), ("EXEMPT", "EXEMPT"), ("NON_VATABLE", "NON_VATABLE")]
         {
-            assert_eq!(sent(changed(&body(), "/vat_status", Some(json!(word))))["vat_status"], upstream);
+            assert_eq!(sent(with_member(&body(), "/vat_status", Some(json!(word))))["vat_status"], upstream);
         }
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken, changed, check, read as read_with};
+    use crate::http::forms::testing::{broken_rules, check, read as read_with, with_member};
 
     #[test]
     fn each_field_keeps_its_rule() {
@@ -132,9 +132,9 @@ mod tests {
         assert_eq!(kind(json!({ "type": "hmac" })).unwrap(), SecretType::Hmac);
         assert_eq!(kind(json!({ "type": "Ed25519" })).unwrap(), SecretType::Ed25519);
         for odd in [json!("rsa"), json!("v1a")] {
-            assert_eq!(broken(read_with(json!({ "type": odd }), read_secret)), ["type: one_of"]);
+            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret)), ["type: one_of"]);
         }
-        assert_eq!(broken(read_with(json!({ "type": 1 }), read_secret)), ["type: type"]);
+        assert_eq!(broken_rules(read_with(json!({ "type": 1 }), read_secret)), ["type: type"]);
     }
 
     #[test]
@@ -143,8 +143,8 @@ mod tests {
         let url = json!({ "webhook_url": "https://example.com/hook" });
         let events = |body| read_with(body, |reader| read(reader, &policy)).unwrap().value.enabled_events;
         assert_eq!(events(url.clone()), None);
-        assert_eq!(events(changed(&url, "/enabled_events", Some(json!([])))), Some(vec![]));
-        let unknown = changed(&url, "/enabled_events", Some(json!(["invoice.created", "odd"])));
+        assert_eq!(events(with_member(&url, "/enabled_events", Some(json!([])))), Some(vec![]));
+        let unknown = with_member(&url, "/enabled_events", Some(json!(["invoice.created", "odd"])));
         let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
         assert_eq!(form.warnings, ["unknown event: odd"]);
         assert_eq!(form.value.enabled_events.unwrap().len(), 2);
@@ -159,7 +159,7 @@ mod tests {
             (Some(json!(null)), ScheduleChange::Shared),
             (Some(json!([0, 60])), ScheduleChange::Own(vec![0, 60])),
         ] {
-            let body = changed(&url, "/retry_schedule_s", sent);
+            let body = with_member(&url, "/retry_schedule_s", sent);
             let form = read_with(body, |reader| read(reader, &policy)).unwrap();
             assert_eq!((form.value.retry_schedule, form.warnings), (change, vec![]));
         }

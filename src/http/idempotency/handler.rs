@@ -50,7 +50,7 @@ impl IdempotentRequest {
             Arc::new(move |output| stored_response::to_stored(rendered(output).into()));
         let once = Once { claim, render: Some(render) };
         let output = taxpayers.send_once(taxpayer, command, Some(once)).await?;
-        Ok(show(&output).marked(AlreadyStored))
+        Ok(show(&output).with_mark(AlreadyStored))
     }
 
     /// Executes a command once for the key. Its response is secret and never stored.

@@ -14,12 +14,12 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault
     let mut keys = headers.get_all(IDEMPOTENCY_KEY);
     match (keys.next(), keys.next()) {
         (None, _) => Ok(None),
-        (Some(key), None) => checked(key).map(Some),
+        (Some(key), None) => check_key(key).map(Some),
         (Some(_), Some(_)) => Err(fault("one", "must be sent once")),
     }
 }
 
-fn checked(key: &HeaderValue) -> Result<&str, Fault> {
+fn check_key(key: &HeaderValue) -> Result<&str, Fault> {
     let is_printable = |key: &&str| key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let Some(key) = key.to_str().ok().filter(is_printable) else {
         return Err(fault("format", "must hold only printable characters of ASCII"));

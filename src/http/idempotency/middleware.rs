@@ -45,8 +45,9 @@ pub(crate) async fn visit(
         Ok(KeyStatus::First(claim, _place)) => {
             request.extensions_mut().insert(claim.clone());
             let (request, answer) = next.call(request).await?.into_parts();
-            let answer =
-                settled(state, claim, &request, answer).await.unwrap_or_else(HttpResponse::from_error);
+            let answer = settle_response(state, claim, &request, answer)
+                .await
+                .unwrap_or_else(HttpResponse::from_error);
             Ok(ServiceResponse::new(request, answer))
         }
     }
@@ -64,7 +65,7 @@ async fn arrive(
     let place = state.in_progress.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
-        Some(taken) => repeated(state, &claim, taken).await.map(KeyStatus::Repeated),
+        Some(taken) => repeated_response(state, &claim, taken).await.map(KeyStatus::Repeated),
     }
 }
 
@@ -80,10 +81,10 @@ fn claim(state: &ApiState, account: KeyOwner, key: &str, request: &ServiceReques
 }
 
 fn in_use(occupied: InProgress) -> ApiError {
-    if occupied.by_twin { ApiError::idempotency_in_progress() } else { reused() }
+    if occupied.by_twin { ApiError::idempotency_in_progress() } else { reuse_error() }
 }
 
-fn reused() -> ApiError {
+fn reuse_error() -> ApiError {
     let message = "This Idempotency-Key came with another request before; a new request needs a new key";
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
@@ -95,13 +96,13 @@ fn shown_once() -> ApiError {
 }
 
 /// Returns the stored response. Fails if the key was used for a different request, or if the response was secret.
-async fn repeated(
+async fn repeated_response(
     state: &ApiState,
     claim: &IdempotencyClaim,
     taken: StoredKey,
 ) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
-        return Err(reused());
+        return Err(reuse_error());
     }
     if let Some(answer) = taken.answer {
         return Ok(stored_response::shown_again(answer));
@@ -112,7 +113,7 @@ async fn repeated(
 }
 
 /// Returns the response of the first request with a key. Stores it before, unless it must not be stored.
-async fn settled(
+async fn settle_response(
     state: &ApiState,
     claim: IdempotencyClaim,
     request: &HttpRequest,
@@ -123,13 +124,13 @@ async fn settled(
         // Another request with the same key was first, so its response is returned.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
-                Some(taken) => repeated(state, &claim, taken).await,
+                Some(taken) => repeated_response(state, &claim, taken).await,
                 None => Ok(answer),
             }
         }
         Some(error) if stored_response::is_decision(error) => {
             let failure = LoggedFailure::from(error);
-            let mut answer = keep(state, claim, written(request, error)).await?;
+            let mut answer = keep(state, claim, render_refusal(request, error)).await?;
             answer.extensions_mut().insert(failure);
             Ok(answer)
         }
@@ -139,7 +140,7 @@ async fn settled(
 }
 
 /// Renders a refusal in the form that this caller prefers.
-fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
+fn render_refusal(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
     render::failure(error, &prefs)
 }
@@ -156,5 +157,5 @@ async fn keep(
     if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");
     }
-    Ok(stored_response::shown(answer))
+    Ok(stored_response::rebuild_response(answer))
 }

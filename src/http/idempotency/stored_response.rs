@@ -22,7 +22,7 @@ pub(crate) fn to_stored(answer: HttpResponse<BoxBody>) -> Option<StoredResponse>
 }
 
 /// Rebuilds the response that was stored.
-pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
+pub(crate) fn rebuild_response(kept: StoredResponse) -> HttpResponse {
     let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
     for (name, value) in kept.headers {
         answer.append_header((name, value));
@@ -32,7 +32,7 @@ pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
 
 /// Rebuilds the response that was stored, and marks it as a replay.
 pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
-    let mut answer = shown(kept);
+    let mut answer = rebuild_response(kept);
     answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     answer
 }

@@ -91,12 +91,12 @@ impl From<Rates> for RateLimits {
 
 impl RateKey {
     pub(crate) fn new(account: Option<KeyOwner>, peer: Option<IpAddr>) -> Self {
-        account.map_or_else(|| Self::Address(counted(peer)), Self::Account)
+        account.map_or_else(|| Self::Address(counted_address(peer)), Self::Account)
     }
 }
 
 /// Returns the address by which a client is counted: for IPv6 the /64 network, which belongs to one subscriber.
-pub(super) fn counted(peer: Option<IpAddr>) -> IpAddr {
+pub(super) fn counted_address(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
             Some(address) => address.into(),
@@ -155,7 +155,7 @@ impl RateLimits {
         peer: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
+        self.take(BucketKey::FailedAuthentications(counted_address(peer)), self.failed_authentications, now)
     }
 
     /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn an_address_of_ipv6_counts_with_its_network() {
-        let counted = |text: &str| counted(Some(text.parse().unwrap())).to_string();
+        let counted = |text: &str| counted_address(Some(text.parse().unwrap())).to_string();
         assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(counted("::ffff:10.0.0.1"), "10.0.0.1");
         assert_eq!(counted("10.0.0.1"), "10.0.0.1");

@@ -59,7 +59,7 @@ impl<S> GuardedStream<S> {
         }
         while is_pending && stall.until.as_mut().poll(context).is_ready() {
             if stall.bytes < TAKEN_BYTES_MIN {
-                return Poll::Ready(Err(ended("the client takes nothing")));
+                return Poll::Ready(Err(abort_error("the client takes nothing")));
             }
             *stall = start();
         }
@@ -73,7 +73,7 @@ impl<S> Drop for GuardedStream<S> {
     }
 }
 
-fn ended(reason: &'static str) -> io::Error {
+fn abort_error(reason: &'static str) -> io::Error {
     io::Error::new(ErrorKind::ConnectionAborted, reason)
 }
 
@@ -84,7 +84,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.connection.poll_closed(context) {
-            return Poll::Ready(Err(ended("the place of the connection is needed")));
+            return Poll::Ready(Err(abort_error("the place of the connection is needed")));
         }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
@@ -97,7 +97,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.connection.poll_closed(context) {
-            return Poll::Ready(Err(ended("the place of the connection is needed")));
+            return Poll::Ready(Err(abort_error("the place of the connection is needed")));
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(written, context)
@@ -127,7 +127,7 @@ mod tests {
     const LIMITS: ConnectionLimits = ConnectionLimits { all_max: 1, address_max: 1 };
     const STALLED_AFTER: Duration = Duration::from_millis(50);
 
-    fn guarded<S>(stream: S, open: &OpenConnections) -> GuardedStream<S> {
+    fn guarded_stream<S>(stream: S, open: &OpenConnections) -> GuardedStream<S> {
         let connection = open.admit(Some([10, 0, 0, 1].into())).unwrap();
         GuardedStream::new(stream, connection, STALLED_AFTER)
     }
@@ -157,13 +157,13 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_dropped() {
         let (ours, _client) = connect().await;
-        let failed = write_to_the_end(&mut guarded(ours, &open())).await;
+        let failed = write_to_the_end(&mut guarded_stream(ours, &open())).await;
         assert_eq!(failed.to_string(), "the client takes nothing");
     }
 
     /// Lets the client take so many bytes once, and then nothing. Returns how long it was borne.
     async fn patience(bytes: usize) -> Duration {
-        let mut stream = guarded((), &open());
+        let mut stream = guarded_stream((), &open());
         let began = Instant::now();
         poll_fn(|context| {
             assert!(stream.watch(Poll::Pending, context).is_pending());
@@ -185,7 +185,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_whose_place_is_needed_ends() {
         let ((ours, _client), open) = (connect().await, open());
-        let mut stream = guarded(ours, &open);
+        let mut stream = guarded_stream(ours, &open);
         let mut read = async || {
             let mut byte = [0];
             poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut ReadBuf::new(&mut byte))).await

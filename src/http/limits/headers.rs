@@ -13,7 +13,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Keeps the remaining allowance with the request until the response headers show it. Refuses a request over the limit.
-pub(crate) fn noted(
+pub(crate) fn note_allowance(
     request: &HttpRequest,
     counted: Result<Option<Allowance>, Exceeded>,
 ) -> Result<(), ApiError> {
@@ -21,11 +21,11 @@ pub(crate) fn noted(
     if let Some(left) = left {
         request.extensions_mut().insert(left);
     }
-    counted.map(drop).map_err(refused)
+    counted.map(drop).map_err(limit_error)
 }
 
 /// Returns the error for a request over the limit.
-pub(crate) fn refused(exceeded: Exceeded) -> ApiError {
+pub(crate) fn limit_error(exceeded: Exceeded) -> ApiError {
     let message = "Too many requests; try again when Retry-After has passed";
     ApiError::new(ErrorCode::RateLimited, message).retry_in(exceeded.retry_after)
 }

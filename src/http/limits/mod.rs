@@ -42,7 +42,7 @@ pub(crate) use body_memory::{BodyPermit, SMALL_BODY, TextRoom};
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;
-pub(crate) use headers::{noted, refused, tell};
+pub(crate) use headers::{limit_error, note_allowance, tell};
 pub(crate) use keyed_semaphores::KeyedSemaphores;
 pub(crate) use open_connections::Connection;
 pub use open_connections::{ConnectionLimits, OpenConnections};

@@ -14,7 +14,7 @@ use std::task::Context;
 
 use futures_util::task::AtomicWaker;
 
-use crate::http::limits::allowances::counted;
+use crate::http::limits::allowances::counted_address;
 
 /// Over a bound, this part of it is freed at once, so that a flood does not cost a search for each connection.
 const FREED_AT_ONCE: usize = 64;
@@ -82,7 +82,7 @@ impl OpenConnections {
     /// Registers a new connection, which begins to wait for a request. `peer` is `None` for a trusted proxy. Returns
     /// `None` if the listener is full and no connection waits for its client.
     pub(crate) fn admit(&self, peer: Option<IpAddr>) -> Option<Connection> {
-        let peer = peer.map(|peer| counted(Some(peer)));
+        let peer = peer.map(|peer| counted_address(Some(peer)));
         let mut open = lock(&self.0.open);
         if open.count >= self.0.limits.all_max && !open.free(None, self.0.limits.all_max) {
             return None;
@@ -137,7 +137,7 @@ impl Open {
     /// false if none waits.
     fn free(&mut self, holder: Option<Holder>, bound: usize) -> bool {
         let Some(holder) = holder.or_else(|| self.heaviest()) else { return false };
-        let mut waiting: Vec<_> = self.waiting(holder).cloned().collect();
+        let mut waiting: Vec<_> = self.waiting_entries(holder).cloned().collect();
         waiting.sort_unstable_by_key(|entry| entry.waits_since.load(Ordering::Relaxed));
         waiting.truncate((bound / FREED_AT_ONCE).clamp(1, (waiting.len() / 2).max(1)));
         for entry in &waiting {
@@ -147,14 +147,14 @@ impl Open {
         !waiting.is_empty()
     }
 
-    fn waiting(&self, holder: Holder) -> impl Iterator<Item = &Arc<Entry>> {
+    fn waiting_entries(&self, holder: Holder) -> impl Iterator<Item = &Arc<Entry>> {
         let entries = self.by_holder.get(&holder).into_iter().flat_map(BTreeMap::values);
         entries.filter(|entry| entry.waits_since.load(Ordering::Relaxed) != AT_WORK)
     }
 
     /// Returns the client with the most waiting connections; a proxy only if no client has more than one.
     fn heaviest(&self) -> Option<Holder> {
-        let counts = self.by_holder.keys().map(|holder| (self.waiting(*holder).count(), *holder));
+        let counts = self.by_holder.keys().map(|holder| (self.waiting_entries(*holder).count(), *holder));
         let waiting = counts.filter(|(count, _)| *count > 0);
         waiting
             .max_by_key(|(count, holder)| (*count > 1 && holder.is_some(), *count))
@@ -186,7 +186,7 @@ impl Connection {
         if self.entry.waits_since.load(Ordering::Relaxed) == AT_WORK {
             self.wait();
             if self.entry.peer.is_none() {
-                self.hold_for(client.map(|client| counted(Some(client))));
+                self.hold_for(client.map(|client| counted_address(Some(client))));
             }
         }
     }
@@ -240,7 +240,7 @@ mod tests {
         OpenConnections::new(LIMITS)
     }
 
-    fn closed(connections: &[Connection]) -> Vec<bool> {
+    fn closed_flags(connections: &[Connection]) -> Vec<bool> {
         connections.iter().map(Connection::is_closed).collect()
     }
 
@@ -252,7 +252,11 @@ mod tests {
         of_one[0].work();
         of_one[1].wait();
         open.admit(Some(address(1))).unwrap();
-        assert_eq!(closed(&of_one), [false, false, true], "the first is at work, the second waits shorter");
+        assert_eq!(
+            closed_flags(&of_one),
+            [false, false, true],
+            "the first is at work, the second waits shorter"
+        );
         assert!(!other.is_closed());
     }
 
@@ -263,7 +267,10 @@ mod tests {
         let of_two: Vec<_> = (0..2).map(|_| open.admit(Some(address(2))).unwrap()).collect();
         let of_three = open.admit(Some(address(3))).unwrap();
         let newcomer = open.admit(Some(address(4))).unwrap();
-        assert_eq!((closed(&of_one), closed(&of_two)), (vec![true, false, false], vec![false, false]));
+        assert_eq!(
+            (closed_flags(&of_one), closed_flags(&of_two)),
+            (vec![true, false, false], vec![false, false])
+        );
         assert!(!of_three.is_closed() && !newcomer.is_closed());
     }
 
@@ -275,16 +282,16 @@ mod tests {
         assert!(open.admit(Some(address(9))).is_none());
         all[5].leave();
         assert!(open.admit(Some(address(9))).is_some());
-        assert_eq!(closed(&all), [false; 6]);
+        assert_eq!(closed_flags(&all), [false; 6]);
     }
 
     #[test]
     fn the_address_of_a_proxy_is_bounded_only_together_with_all() {
         let open = open();
         let of_proxy: Vec<_> = (0..6).map(|_| open.admit(None).unwrap()).collect();
-        assert_eq!(closed(&of_proxy), [false; 6]);
+        assert_eq!(closed_flags(&of_proxy), [false; 6]);
         open.admit(None).unwrap();
-        assert_eq!(closed(&of_proxy), [true, false, false, false, false, false]);
+        assert_eq!(closed_flags(&of_proxy), [true, false, false, false, false, false]);
     }
 
     #[test]
@@ -295,11 +302,19 @@ mod tests {
             connection.work();
             connection.wait_for_body(Some(address(1)));
         }
-        assert_eq!(closed(&connections), [true, false, false, false, false], "four bodies, three allowed");
+        assert_eq!(
+            closed_flags(&connections),
+            [true, false, false, false, false],
+            "four bodies, three allowed"
+        );
         connections[1].work();
         connections[4].work();
         connections[4].wait_for_body(Some(address(1)));
-        assert_eq!(closed(&connections), [true, false, false, false, false], "the second has come in whole");
+        assert_eq!(
+            closed_flags(&connections),
+            [true, false, false, false, false],
+            "the second has come in whole"
+        );
         connections.iter().for_each(Connection::leave);
         assert_eq!(lock(&open.0.open).count, 0);
         assert!(lock(&open.0.open).by_holder.is_empty());
@@ -310,6 +325,6 @@ mod tests {
         let open = open();
         let one: Vec<_> =
             (1..=4).map(|number| open.admit(format!("2001:db8::{number}").parse().ok()).unwrap()).collect();
-        assert_eq!(closed(&one), [true, false, false, false]);
+        assert_eq!(closed_flags(&one), [true, false, false, false]);
     }
 }

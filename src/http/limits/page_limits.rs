@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::http::limits::allowances::counted;
+use crate::http::limits::allowances::counted_address;
 use crate::http::limits::buckets::Buckets;
-use crate::http::limits::headers::refused;
+use crate::http::limits::headers::limit_error;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::limits::quota::Quota;
 use crate::http::respond::code::ErrorCode;
@@ -65,9 +65,9 @@ impl PageLimits {
     ) -> Result<PageSlot, ApiError> {
         let session = Holder::Session(session);
         let is_known = self.quota.is_none() || self.buckets.contains(&session);
-        let holder = if is_known { session } else { Holder::Address(counted(address)) };
+        let holder = if is_known { session } else { Holder::Address(counted_address(address)) };
         if let Some(quota) = self.quota {
-            self.buckets.take(holder, quota, now).map_err(refused)?;
+            self.buckets.take(holder, quota, now).map_err(limit_error)?;
         }
         let place = self.in_flight.for_holder(holder).try_acquire_owned().map_err(|_| {
             let message = "Too many of your pages are being made at the same time, please try again";

@@ -13,9 +13,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::domain::access::session::SessionOwner;
-use crate::http::limits::allowances::counted;
+use crate::http::limits::allowances::counted_address;
 use crate::http::limits::buckets::Buckets;
-use crate::http::limits::headers::refused;
+use crate::http::limits::headers::limit_error;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::limits::quota::{Exceeded, Quota};
 use crate::http::respond::code::ErrorCode;
@@ -90,10 +90,10 @@ impl Tried {
 
 impl SignInAttempts {
     pub fn new(rates: SignInRates) -> Self {
-        Self::slowing(rates, SLOWED_BY)
+        Self::with_slowdown(rates, SLOWED_BY)
     }
 
-    fn slowing(rates: SignInRates, by: Duration) -> Self {
+    fn with_slowdown(rates: SignInRates, by: Duration) -> Self {
         Self {
             person: Quota::per_minute(rates.person_per_min),
             address: Quota::per_minute(rates.address_per_min),
@@ -109,10 +109,10 @@ impl SignInAttempts {
 
     /// Lets an attempt begin: at once, or after a while if it is over the allowance.
     pub(crate) async fn begin(&self, attempt: Attempt, now: Timestamp) -> Result<CountedAttempt, ApiError> {
-        let address = counted(attempt.address);
+        let address = counted_address(attempt.address);
         if let Some(device) = attempt.device {
             let bucket = BucketKey::Device(attempt.tried, device);
-            return self.take(&[(bucket, self.person)], now).map_err(refused);
+            return self.take(&[(bucket, self.person)], now).map_err(limit_error);
         }
         let buckets =
             [(BucketKey::Person(attempt.tried), self.person), (BucketKey::Address(address), self.address)];
@@ -184,7 +184,7 @@ mod tests {
 
     fn attempts() -> SignInAttempts {
         let rates = SignInRates { person_per_min: 3, address_per_min: 6 };
-        SignInAttempts::slowing(rates, Duration::from_millis(20))
+        SignInAttempts::with_slowdown(rates, Duration::from_millis(20))
     }
 
     fn attempt(email: &str, address: u8) -> Attempt {

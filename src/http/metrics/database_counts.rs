@@ -57,7 +57,7 @@ impl Default for CachedCounts {
 }
 
 impl CachedCounts {
-    pub(crate) async fn counted(&self, store: &Store, now: Timestamp) -> Option<Arc<DatabaseCounts>> {
+    pub(crate) async fn current_counts(&self, store: &Store, now: Timestamp) -> Option<Arc<DatabaseCounts>> {
         let look = async {
             let counted = DatabaseCounts::read(store, now).await.inspect_err(|error| {
                 tracing::warn!(%error, "the metrics page lacks what the database knows");
@@ -113,11 +113,11 @@ mod tests {
     async fn however_often_the_page_is_asked_for_the_database_is_asked_every_few_seconds() {
         for test in stores().await {
             let counts = CachedCounts::default();
-            let first = counts.counted(&test.store, Timestamp::UNIX_EPOCH).await.unwrap();
+            let first = counts.current_counts(&test.store, Timestamp::UNIX_EPOCH).await.unwrap();
             for _ in 0..3 {
                 assert!(Arc::ptr_eq(
                     &first,
-                    &counts.counted(&test.store, Timestamp::UNIX_EPOCH).await.unwrap()
+                    &counts.current_counts(&test.store, Timestamp::UNIX_EPOCH).await.unwrap()
                 ));
             }
         }

@@ -32,7 +32,7 @@ pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     incidents(&mut registry, &state.delivery.incidents);
     work(&mut registry, &state.delivery.durations);
     store(&mut registry, state.store.metrics());
-    let counted = state.database_counts.counted(&state.store, state.now()).await;
+    let counted = state.database_counts.current_counts(&state.store, state.now()).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
     if let Some(counted) = counted {
@@ -200,5 +200,5 @@ fn counter(value: u64) -> Counter {
 
 fn inbound(registry: &mut Registry, inbound: &Inbound) {
     let help = "Invoices of suppliers that were withheld from unverified buyers";
-    registry.register("inbound_withheld", help, counter(inbound.withheld()));
+    registry.register("inbound_withheld", help, counter(inbound.withheld_count()));
 }

@@ -51,7 +51,7 @@ fn histogram() -> Histogram {
 impl Traffic {
     pub(crate) fn count(&self, method: &Method, route: &'static str, status: StatusCode, duration: Duration) {
         self.history.count(status.is_server_error(), duration);
-        let method = known(method);
+        let method = method_label(method);
         self.durations.get_or_create(&Route { method, route }).observe(duration.as_secs_f64());
         self.requests.get_or_create(&Labels { method, route, status: class(status) }).inc();
     }
@@ -68,7 +68,7 @@ impl Traffic {
 }
 
 /// Returns the label of a method. Callers can invent methods, so all unknown methods share one label.
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")
 }

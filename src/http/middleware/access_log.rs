@@ -59,7 +59,7 @@ impl AccessRecord {
     }
 
     /// Returns the record of a request that failed without a response, for example by a panic.
-    pub(crate) fn lost(error: &ApiError) -> Self {
+    pub(crate) fn from_failure(error: &ApiError) -> Self {
         let failure = Some(error.into());
         Self { route: None, status: error.status, account: None, failure, path: None }
     }

@@ -42,7 +42,7 @@ impl KeyWatch {
             let state = &self.state;
             let found = keys::valid(&state.store, self.kind, self.key.expose_secret(), state.now()).await;
             if matches!(found, Ok(None)) {
-                return self.surface.ended();
+                return self.surface.ended_error();
             }
         }
     }

@@ -216,7 +216,7 @@ impl RoutePolicy {
         let call = AnsweredCall {
             holder: AnswerHolder {
                 caller: RateKey::new(admitted.account, address),
-                payer: auth::paying(request.request()).map(PayingAccount::payer),
+                payer: auth::paying_account(request.request()).map(PayingAccount::payer),
             },
             slot: admitted.call,
             is_read: self.only_reads(request.method()),
@@ -260,11 +260,11 @@ impl RoutePolicy {
     ) -> Result<Admitted, ApiError> {
         let account = match self.surface {
             None => None,
-            Some(_) => auth::recognised(request.request()).await?,
+            Some(_) => auth::recognise(request.request()).await?,
         };
         let is_read = self.effect == Effect::Never || is_read(request.method());
         let now = state.now();
-        let paying = auth::paying(request.request());
+        let paying = auth::paying_account(request.request());
         let holder = RateKey::new(account, client_address(request.request()));
         let mut counted = state.limits.request(holder, is_read, now);
         if let (Ok(_), Some(integrator)) = (&counted, paying.and_then(|account| account.integrator)) {
@@ -277,7 +277,7 @@ impl RoutePolicy {
         {
             counted = state.limits.sensitive(operation, account, taxpayer, now);
         }
-        limits::noted(request.request(), counted)?;
+        limits::note_allowance(request.request(), counted)?;
         if let (Some(surface), true) = (self.surface, is_taken) {
             surface.admit(request.request()).await?;
         }

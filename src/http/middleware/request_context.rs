@@ -56,7 +56,7 @@ where
         let outcome = AssertUnwindSafe(run_request(async { next.call(request).await })).catch_unwind().await;
         let failure = match outcome {
             Ok(Ok(response)) => {
-                let mut response = written(response.map_into_boxed_body(), &prefs);
+                let mut response = render_error(response.map_into_boxed_body(), &prefs);
                 stamp(response.headers_mut(), &prefs);
                 if state.as_ref().is_some_and(|state| state.stopping.is_requested()) {
                     response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
@@ -65,13 +65,13 @@ where
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
                 }
                 line.end(&AccessRecord::from_response(&response), state.as_deref().map(Arc::as_ref));
-                return Ok(settled(response, stream).await);
+                return Ok(settle_stream(response, stream).await);
             }
             Ok(Err(error)) => error_of(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
-        line.end(&AccessRecord::lost(&failure), state.as_deref().map(Arc::as_ref));
-        Err(abandoned(failure, prefs, stream))
+        line.end(&AccessRecord::from_failure(&failure), state.as_deref().map(Arc::as_ref));
+        Err(abandon(failure, prefs, stream))
     };
     let answer = answer.instrument(span).await;
     if let Some(connection) = connection {
@@ -94,7 +94,7 @@ fn client(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpA
     }
 }
 
-async fn settled(
+async fn settle_stream(
     response: ServiceResponse<BoxBody>,
     stream: Option<RequestStream>,
 ) -> ServiceResponse<BoxBody> {
@@ -130,7 +130,7 @@ fn is_safe(id: &str) -> bool {
 }
 
 /// If the response carries an error, logs the error and renders the body for it.
-fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> ServiceResponse<BoxBody> {
+fn render_error(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> ServiceResponse<BoxBody> {
     let Some(error) = response.response().error() else { return response };
     let mut answer = match error.as_error::<ApiError>() {
         Some(error) => {
@@ -189,7 +189,7 @@ struct Abandoned {
     stream: Option<RequestStream>,
 }
 
-fn abandoned(error: ApiError, prefs: ResponsePrefs, stream: Option<RequestStream>) -> Error {
+fn abandon(error: ApiError, prefs: ResponsePrefs, stream: Option<RequestStream>) -> Error {
     log(&error);
     Abandoned { error, prefs, stream }.into()
 }

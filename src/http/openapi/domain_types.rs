@@ -130,12 +130,12 @@ impl ToSchema for InvoiceObject<'_> {
     }
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push(named::<InvoiceId>());
-        schemas.push(named::<Category>());
-        schemas.push(named::<WorkflowStatus>());
-        schemas.push(named::<PaymentStatus>());
-        schemas.push(named::<AuthorityStatus>());
-        schemas.push(named::<Amount>());
+        schemas.push(named_schema::<InvoiceId>());
+        schemas.push(named_schema::<Category>());
+        schemas.push(named_schema::<WorkflowStatus>());
+        schemas.push(named_schema::<PaymentStatus>());
+        schemas.push(named_schema::<AuthorityStatus>());
+        schemas.push(named_schema::<Amount>());
         schemas.push((AUTHORITY_STATE.to_owned(), authority_state()));
         schemas.push((CUSTOMER.to_owned(), customer()));
         schemas.push((LINE.to_owned(), line()));
@@ -191,6 +191,6 @@ fn reference<T: ToSchema>() -> RefOr<Schema> {
     component(&T::name())
 }
 
-fn named<T: ToSchema>() -> (String, RefOr<Schema>) {
+fn named_schema<T: ToSchema>() -> (String, RefOr<Schema>) {
     (T::name().into_owned(), T::schema())
 }

@@ -77,7 +77,7 @@ macro_rules! example {
 pub(crate) use example;
 
 impl OperationDoc {
-    pub(crate) fn noted(self, note: &'static str) -> Self {
+    pub(crate) fn with_note(self, note: &'static str) -> Self {
         Self { note: Some(note), ..self }
     }
 
@@ -92,7 +92,7 @@ impl OperationDoc {
     }
 
     /// Adds the parameters `page` and `per_page` of a list. The argument describes `per_page`.
-    pub(crate) fn paged(self, per_page: &'static str) -> Self {
+    pub(crate) fn with_paging(self, per_page: &'static str) -> Self {
         self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
             .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
     }
@@ -141,7 +141,7 @@ impl OperationDoc {
     pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let view = self.refer::<T>();
         let sentence = ObjectBuilder::new().schema_type(Type::String);
-        self.shows(status, message, schema::swapped(view, sentence))
+        self.shows(status, message, schema::success_schema(view, sentence))
     }
 
     /// Adds a response that has a page of a list under `data`.

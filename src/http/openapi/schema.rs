@@ -215,11 +215,11 @@ fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema
 
 /// Returns the schema of the envelope of a success. `data` is the schema of the member `data`.
 pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
-    swapped(ObjectBuilder::new().schema_type(Type::String), data)
+    success_schema(ObjectBuilder::new().schema_type(Type::String), data)
 }
 
 /// Returns the schema of a success. The `message` is a sentence, except in Submit (spec.md).
-pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
+pub(super) fn success_schema(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
     let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
     let fields =
         ObjectBuilder::new().property("success", success).property("message", message).property("data", data);
@@ -278,7 +278,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .fold(failure, ObjectBuilder::required);
     let fault = ["pointer", "rule", "detail"]
         .into_iter()
-        .fold(explained(), |fault, name| fault.property(name, text()).required(name));
+        .fold(explanation_fields(), |fault, name| fault.property(name, text()).required(name));
     let problem = ObjectBuilder::new()
         .property("type", text())
         .property("title", text())
@@ -305,14 +305,15 @@ fn explanation() -> ObjectBuilder {
     let path = text_or_null().description(Some("dot path; null where the words are about no field"));
     let rule = text()
         .description(Some("stable: programs decide by it; `authority` where the words are not understood"));
-    let reason = explained().property("path", path).property("rule", rule).property("message", text());
+    let reason =
+        explanation_fields().property("path", path).property("rule", rule).property("message", text());
     ["path", "rule", "expected", "actual", "message", "source"]
         .into_iter()
         .fold(reason, ObjectBuilder::required)
 }
 
 /// Returns the fields that an explanation has in both formats of a failure.
-fn explained() -> ObjectBuilder {
+fn explanation_fields() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let actual = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
     ObjectBuilder::new()

@@ -10,7 +10,7 @@ use crate::http::{openapi_document, parts, table};
 /// The routes of the page that shows the API document to people. The document does not describe them.
 const PAGES: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
 
-fn parsed() -> Value {
+fn parse_document() -> Value {
     strict_json::from_trusted(openapi_document()).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 
 #[test]
 fn every_route_stands_in_the_document_and_nothing_else() {
-    let document = parsed();
+    let document = parse_document();
     let told: BTreeSet<_> =
         operations(&document).into_iter().map(|(path, method, _)| format!("{method} {path}")).collect();
     let paths = table();
@@ -43,7 +43,7 @@ fn every_route_stands_in_the_document_and_nothing_else() {
 
 #[test]
 fn every_magic_word_is_told() {
-    let document = parsed();
+    let document = parse_document();
     let told = document["info"]["description"].as_str().unwrap();
     for known in sandbox::MAGIC_WORDS {
         assert!(told.contains(&format!("| `{}` | {} |", known.word, known.happens)), "{}", known.word);
@@ -52,7 +52,7 @@ fn every_magic_word_is_told() {
 
 #[test]
 fn an_operation_has_one_name_a_key_and_its_failures() {
-    let document = parsed();
+    let document = parse_document();
     let mut names = BTreeSet::new();
     for (path, method, operation) in operations(&document) {
         let at = format!("{method} {path}");
@@ -88,7 +88,7 @@ fn a_schema_name_has_one_schema() {
 /// The contract writes these words in lower case and shows them in upper case.
 #[test]
 fn a_payment_status_may_be_written_in_either_case() {
-    let document = parsed();
+    let document = parse_document();
     let pointer = "/paths/~1v1~1tax-payers~1invoices~1update-payment-status/patch/requestBody/content\
         /application~1json/schema/properties";
     for field in ["payment_status", "status"] {
@@ -104,7 +104,7 @@ fn a_payment_status_may_be_written_in_either_case() {
 
 #[test]
 fn every_reference_leads_to_a_component() {
-    let document = parsed();
+    let document = parse_document();
     let text = openapi_document();
     let names: BTreeSet<_> =
         text.split("\"#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -142,7 +142,7 @@ fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<S
 
 #[test]
 fn an_example_has_the_fields_of_its_form_and_no_others() {
-    let document = parsed();
+    let document = parse_document();
     for (path, method, operation) in operations(&document) {
         let Some(body) = operation.pointer("/requestBody/content/application~1json") else { continue };
         assert_ne!(body["example"], json!(null), "{method} {path} has no example");

@@ -36,7 +36,7 @@ impl ApiResponse {
     }
 
     /// Returns a success whose body is made while it is sent. An error cuts the answer off.
-    pub(crate) fn streamed(parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static) -> Self {
+    pub(crate) fn from_stream(parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static) -> Self {
         Self(HttpResponse::Ok().content_type(ContentType::json()).streaming(parts))
     }
 
@@ -63,7 +63,7 @@ impl ApiResponse {
 
     /// Sets the `Location` header to a path. Sets no header if the path has characters that a header cannot hold.
     #[must_use]
-    pub(crate) fn located(mut self, path: &str) -> Self {
+    pub(crate) fn with_location(mut self, path: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(path) {
             self.0.headers_mut().insert(LOCATION, value);
         }
@@ -83,14 +83,14 @@ impl ApiResponse {
 
     /// Attaches a value to the response for our own middleware. The caller does not see it.
     #[must_use]
-    pub(crate) fn marked<T: 'static>(mut self, mark: T) -> Self {
+    pub(crate) fn with_mark<T: 'static>(mut self, mark: T) -> Self {
         self.0.extensions_mut().insert(mark);
         self
     }
 
     /// Forbids caches from storing the response, because it carries a secret.
     #[must_use]
-    pub(crate) fn unstored(self) -> Self {
+    pub(crate) fn forbid_storing(self) -> Self {
         self.header(CACHE_CONTROL, "no-store")
     }
 }
@@ -129,6 +129,9 @@ mod tests {
 
     #[test]
     fn an_answer_with_a_secret_is_not_stored() {
-        assert_eq!(ApiResponse::ok("", ()).unstored().0.headers().get(CACHE_CONTROL).unwrap(), "no-store");
+        assert_eq!(
+            ApiResponse::ok("", ()).forbid_storing().0.headers().get(CACHE_CONTROL).unwrap(),
+            "no-store"
+        );
     }
 }

@@ -64,7 +64,7 @@ impl ApiError {
     }
 
     /// Returns the error for an interrupted request. No `Retry-After`: a repetition might record a payment twice.
-    fn interrupted() -> Self {
+    fn interruption() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
     }
@@ -202,17 +202,17 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Broken(_) | StoreError::Corrupt { .. } => Self::internal(error),
-            StoreError::Unsettled => Self::interrupted().because(error),
+            StoreError::Unsettled => Self::interruption().because(error),
             StoreError::Unavailable(_)
             | StoreError::Duplicate(_)
             | StoreError::Stale
             | StoreError::NotCommitted
-            | StoreError::Locked => overloaded(RETRY_AFTER).because(error),
+            | StoreError::Locked => overload_error(RETRY_AFTER).because(error),
         }
     }
 }
 
-pub(crate) fn overloaded(retry_after: Duration) -> ApiError {
+pub(crate) fn overload_error(retry_after: Duration) -> ApiError {
     ApiError::new(ErrorCode::Overloaded, "The service is busy, please try again").retry_in(retry_after)
 }
 
@@ -226,8 +226,8 @@ impl From<TaxpayerError> for ApiError {
                 let message = "Too many requests of this taxpayer are under way, please try again";
                 Self::new(ErrorCode::RateLimited, message).retry_in(retry_after)
             }
-            TaxpayerError::Overloaded { retry_after } => overloaded(retry_after),
-            TaxpayerError::Interrupted { .. } => Self::interrupted().because(cause),
+            TaxpayerError::Overloaded { retry_after } => overload_error(retry_after),
+            TaxpayerError::Interrupted { .. } => Self::interruption().because(cause),
             TaxpayerError::Quarantined { .. } => Self::internal(cause),
             TaxpayerError::AlreadyProcessed => Self::idempotency_in_progress(),
         }
@@ -300,7 +300,7 @@ impl From<NoticeError> for ApiError {
         let cause = unresolved.to_string();
         match unresolved {
             NoticeError::UnknownInvoice | NoticeError::Withheld => Self::invoice_not_found().because(cause),
-            NoticeError::Busy => overloaded(RETRY_AFTER).because(cause),
+            NoticeError::Busy => overload_error(RETRY_AFTER).because(cause),
             NoticeError::Taxpayer(failure) => failure.into(),
             NoticeError::Authority(_)
             | NoticeError::TimedOut
@@ -339,7 +339,7 @@ mod tests {
     use crate::authority::Cause;
     use crate::domain::kernel::codes::WorkflowStatus;
 
-    fn said(error: impl Into<ApiError>) -> (u16, &'static str) {
+    fn status_and_code(error: impl Into<ApiError>) -> (u16, &'static str) {
         let error = error.into();
         (error.status.as_u16(), error.code.as_str())
     }
@@ -349,14 +349,14 @@ mod tests {
         let locked = ApiError::from(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
         assert_eq!((locked.status.as_u16(), locked.code), (409, ErrorCode::InvoiceLocked));
         assert_eq!(&*locked.message, "The invoice is submitted and can no longer be changed");
-        assert_eq!(said(Refusal::InvoiceNotFound), (404, "INVOICE_NOT_FOUND"));
-        assert_eq!(said(Refusal::InvoiceNotSigned), (500, "INVOICE_NOT_SIGNED"));
+        assert_eq!(status_and_code(Refusal::InvoiceNotFound), (404, "INVOICE_NOT_FOUND"));
+        assert_eq!(status_and_code(Refusal::InvoiceNotSigned), (500, "INVOICE_NOT_SIGNED"));
     }
 
     #[test]
     fn an_incomplete_profile_names_the_fields_it_lacks() {
         let error = ApiError::from(Refusal::ProfileIncomplete(vec!["city", "state"]));
-        assert_eq!(said(Refusal::ProfileIncomplete(vec![])), (403, "PROFILE_INCOMPLETE"));
+        assert_eq!(status_and_code(Refusal::ProfileIncomplete(vec![])), (403, "PROFILE_INCOMPLETE"));
         assert_eq!(error.faults.by_path().into_keys().collect::<Vec<_>>(), ["city", "state"]);
     }
 
@@ -364,8 +364,11 @@ mod tests {
     fn a_lone_fault_of_an_irn_has_a_code_of_its_own() {
         let irn = || Fault::new("irn", "irn_malformed", "Odd.");
         let other = Fault::new("email", "email", "Odd.");
-        assert_eq!(said(irn()), (422, "IRN_MALFORMED"));
-        assert_eq!(said([irn(), other].into_iter().collect::<Faults>()), (422, "VALIDATION_FAILED"));
+        assert_eq!(status_and_code(irn()), (422, "IRN_MALFORMED"));
+        assert_eq!(
+            status_and_code([irn(), other].into_iter().collect::<Faults>()),
+            (422, "VALIDATION_FAILED")
+        );
     }
 
     #[test]
@@ -383,10 +386,10 @@ mod tests {
     #[test]
     fn the_authoritys_failures_are_told_apart() {
         let refused = AuthorityFailure::Refused { status: 400, message: "tin is unknown".into() };
-        assert_eq!(said(refused), (422, "AUTHORITY_REJECTED"));
+        assert_eq!(status_and_code(refused), (422, "AUTHORITY_REJECTED"));
         let timed_out =
             AuthorityFailure::Unknown { reason: Cause::TimedOut { after: Duration::from_secs(30) } };
-        assert_eq!(said(timed_out), (504, "AUTHORITY_TIMEOUT"));
+        assert_eq!(status_and_code(timed_out), (504, "AUTHORITY_TIMEOUT"));
         let down = ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
         assert_eq!((down.status.as_u16(), down.retry_after), (502, Some(AUTHORITY_RETRY_AFTER)));
         assert_eq!(&*down.message, "The authority is failing (HTTP 503)");

@@ -35,7 +35,7 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     let pointer = json_pointer(&wrong.path);
     let text = body.pointer(&pointer)?.as_str()?.trim();
     let near = match list {
-        ReferenceList::QuantityCodes => units::meant(catalog, text),
+        ReferenceList::QuantityCodes => units::meant_code(catalog, text),
         _ => nearest(catalog, *list, text),
     };
     let near = near.filter(|near| match list {

@@ -11,7 +11,7 @@ use super::totals;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::testing::{changed, number, object, validation as sample};
+use crate::http::forms::testing::{number, object, validation as sample, with_member};
 use crate::http::forms::validation;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
@@ -118,7 +118,7 @@ const TOTALS: [(&str, &str); 4] = [
 
 fn off(body: &Value, pointer: &str, by: &str) -> Value {
     let right = Amount::parse(&body.pointer(pointer).unwrap().to_string()).unwrap();
-    changed(body, pointer, Some(json!(right.plus(Amount::parse(by).unwrap()).unwrap())))
+    with_member(body, pointer, Some(json!(right.plus(Amount::parse(by).unwrap()).unwrap())))
 }
 
 fn wrong(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Violation> {
@@ -159,14 +159,14 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn sold() -> impl Strategy<Value = Vec<Sold>> {
+fn sold_lines() -> impl Strategy<Value = Vec<Sold>> {
     prop::collection::vec((1..50_u32, 100..1_000_000_u32, any::<bool>()), 1..4)
 }
 
 /// Puts each fault into the body. The number next to a fault selects one of its invalid texts.
-fn broken(base: Value, breaks: &[(Break, usize)]) -> Value {
+fn break_body(base: Value, breaks: &[(Break, usize)]) -> Value {
     breaks.iter().fold(base, |body, ((pointer, texts), which)| {
-        changed(&body, pointer, Some(json!(texts[which % texts.len()])))
+        with_member(&body, pointer, Some(json!(texts[which % texts.len()])))
     })
 }
 
@@ -176,14 +176,14 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let unit = body.pointer(&format!("{line}/price/price_unit")).unwrap().as_str().unwrap();
     let (_, words) = UNITS.iter().find(|(code, _)| *code == unit).unwrap();
     let mut body =
-        changed(body, &format!("{line}/price/price_unit"), Some(json!(words[which % words.len()])));
+        with_member(body, &format!("{line}/price/price_unit"), Some(json!(words[which % words.len()])));
     let pairs = [("hsn_code", "isic_code"), ("product_category", "service_category")];
     let (goods, service) = pairs[which % 2];
     let (from, to) = if unit == "KGM" { (goods, service) } else { (service, goods) };
     let code = body.pointer(&format!("{line}/{from}")).cloned();
-    body = changed(&body, &format!("{line}/{to}"), code);
+    body = with_member(&body, &format!("{line}/{to}"), code);
     // In a third of the cases the code is in both fields, otherwise only in the wrong one.
-    if which.is_multiple_of(3) { body } else { changed(&body, &format!("{line}/{from}"), None) }
+    if which.is_multiple_of(3) { body } else { with_member(&body, &format!("{line}/{from}"), None) }
 }
 
 proptest! {
@@ -191,7 +191,7 @@ proptest! {
 
     #[test]
     fn the_patch_applied_validation_passes_and_nothing_else_has_changed(
-        sold in sold(),
+        sold in sold_lines(),
         breaks in subsequence(MENDABLE, 0..=MENDABLE.len()),
         totals in subsequence(&TOTALS[..], 0..=TOTALS.len()),
         which in prop::collection::vec(0..12_usize, MENDABLE.len() + 1),
@@ -201,7 +201,7 @@ proptest! {
         let right = body(&sold);
         prop_assert!(passes(&right, catalog));
         let chosen: Vec<_> = breaks.into_iter().zip(which.iter().copied()).collect();
-        let mut odd = broken(right.clone(), &chosen);
+        let mut odd = break_body(right.clone(), &chosen);
         for (pointer, by) in totals {
             odd = off(&odd, pointer, by);
         }
@@ -218,7 +218,7 @@ proptest! {
 
     #[test]
     fn what_may_be_meant_otherwise_is_never_changed(
-        sold in sold(),
+        sold in sold_lines(),
         (pointer, text) in select(&[
             ("/issue_date", "03/04/2026"),
             ("/due_date", "11-12-2027"),
@@ -243,10 +243,10 @@ proptest! {
         date in any::<bool>(),
     ) {
         let catalog = catalog();
-        let mut odd = changed(&body(&sold), pointer, Some(json!(text)));
+        let mut odd = with_member(&body(&sold), pointer, Some(json!(text)));
         let mendable = "/payment_means/0/payment_due_date";
         if date {
-            odd = changed(&odd, mendable, Some(json!("25/02/2026")));
+            odd = with_member(&odd, mendable, Some(json!("25/02/2026")));
         }
         let (is_right, operations, patched) = mend(&odd, catalog);
         prop_assert!(!is_right);
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_owed_is_changed_only_where_everything_proves_it(sold in sold(), by in 2..100_000_u32) {
+    fn what_is_owed_is_changed_only_where_everything_proves_it(sold in sold_lines(), by in 2..100_000_u32) {
         let catalog = catalog();
         let right = body(&sold);
         let by = amount(by).to_string();
@@ -265,13 +265,13 @@ proptest! {
         let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));
         // Without stated prepayments, a payable amount that differs from the total with tax may be right.
-        let prepaid = changed(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
+        let prepaid = with_member(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
         prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
         let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);
         let (is_right, operations, patched) = mend(&both, catalog);
         prop_assert!(is_right && same(&patched, &right), "lines and taxes prove it: {operations:#?}");
         // With a discount the line's amount is not proven, because the order of discounts is unknown.
-        let reduced = changed(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
+        let reduced = with_member(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
         prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
         // If the stated base of the tax differs from the sum of the lines, the tax does not prove the total.
         let taxed = off(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
@@ -280,7 +280,7 @@ proptest! {
 
     #[test]
     fn whatever_stands_anywhere_nothing_breaks(
-        sold in sold(),
+        sold in sold_lines(),
         place in 0..200_usize,
         odd in select(vec![
             json!(null), json!(true), json!([]), json!({}), json!([[]]), json!("\u{0}"), json!("é"), json!(-1),
@@ -318,10 +318,10 @@ fn pointers(value: &Value, here: &str) -> Vec<String> {
 fn each_operation_says_what_it_does_and_why() {
     let catalog = catalog();
     let right = body(&[(10, 1_000, false)]);
-    let odd = changed(&right, "/issue_date", Some(json!("15/01/2026")));
-    let odd = changed(&odd, "/legal_monetary_total/line_extension_amount", None);
-    let odd = changed(&odd, "/invoice_line/0/product_category", None);
-    let odd = changed(&odd, "/invoice_line/0/service_category", Some(json!("1006.30")));
+    let odd = with_member(&right, "/issue_date", Some(json!("15/01/2026")));
+    let odd = with_member(&odd, "/legal_monetary_total/line_extension_amount", None);
+    let odd = with_member(&odd, "/invoice_line/0/product_category", None);
+    let odd = with_member(&odd, "/invoice_line/0/service_category", Some(json!("1006.30")));
     let (is_right, operations, _) = mend(&odd, catalog);
     assert!(is_right);
     insta::assert_snapshot!(serde_json::to_string_pretty(&operations).unwrap());
@@ -331,9 +331,9 @@ fn each_operation_says_what_it_does_and_why() {
 fn goods_that_are_called_a_service_are_neither() {
     let catalog = catalog();
     let right = body(&[(10, 1_000, false)]);
-    let odd = changed(&right, "/invoice_line/0/product_category", None);
+    let odd = with_member(&right, "/invoice_line/0/product_category", None);
     for code in ["6201", "620", "1006", "abc"] {
-        let odd = changed(&odd, "/invoice_line/0/service_category", Some(json!(code)));
+        let odd = with_member(&odd, "/invoice_line/0/service_category", Some(json!(code)));
         assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new(), "{code}");
     }
 }
@@ -341,6 +341,7 @@ fn goods_that_are_called_a_service_are_neither() {
 #[test]
 fn without_the_lists_no_code_is_guessed() {
     let catalog = &Catalog::default();
-    let odd = changed(&body(&[(10, 1_000, false)]), "/invoice_line/0/price/price_unit", Some(json!("each")));
+    let odd =
+        with_member(&body(&[(10, 1_000, false)]), "/invoice_line/0/price/price_unit", Some(json!("each")));
     assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new());
 }

@@ -1,6 +1,6 @@
 //! Corrects units of quantity that are written as common words, such as `kg` for the code `KGM`.
 
-use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
 
 /// Common words with their codes of UN/ECE Recommendation 20, without words of several meanings, such as `ton`.
@@ -74,8 +74,8 @@ const WORDS: [(&str, &str); 66] = [
 ];
 
 /// Returns the only code that a text can mean; `None` if the common words and the authority's list differ.
-pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
-    let word = folded(text);
+pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
+    let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
     let known = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
     let in_list = |code: &str| catalog.has(ReferenceList::QuantityCodes, code) == Some(true);
@@ -129,14 +129,14 @@ mod tests {
             ("m3", "MTQ"),
             ("cubic metres", "MTQ"),
         ] {
-            assert_eq!(meant(&catalog(), text).map(|near| near.code).as_deref(), Some(code), "{text}");
+            assert_eq!(meant_code(&catalog(), text).map(|near| near.code).as_deref(), Some(code), "{text}");
         }
     }
 
     #[test]
     fn a_unit_that_may_be_two_is_none() {
         for text in ["gm", "kt", "ton", "gallon", "x", "", "s", "litre", "box"] {
-            assert_eq!(meant(&catalog(), text), None, "{text}");
+            assert_eq!(meant_code(&catalog(), text), None, "{text}");
         }
     }
 

@@ -61,7 +61,7 @@ pub(crate) async fn patch(
                 break;
             }
         };
-        let reasons = authority::explained(&words, form.value.document.as_json());
+        let reasons = authority::explain(&words, form.value.document.as_json());
         let wrong: Vec<Violation> = reasons.iter().filter_map(Violation::for_explanation).collect();
         if !builder.round(&wrong) {
             break;

@@ -4,7 +4,7 @@ use actix_web::test::TestRequest;
 use serde_json::{Value, json};
 
 use crate::http::Listener;
-use crate::http::forms::testing::{changed, submission};
+use crate::http::forms::testing::{submission, with_member};
 use crate::http::testing::{INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER_KEY, start_app};
 use crate::http::tests::client::{INVOICES, TAXPAYERS, ask, get, post};
 
@@ -105,13 +105,13 @@ async fn whom_a_call_acts_for_is_checked_before_anything_is_relayed() {
         async move { ask(test_app, request).await }
     };
     let elsewhere =
-        changed(&submission(), "/business_id", Some(json!("00000000-0000-0000-0000-000000000001")));
+        with_member(&submission(), "/business_id", Some(json!("00000000-0000-0000-0000-000000000001")));
     assert_eq!(submit(INTEGRATOR_KEY, elsewhere.clone()).await.code(), (404, "TAXPAYER_NOT_FOUND".into()));
     assert_eq!(submit(OTHER_INTEGRATOR_KEY, submission()).await.code(), (404, "TAXPAYER_NOT_FOUND".into()));
     let seen = submit(TAXPAYER_KEY, elsewhere).await;
     assert_eq!(seen.status, 422);
     assert!(seen.json()["errors"]["business_id"].is_array(), "{}", seen.text);
-    let irn = changed(&submission(), "/irn", Some(json!("INV001-00000000-20261121")));
+    let irn = with_member(&submission(), "/irn", Some(json!("INV001-00000000-20261121")));
     assert_eq!(submit(TAXPAYER_KEY, irn).await.code(), (422, "IRN_SERVICE_ID_MISMATCH".into()));
     for irn in ["INV001-00000000-20261121", "odd"] {
         let seen = ask(&test_app, get(&format!("/v1/app/invoices/{irn}/confirm"), TAXPAYER_KEY)).await;

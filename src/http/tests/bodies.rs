@@ -14,12 +14,12 @@ use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::domain::party::ProfileChange;
-use crate::http::forms::testing::{changed, standard_invoice};
+use crate::http::forms::testing::{standard_invoice, with_member};
 use crate::http::testing::{INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, start_app};
 use crate::http::tests::client::{INVOICES, TAXPAYERS, ask, post};
 
 /// Sends the beginning of a request, waits until the server closes the connection, and returns the response.
-fn stalled(address: SocketAddr, head: &str) -> String {
+fn stall_request(address: SocketAddr, head: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     write!(stream, "{head}\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{").unwrap();
@@ -44,10 +44,10 @@ async fn who_stalls_in_a_body_is_told_so_and_hung_up_on() {
     let handle = server.handle();
     actix_web::rt::spawn(server);
     let head = format!("POST {INVOICES} HTTP/1.1\r\nx-api-key: {TAXPAYER_KEY}");
-    let text = web::block(move || stalled(address, &head)).await.unwrap();
+    let text = web::block(move || stall_request(address, &head)).await.unwrap();
     assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("REQUEST_TIMEOUT"), "{text}");
     let head = format!("POST {INVOICES} HTTP/1.1");
-    let text = web::block(move || stalled(address, &head)).await.unwrap();
+    let text = web::block(move || stall_request(address, &head)).await.unwrap();
     assert!(text.starts_with("HTTP/1.1 401 "), "{text}");
     handle.stop(false).await;
 }
@@ -73,7 +73,7 @@ async fn an_invoice_is_created_and_what_is_unknown_is_named() {
     let country = Some("NG".into());
     let change = ProfileChange { state, country, ..ProfileChange::default() };
     test_app.state.taxpayers.send(TAXPAYER, ChangeProfile { change, by: Actor::CommandLine }).await.unwrap();
-    let body = changed(&standard_invoice(), "/colour", Some(json!("red")));
+    let body = with_member(&standard_invoice(), "/colour", Some(json!("red")));
     let seen = ask(&test_app, post(INVOICES, TAXPAYER_KEY, &body)).await;
     assert_eq!((seen.status, seen.header("x-system-warning")), (201, "unknown field: colour"));
     let json = seen.json();
@@ -110,7 +110,7 @@ async fn an_id_in_a_body_has_one_spelling_too() {
     let body =
         json!({ "unique_no": "007", "unique_no_type": "PORTAL_ID", "status": "approved", "remark": "Fine" });
     for path in ["update-status", "update-payment-status"] {
-        let body = changed(&body, "/payment_status", Some(json!("pending")));
+        let body = with_member(&body, "/payment_status", Some(json!("pending")));
         let request = TestRequest::patch().uri(&format!("{INVOICES}/{path}")).set_json(body);
         let seen = ask(&test_app, request.insert_header(("x-api-key", TAXPAYER_KEY))).await;
         assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{path}");
@@ -127,7 +127,7 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
             { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
     });
     let all = test_app.state.passwords.fill(IntegratorId(1)).await;
-    let taken = changed(&new, "/tin_no", Some(json!("1234 5678/0001")));
+    let taken = with_member(&new, "/tin_no", Some(json!("1234 5678/0001")));
     let seen = ask(&test_app, post(TAXPAYERS, INTEGRATOR_KEY, &taken)).await;
     assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()), "nothing was to be hashed");
     let seen = ask(&test_app, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await;

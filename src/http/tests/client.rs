@@ -39,17 +39,17 @@ pub(super) async fn ask(test_app: &TestApp, request: TestRequest) -> Seen {
         .app_data(test_app.listener)
         .wrap(from_fn(crate::http::request_context))
         .configure(crate::http::routes)
-        .route("/panic", web::get().to(panicking));
+        .route("/panic", web::get().to(raise_panic));
     let app = init_service(app).await;
-    seen(app.call(request.to_request()).await).await
+    read_response(app.call(request.to_request()).await).await
 }
 
-async fn panicking() -> HttpResponse {
+async fn raise_panic() -> HttpResponse {
     std::future::ready(()).await;
     panic!("boom")
 }
 
-async fn seen(response: Result<ServiceResponse, actix_web::Error>) -> Seen {
+async fn read_response(response: Result<ServiceResponse, actix_web::Error>) -> Seen {
     match response {
         Ok(response) => {
             let status = response.status().as_u16();

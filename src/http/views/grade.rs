@@ -38,8 +38,8 @@ impl<'a> From<&'a CheckResult> for CheckView<'a> {
         Self {
             name: result.check,
             passed: result.passed,
-            sent: result.check.sent(),
-            expected: result.check.expected(),
+            sent: result.check.sent_message(),
+            expected: result.check.expected_answer(),
             status: result.status,
             duration_ms: result.duration.map(millis),
             explanation: &result.explanation,

@@ -51,7 +51,7 @@ impl HealthView {
 }
 
 impl<'a> Integration<'a> {
-    /// Creates the record of an endpoint without failures. Call `faring` to set the actual health.
+    /// Creates the record of an endpoint without failures. Call `with_health` to set the actual health.
     pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a IntegrationSummary) -> Self {
         Self {
             id: endpoint.id,
@@ -72,7 +72,7 @@ impl<'a> Integration<'a> {
     }
 
     /// Sets the health of the endpoint. `failing` is the current streak of failed attempts, if there is one.
-    pub(crate) fn faring(self, endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
+    pub(crate) fn with_health(self, endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
         Self { health: HealthView::new(endpoint, failing), ..self }
     }
 }

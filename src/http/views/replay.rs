@@ -44,7 +44,7 @@ impl From<&Replay> for ReplayView {
             until: replay.until,
             reached: replay.position,
             queued: replay.queued,
-            remaining: replay.remaining(),
+            remaining: replay.remaining_events(),
             percent: replay.percent(),
             waits_for: None,
             created_at: precise(replay.created_at),

@@ -39,7 +39,7 @@ impl KeyLease {
 
     /// Waits until a request needs the lease, then holds it until no request has needed it for a while.
     pub async fn serve(&mut self) -> Result<(), StoreError> {
-        self.store.key_cache().wanted().await;
+        self.store.key_cache().wait_until_wanted().await;
         while self.refresh().await? {
             sleep(LOOK_EVERY).await;
         }
@@ -91,7 +91,7 @@ pub(super) async fn raise(tx: &Transaction) -> Result<(), StoreError> {
 /// before answering.
 pub async fn settle(store: &Store) {
     let mut target = None;
-    if timeout(LEASE, acknowledged(store, &mut target)).await.is_ok() {
+    if timeout(LEASE, wait_for_acknowledgement(store, &mut target)).await.is_ok() {
         return;
     }
     tracing::warn!("a process has not acknowledged a change of API keys; its lease has ended");
@@ -103,7 +103,7 @@ pub async fn settle(store: &Store) {
     }
 }
 
-async fn acknowledged(store: &Store, target: &mut Option<i64>) {
+async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
     loop {
         match generations(store).await {
             Ok((current, oldest)) => {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// Gives this process a lease and lets it cache the key.
-    async fn holding(store: &Store, text: &str) -> KeyLease {
+    async fn hold_lease(store: &Store, text: &str) -> KeyLease {
         let mut lease = KeyLease::new(store.clone());
         assert!(is_valid(store, text).await);
         assert!(lease.refresh().await.unwrap());
@@ -211,7 +211,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             rotate(store, "sik_a", Duration::ZERO).await;
-            let _lease = holding(store, "sik_a").await;
+            let _lease = hold_lease(store, "sik_a").await;
             delete_silently(store).await;
             assert!(is_valid(store, "sik_a").await, "the key comes from the cache");
             assert!(!is_valid(store, "sik_b").await, "an unknown key is never cached");
@@ -228,7 +228,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             rotate(store, "sik_a", Duration::ZERO).await;
-            let _lease = holding(store, "sik_a").await;
+            let _lease = hold_lease(store, "sik_a").await;
             rotate(store, "sik_b", Duration::from_hours(1)).await;
             let last = NOW + Duration::from_hours(1) - Duration::from_micros(1);
             for _ in 0..2 {
@@ -244,7 +244,7 @@ mod tests {
             let first = &test.store;
             let second = other_process(&test).await;
             rotate(first, "sik_a", Duration::ZERO).await;
-            let mut lease = holding(&second, "sik_a").await;
+            let mut lease = hold_lease(&second, "sik_a").await;
             let follows = tokio::spawn(async move {
                 while lease.refresh().await.unwrap() {
                     sleep(Duration::from_millis(50)).await;
@@ -264,7 +264,7 @@ mod tests {
             let first = &test.store;
             let second = other_process(&test).await;
             rotate(first, "sik_a", Duration::ZERO).await;
-            let mut lease = holding(&second, "sik_a").await;
+            let mut lease = hold_lease(&second, "sik_a").await;
             delete_silently(first).await;
             let begun = Instant::now();
             let changes = rotate(first, "sik_b", Duration::ZERO);
@@ -306,7 +306,7 @@ mod tests {
             let store = &test.store;
             let second = other_process(&test).await;
             rotate(store, "sik_a", Duration::ZERO).await;
-            let mut lease = holding(store, "sik_a").await;
+            let mut lease = hold_lease(store, "sik_a").await;
             assert!(generations(&second).await.unwrap().1.is_some());
             sleep(RENEW_AFTER).await;
             assert!(lease.refresh().await.unwrap(), "a request needed it");

@@ -62,7 +62,7 @@ pub async fn valid(
     let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))) else {
         return Ok(None);
     };
-    let mut key = cached(store, &row, generation).await?;
+    let mut key = cached_key(store, &row, generation).await?;
     if key.owner.kind == KeyKind::Operator {
         // Read after the generation, which every change of a role raises.
         let Some(role) = role_of(store, key.owner.id).await? else { return Ok(None) };
@@ -102,7 +102,7 @@ async fn role_of(store: &Store, operator: i64) -> Result<Option<OperatorRole>, S
     enabled.map(|row| RowRef { table: "operators", id: row.id }.parse(&row.role)).transpose()
 }
 
-async fn cached(store: &Store, row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
+async fn cached_key(store: &Store, row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
     let at = RowRef { table: "api_keys", id: row.owner_id };
     let owner = KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id };
     let payer = match owner.kind {
@@ -274,7 +274,7 @@ mod tests {
         NewKey::new(text.to_owned().into(), KeyTerms { overlap, ..KeyTerms::default() })
     }
 
-    async fn rotated(store: &Store, new: NewKey, now: Timestamp) {
+    async fn rotate_key(store: &Store, new: NewKey, now: Timestamp) {
         let tx = store.begin().await.unwrap();
         rotate(&tx, OWNER, &new, now).await.unwrap();
         tx.commit().await.unwrap();
@@ -297,14 +297,14 @@ mod tests {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
             let all = ["sik_a", "sik_b", "sik_c", "sik_d"];
-            rotated(store, key("sik_a", Duration::ZERO), start).await;
-            rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
+            rotate_key(store, key("sik_a", Duration::ZERO), start).await;
+            rotate_key(store, key("sik_b", 2 * HOUR), start + HOUR).await;
             assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
             // A later rotation does not extend the life of a key that was replaced earlier.
-            rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
+            rotate_key(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);
-            rotated(store, key("sik_d", Duration::ZERO), start + 4 * HOUR).await;
+            rotate_key(store, key("sik_d", Duration::ZERO), start + 4 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 4 * HOUR).await, ["sik_d"]);
             assert_eq!(valid(store, KeyKind::Operator, "sik_d", start).await.unwrap(), None);
         }
@@ -319,7 +319,7 @@ mod tests {
             let texts: Vec<_> = (0..count).map(|number| format!("sik_{number}")).collect();
             for (second, text) in texts.iter().enumerate() {
                 let now = start + Duration::from_secs(second as u64);
-                rotated(store, key(text, HOUR), now).await;
+                rotate_key(store, key(text, HOUR), now).await;
             }
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();
             let now = start + Duration::from_secs(count as u64);
@@ -332,11 +332,11 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
-            rotated(store, key("sik_first", Duration::ZERO), start).await;
+            rotate_key(store, key("sik_first", Duration::ZERO), start).await;
             let terms = KeyTerms { keeps_others: true, ..KeyTerms::default() };
             let second =
                 NewKey::new("sik_night".to_owned().into(), terms).with_name(Some("Night run".into()));
-            rotated(store, second, start + HOUR).await;
+            rotate_key(store, second, start + HOUR).await;
             assert_eq!(
                 valid_of(store, &["sik_first", "sik_night"], start + HOUR).await,
                 ["sik_first", "sik_night"]
@@ -357,12 +357,12 @@ mod tests {
                 expires_at: Some(start + HOUR),
                 ..KeyTerms::default()
             };
-            rotated(store, NewKey::new("sik_a".to_owned().into(), terms), start).await;
+            rotate_key(store, NewKey::new("sik_a".to_owned().into(), terms), start).await;
             let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
             assert_eq!((found.account.owner, found.scope), (OWNER, KeyScope::ReadOnly));
             assert_eq!(found.account.integrator, Some(IntegratorId(OWNER.id)));
             assert_eq!(valid(store, OWNER.kind, "sik_a", start + HOUR).await.unwrap(), None);
-            rotated(store, key("sik_b", Duration::ZERO), start).await;
+            rotate_key(store, key("sik_b", Duration::ZERO), start).await;
             let found = valid(store, OWNER.kind, "sik_b", start + HOUR).await.unwrap().unwrap();
             assert_eq!(
                 found.scope,
@@ -377,7 +377,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
-            rotated(store, key("sik_a", Duration::ZERO), start).await;
+            rotate_key(store, key("sik_a", Duration::ZERO), start).await;
             let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
             assert!(found.is_use_due);
             note_used(store, &[found.digest, [0; 32]], start).await.unwrap();
@@ -397,8 +397,8 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
-            rotated(store, key("sik_a", Duration::ZERO), start).await;
-            rotated(store, key("sik_b", HOUR), start).await;
+            rotate_key(store, key("sik_a", Duration::ZERO), start).await;
+            rotate_key(store, key("sik_b", HOUR), start).await;
             let tx = store.begin().await.unwrap();
             assert_eq!(revoke(&tx, OWNER).await.unwrap(), 2);
             tx.commit().await.unwrap();

@@ -154,7 +154,7 @@ pub async fn rotate_key(
     }
     keys::rotate(&tx, change.owner, new, change.now).await?;
     let actions = [AuditAction::RotateIntegratorKey, AuditAction::RotateOperatorKey];
-    audit::append(&tx, &[change.entry(actions, new.terms.noted())]).await?;
+    audit::append(&tx, &[change.entry(actions, new.terms.audit_note())]).await?;
     tx.commit().await?;
     key_leases::settle(store).await;
     Ok(RotationOutcome::Done)

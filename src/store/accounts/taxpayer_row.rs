@@ -37,7 +37,7 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// The text to search in: name, tax number and email, one on each line, folded by `normal_form::folded`.
+    /// The text to search in: name, tax number and email, one on each line, folded by `normal_form::fold`.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,
@@ -106,5 +106,5 @@ impl From<&Taxpayer> for Model {
 }
 
 fn search_text(taxpayer: &Taxpayer) -> String {
-    [&taxpayer.name, &taxpayer.tin, &taxpayer.email].map(|text| normal_form::folded(text)).join("\n")
+    [&taxpayer.name, &taxpayer.tin, &taxpayer.email].map(|text| normal_form::fold(text)).join("\n")
 }

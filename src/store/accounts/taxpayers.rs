@@ -119,7 +119,7 @@ pub async fn page_owned_by(
     search: Option<&str>,
     page: Page,
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
-    let found = owned_by(integrator).filter(matching(search));
+    let found = owned_by(integrator).filter(text_condition(search));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
@@ -128,16 +128,16 @@ pub async fn count_owned_by(store: &Store, integrator: IntegratorId) -> Result<u
     Ok(owned_by(integrator).count(store.reader()).await?)
 }
 
-fn matching(search: Option<&str>) -> Condition {
-    let text = search.map(normal_form::folded).filter(|text| !text.is_empty());
+fn text_condition(search: Option<&str>) -> Condition {
+    let text = search.map(normal_form::fold).filter(|text| !text.is_empty());
     Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains(&text))))
 }
 
-fn sought(text: &str) -> Condition {
+fn search_condition(text: &str) -> Condition {
     let tin = normal_form::tin(text);
     let id = parse_number(text);
     Condition::any()
-        .add(matching(Some(text)))
+        .add(text_condition(Some(text)))
         .add_option(tin.map(|tin| Column::TinNormal.eq(tin)))
         .add_option(id.map(|id| Column::Id.eq(id)))
 }
@@ -169,7 +169,7 @@ pub async fn contacts_of_each(
 }
 
 /// Returns a fault for each unique value that another taxpayer already has, with its field in Create Taxpayer.
-pub async fn taken(
+pub async fn taken_values(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
     login: Option<&str>,
@@ -250,7 +250,7 @@ pub async fn page(
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
     let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
     let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
-    let sought = filter.search.as_deref().map(sought);
+    let sought = filter.search.as_deref().map(search_condition);
     let found = Entity::find().filter(Condition::all().add_option(status).add_option(tin).add_option(sought));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }

@@ -51,7 +51,7 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 }
 
 /// Returns a select list of all columns, each renamed to `table_column`, so that columns of joined tables do not clash.
-pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
+pub(crate) fn select_list<C: Iterable + IdenStatic>(table: &str) -> String {
     let columns =
         C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
     columns.collect::<Vec<_>>().join(", ")

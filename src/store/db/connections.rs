@@ -97,12 +97,12 @@ impl Store {
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        let tx = self.begin().await?.unlimited();
+        let tx = self.begin().await?.without_limits();
         if self.backend() == DbBackend::Postgres {
             tx.execute_unprepared(WITHOUT_LIMITS).await?;
             tx.execute_unprepared(ONE_MIGRATES).await?;
         }
-        Migrator::up(tx.unwatched()?, None).await?;
+        Migrator::up(tx.driver_transaction()?, None).await?;
         tx.commit().await
     }
 

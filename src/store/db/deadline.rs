@@ -90,7 +90,7 @@ impl Liveness {
         self.is_silent.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn silent(&self) {
+    pub(crate) fn mark_silent(&self) {
         self.is_silent.store(true, Ordering::Relaxed);
     }
 
@@ -109,7 +109,7 @@ impl Liveness {
         self.now().saturating_sub(self.answered_at.load(Ordering::Relaxed)) >= millis(duration)
     }
 
-    fn answered(&self) {
+    fn record_answer(&self) {
         self.answered_at.store(self.now(), Ordering::Relaxed);
     }
 
@@ -139,13 +139,13 @@ impl Liveness {
         given_up.is_over = result.is_ok();
         let Ok(result) = result else {
             if limit.tells_silence {
-                self.silent();
+                self.mark_silent();
             }
             let text = format!("the database did not answer within {:?}", limit.duration);
             return Err(DbErr::Conn(RuntimeErr::Internal(text)));
         };
         if result.as_ref().map_or_else(is_answer, |_| true) {
-            self.answered();
+            self.record_answer();
         }
         result
     }

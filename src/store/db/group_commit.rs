@@ -244,7 +244,7 @@ impl Transaction {
     }
 
     /// Sets all deadlines to one day, because a migration may take long.
-    pub(crate) fn unlimited(self) -> Self {
+    pub(crate) fn without_limits(self) -> Self {
         let forever = Duration::from_hours(24);
         let deadlines = Deadlines { call: forever, transaction: forever };
         Self { ends_at: Instant::now() + forever, watch: self.watch.with(deadlines), ..self }
@@ -262,7 +262,7 @@ impl Transaction {
             }
             Some(TransactionKind::Grouped(mut group)) => {
                 group.keep();
-                self.settled(group).await
+                self.settle(group).await
             }
             None => Err(StoreError::Unsettled),
         }
@@ -274,13 +274,13 @@ impl Transaction {
             Some(TransactionKind::Dedicated(own)) => {
                 Ok(self.watch.call(Duration::MAX, own.rollback()).await?)
             }
-            Some(TransactionKind::Grouped(group)) => self.settled(group).await,
+            Some(TransactionKind::Grouped(group)) => self.settle(group).await,
             None => Ok(()),
         }
     }
 
     /// Lets the next member run and waits for the group's commit.
-    async fn settled(
+    async fn settle(
         &self,
         group: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
     ) -> Result<(), StoreError> {
@@ -300,7 +300,7 @@ impl Transaction {
     }
 
     /// Returns the driver's transaction, which has no deadlines. Migrations need this type.
-    pub(crate) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
+    pub(crate) fn driver_transaction(&self) -> Result<&DatabaseTransaction, DbErr> {
         self.database()
     }
 

@@ -119,7 +119,7 @@ where
     async fn query_one(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let (mut held, _place) = self.take().await?;
         let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
-        let row = query.fetch_optional(&mut *held.connection).await.map_err(failed)?;
+        let row = query.fetch_optional(&mut *held.connection).await.map_err(query_error)?;
         self.keep(held);
         Ok(row.map(QueryResult::from))
     }
@@ -127,7 +127,7 @@ where
     async fn query_all(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let (mut held, _place) = self.take().await?;
         let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
-        let rows = query.fetch_all(&mut *held.connection).await.map_err(failed)?;
+        let rows = query.fetch_all(&mut *held.connection).await.map_err(query_error)?;
         self.keep(held);
         Ok(rows.into_iter().map(QueryResult::from).collect())
     }
@@ -137,12 +137,14 @@ where
     async fn execute(&self, statement: Statement) -> Result<DB::QueryResult, DbErr> {
         let (mut held, _place) = self.take().await?;
         let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
-        query.execute(&mut *held.connection).await.map_err(failed)
+        query.execute(&mut *held.connection).await.map_err(query_error)
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<DB::QueryResult, DbErr> {
         let (mut held, _place) = self.take().await?;
-        Executor::execute(&mut *held.connection, raw_sql(AssertSqlSafe(sql.to_owned()))).await.map_err(failed)
+        Executor::execute(&mut *held.connection, raw_sql(AssertSqlSafe(sql.to_owned())))
+            .await
+            .map_err(query_error)
     }
 
     async fn take(&self) -> Result<(Held<DB>, SemaphorePermit<'_>), DbErr> {
@@ -158,7 +160,7 @@ where
         let place = place.map_err(|_| timed_out())?;
         let free = self.free().as_mut().and_then(Vec::pop);
         let tested = match free {
-            Some(held) if held.used_at.elapsed() > TRUSTED_IDLE => self.tested(held).await,
+            Some(held) if held.used_at.elapsed() > TRUSTED_IDLE => self.test_connection(held).await,
             free => free,
         };
         if let Some(held) = tested {
@@ -170,9 +172,9 @@ where
     }
 
     /// Returns the connection if it still answers.
-    async fn tested(&self, mut held: Held<DB>) -> Option<Held<DB>> {
+    async fn test_connection(&self, mut held: Held<DB>) -> Option<Held<DB>> {
         let Ok(answer) = timeout(TEST_WAIT, held.connection.ping()).await else {
-            self.liveness.silent();
+            self.liveness.mark_silent();
             return None;
         };
         answer.ok().map(|()| held)
@@ -199,7 +201,7 @@ fn values(values: Option<Values>) -> SqlxValues {
     SqlxValues(values.unwrap_or(Values(Vec::new())))
 }
 
-fn failed(error: SqlxError) -> DbErr {
+fn query_error(error: SqlxError) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(error.into()))
 }
 

@@ -121,7 +121,7 @@ impl KeyCache {
     }
 
     /// Waits until a request has looked for a key while there was no lease.
-    pub(crate) async fn wanted(&self) {
+    pub(crate) async fn wait_until_wanted(&self) {
         self.wanted.notified().await;
     }
 

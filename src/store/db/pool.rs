@@ -66,13 +66,13 @@ struct Generation {
 }
 
 impl Generation {
-    fn kept(&self) -> Option<&KeptConnections> {
+    fn kept_connections(&self) -> Option<&KeptConnections> {
         self.kept.as_ref().and_then(|kept| kept.get())
     }
 
     async fn close(&self) -> Result<(), DbErr> {
         // The pool is marked as closed first: then it closes the kept connections, and does not test them.
-        let kept = async { self.kept().map(KeptConnections::close) };
+        let kept = async { self.kept_connections().map(KeptConnections::close) };
         tokio::join!(self.connections.clone().close(), kept).0
     }
 }
@@ -157,7 +157,7 @@ impl Pool {
         let deadlines = settings.deadlines(backend);
         let runtime = Handle::current();
         let waits = histograms::of_work();
-        let kept = keeps.then(|| kept(&connections, &liveness, &waits, &runtime));
+        let kept = keeps.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
         let current = RwLock::new(Generation { connections, kept, liveness });
         let replacing = Mutex::default();
         let inner = PoolInner { options, keeps, backend, deadlines, runtime, current, waits, replacing };
@@ -192,7 +192,7 @@ impl Pool {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
         if is_stuck && self.0.backend == DbBackend::Postgres {
-            watch.liveness.silent();
+            watch.liveness.mark_silent();
         }
         result
     }
@@ -201,7 +201,7 @@ impl Pool {
         let mut current = self.current();
         if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
             tracing::warn!("database connections do not answer; replacing the pool");
-            current = Box::pin(self.replaced()).await?;
+            current = Box::pin(self.replace_silent()).await?;
         }
         let liveness = Arc::clone(&current.liveness);
         let watch = CallGuard { liveness, runtime: self.0.runtime.clone(), deadlines: self.0.deadlines };
@@ -213,7 +213,7 @@ impl Pool {
     }
 
     /// Replaces the connections if they are marked as silent. Closes the old connections in the background.
-    async fn replaced(&self) -> Result<Generation, DbErr> {
+    async fn replace_silent(&self) -> Result<Generation, DbErr> {
         let _one = self.0.replacing.lock().await;
         let old = self.current();
         if !old.liveness.is_silent() {
@@ -222,7 +222,8 @@ impl Pool {
         let liveness = Arc::new(Liveness::new());
         let connections =
             Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
-        let kept = self.0.keeps.then(|| kept(&connections, &liveness, &self.0.waits, &self.0.runtime));
+        let kept =
+            self.0.keeps.then(|| keep_connections(&connections, &liveness, &self.0.waits, &self.0.runtime));
         let new = Generation { connections, kept, liveness };
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
         self.0.runtime.spawn(async move { timeout(CLOSE_WAIT, old.close()).await });
@@ -232,8 +233,8 @@ impl Pool {
     /// Replaces the PostgreSQL connections. Call this after the runtime in which they were opened has ended.
     pub(crate) async fn renew(&self) -> Result<(), DbErr> {
         if self.0.backend == DbBackend::Postgres {
-            self.current().liveness.silent();
-            self.replaced().await?;
+            self.current().liveness.mark_silent();
+            self.replace_silent().await?;
         }
         Ok(())
     }
@@ -260,7 +261,7 @@ impl ConnectionTrait for Pool {
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let sql = statement.sql.clone();
         self.call(|current| async move {
-            match current.kept() {
+            match current.kept_connections() {
                 Some(kept) => kept.execute(statement).await,
                 None => current.connections.execute_raw(statement).await,
             }
@@ -271,7 +272,7 @@ impl ConnectionTrait for Pool {
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
         self.call(|current| async move {
-            match current.kept() {
+            match current.kept_connections() {
                 Some(kept) => kept.execute_unprepared(sql).await,
                 None => current.connections.execute_unprepared(sql).await,
             }
@@ -283,7 +284,7 @@ impl ConnectionTrait for Pool {
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
         self.call(|current| async move {
-            match current.kept() {
+            match current.kept_connections() {
                 Some(kept) => kept.query_one(statement).await,
                 None => current.connections.query_one_raw(statement).await,
             }
@@ -295,7 +296,7 @@ impl ConnectionTrait for Pool {
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
         self.call(|current| async move {
-            match current.kept() {
+            match current.kept_connections() {
                 Some(kept) => kept.query_all(statement).await,
                 None => current.connections.query_all_raw(statement).await,
             }
@@ -305,7 +306,7 @@ impl ConnectionTrait for Pool {
     }
 }
 
-fn kept(
+fn keep_connections(
     connections: &DatabaseConnection,
     liveness: &Arc<Liveness>,
     waits: &Histogram,

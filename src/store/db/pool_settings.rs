@@ -150,7 +150,7 @@ pub(super) fn postgres(
 async fn test(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
     let answer = timeout(TEST_WAIT, connection.ping()).await;
     let answer = answer.unwrap_or_else(|_| {
-        liveness.silent();
+        liveness.mark_silent();
         Err(SqlxError::PoolTimedOut)
     });
     answer.map(|()| true)

@@ -62,7 +62,7 @@ impl Vault {
         let mut text = vec![0; SALT_LEN];
         aws_lc_rs::rand::fill(&mut text).map_err(|_| failed())?;
         let mut sealed = secret.as_bytes().to_vec();
-        let key = self.current.derived(&text).ok_or_else(failed)?;
+        let key = self.current.derive(&text).ok_or_else(failed)?;
         key.seal_in_place_append_tag(only_nonce(), Aad::from(owner), &mut sealed).map_err(|_| failed())?;
         text.append(&mut sealed);
         Ok(format!("{FORM}{}.{}", self.current.id, STANDARD.encode(text)))
@@ -113,7 +113,7 @@ impl EncryptionKey {
     }
 
     /// Derives the key for the one text that has this salt.
-    fn derived(&self, salt: &[u8]) -> Option<LessSafeKey> {
+    fn derive(&self, salt: &[u8]) -> Option<LessSafeKey> {
         let extracted = Salt::new(HKDF_SHA256, salt).extract(&self.bytes);
         let expanded = extracted.expand(&[PURPOSE], &AES_256_GCM).ok()?;
         Some(LessSafeKey::new(UnboundKey::from(expanded)))
@@ -122,7 +122,7 @@ impl EncryptionKey {
     fn open(&self, owner: &str, text: &str) -> Option<String> {
         let mut bytes = STANDARD.decode(text).ok()?;
         let (salt, sealed) = bytes.split_at_mut_checked(SALT_LEN)?;
-        let plain = self.derived(salt)?.open_in_place(only_nonce(), Aad::from(owner), sealed).ok()?;
+        let plain = self.derive(salt)?.open_in_place(only_nonce(), Aad::from(owner), sealed).ok()?;
         String::from_utf8(plain.to_vec()).ok()
     }
 

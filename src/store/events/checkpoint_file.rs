@@ -106,12 +106,12 @@ impl CheckpointFile {
 
     /// Reads the checkpoints that any process appended since the last call.
     pub fn catch_up(&mut self) -> Result<(), CheckpointFileError> {
-        self.locked().map(drop)
+        self.lock_file().map(drop)
     }
 
     /// Appends a checkpoint of these heads. The line is on disk when this returns.
     pub fn append(&mut self, at: Timestamp, heads: Vec<ChainHead>) -> Result<(), CheckpointFileError> {
-        let mut file = self.locked()?;
+        let mut file = self.lock_file()?;
         let mut tail = self.tail.clone();
         let line = tail.append(at, &heads, &self.key) + "\n";
         let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
@@ -123,7 +123,7 @@ impl CheckpointFile {
     }
 
     /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line.
-    fn locked(&mut self) -> Result<File, CheckpointFileError> {
+    fn lock_file(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
         let failed = |source| unusable(&path, source);
         let mut options = OpenOptions::new();

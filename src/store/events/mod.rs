@@ -163,13 +163,13 @@ pub async fn part_owned_by(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let wanted = fitting(sizes.iter().take(limit).map(|(_, size)| *size));
+    let wanted = count_fitting(sizes.iter().take(limit).map(|(_, size)| *size));
     let events = owned_by_after(store, taxpayer, after, wanted as u64).await?;
     Ok((events, wanted < sizes.len()))
 }
 
 /// Returns how many of the first events fit on one page; at least one, so that no reader stops at a large event.
-fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
+fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
         Some(*sum)
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_part_is_never_empty_and_never_larger_than_it_may_be() {
-        let fit = |sizes: &[i64]| fitting(sizes.iter().copied());
+        let fit = |sizes: &[i64]| count_fitting(sizes.iter().copied());
         assert_eq!((fit(&[]), fit(&[1, 1, 1]), fit(&[PART_BYTES_MAX])), (0, 3, 1));
         assert_eq!(fit(&[PART_BYTES_MAX + 1, 1]), 1);
         assert_eq!(fit(&[PART_BYTES_MAX / 2, PART_BYTES_MAX / 2, 1]), 2);

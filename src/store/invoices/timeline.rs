@@ -96,7 +96,7 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
         attempt: None,
         duration_ms: None,
         actor: row.actor.as_deref().and_then(NamedActor::parse),
-        detail: known(detail),
+        detail: known_fields(detail),
     })
 }
 
@@ -123,7 +123,7 @@ fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<T
         kind: EntryKind::Step,
         attempt: Some(at.count(row.attempt)?),
         actor: Some(NamedActor::from(&Acting::from(Actor::Service))),
-        detail: known([("operation", operation), ("error", row.error.map(Value::from))]),
+        detail: known_fields([("operation", operation), ("error", row.error.map(Value::from))]),
         name: row.step,
         outcome: row.outcome,
         duration_ms: row.duration_ms,
@@ -171,12 +171,12 @@ fn entry_of_attempt(
         attempt: Some(at.count(made.attempt)?),
         duration_ms: Some(made.duration_ms),
         actor: Some(NamedActor::from(&Acting::from(Actor::Service))),
-        detail: known(detail),
+        detail: known_fields(detail),
     })
 }
 
 /// Returns only the fields that have a value.
-fn known<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+fn known_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     said.filter(|(_, value)| !value.is_null()).collect()
 }

@@ -129,7 +129,7 @@ mod tests {
             limit: 8,
             after: START,
             blocked: &[],
-            share: FairShare::unlimited(),
+            share: FairShare::without_limits(),
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
             in_tx(store, async |tx| fair_queue::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
             claim_due(store, &request("one", OVER)).await;
             over().await;
-            let share = FairShare { max: 4, held: HashMap::from([(1, 1)]), ..FairShare::unlimited() };
+            let share = FairShare { max: 4, held: HashMap::from([(1, 1)]), ..FairShare::without_limits() };
             let ask = ClaimRequest { share, ..request("two", LEASE) };
             let claimed = claim_abandoned(store, &ask).await;
             let count_of = |taxpayer: i64| claimed.iter().filter(|one| one.taxpayer_id == taxpayer).count();

@@ -54,7 +54,7 @@ pub struct FairShare {
 
 impl FairShare {
     #[cfg(test)]
-    pub fn unlimited() -> Self {
+    pub fn without_limits() -> Self {
         Self {
             max: usize::MAX,
             held: HashMap::new(),
@@ -64,7 +64,7 @@ impl FairShare {
     }
 
     /// How many more lanes the taxpayer may hold.
-    pub(super) fn left(&self, taxpayer: i64) -> usize {
+    pub(super) fn room_left(&self, taxpayer: i64) -> usize {
         if taxpayer == NOBODY {
             return usize::MAX;
         }
@@ -75,7 +75,7 @@ impl FairShare {
     /// has reached its limit.
     pub(super) fn is_left(&self) -> String {
         let full: Vec<_> =
-            self.held.keys().filter(|id| self.left(**id) == 0).map(ToString::to_string).collect();
+            self.held.keys().filter(|id| self.room_left(**id) == 0).map(ToString::to_string).collect();
         let taxpayers = match full.as_slice() {
             [] => String::new(),
             full => format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", ")),

@@ -167,7 +167,7 @@ async fn most_urgent(
     let to_fill = request.limit.div_ceil(taxpayers.len());
     let of_one = |(index, taxpayer): (usize, &i64)| {
         let number = index + 2;
-        let limit = to_fill.min(request.share.left(*taxpayer));
+        let limit = to_fill.min(request.share.room_left(*taxpayer));
         format!(
             "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM lanes WHERE lanes.kind = $1 \
              AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
@@ -188,7 +188,7 @@ pub(super) fn share_out(lanes: Vec<(i64, String)>, share: &FairShare, limit: usi
     let may_hold = |lane: &(i64, String)| {
         let held = held.entry(lane.0).or_default();
         *held += 1;
-        *held <= share.left(lane.0)
+        *held <= share.room_left(lane.0)
     };
     interleave(lanes.into_iter().filter(may_hold).collect(), limit)
 }
@@ -337,7 +337,12 @@ mod tests {
 
     /// Claims up to `limit` lanes, starting with the taxpayer after `after`. Returns the keys of the lanes and
     /// the id of the last taxpayer served.
-    async fn taken(store: &Store, limit: usize, after: i64, blocked: &[BlockedStep]) -> (Vec<String>, i64) {
+    async fn claim_keys(
+        store: &Store,
+        limit: usize,
+        after: i64,
+        blocked: &[BlockedStep],
+    ) -> (Vec<String>, i64) {
         let request = ClaimRequest {
             kind: LaneKind::Run,
             owner: "me",
@@ -345,7 +350,7 @@ mod tests {
             limit,
             after,
             blocked,
-            share: FairShare::unlimited(),
+            share: FairShare::without_limits(),
         };
         let taken = claim_due(store, &request).await.unwrap();
         (taken.lanes.into_iter().map(|turn| turn.lane.lease.key).collect(), taken.last.unwrap_or(after))
@@ -358,11 +363,15 @@ mod tests {
             let noisy: Vec<_> = (0..1_000).map(|n| lane(1, 1_000 - n, None)).collect();
             add(store, &noisy).await;
             add(store, &[lane(2, 5_000, None), lane(3, 7_000, None), lane(3, 6_000, None)]).await;
-            let (keys, last) = taken(store, 5, START, &[]).await;
+            let (keys, last) = claim_keys(store, 5, START, &[]).await;
             assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
             add(store, &[lane(2, 9_000, None)]).await;
-            assert_eq!(taken(store, 1, 1, &[]).await.0, ["2/9000"], "the taxpayer after the last one served");
-            assert_eq!(taken(store, 1, last, &[]).await.0, ["1/3"], "and round again");
+            assert_eq!(
+                claim_keys(store, 1, 1, &[]).await.0,
+                ["2/9000"],
+                "the taxpayer after the last one served"
+            );
+            assert_eq!(claim_keys(store, 1, last, &[]).await.0, ["1/3"], "and round again");
         }
     }
 
@@ -377,7 +386,7 @@ mod tests {
             let mut last = 20;
             let mut before = 0;
             loop {
-                let (keys, now_last) = taken(store, 8, last, &[]).await;
+                let (keys, now_last) = claim_keys(store, 8, last, &[]).await;
                 if keys.iter().any(|key| key.starts_with("41/")) {
                     break;
                 }
@@ -397,7 +406,7 @@ mod tests {
             add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
             let owners = async |limit, held: &[(i64, usize)]| {
                 let share =
-                    FairShare { max: 6, held: held.iter().copied().collect(), ..FairShare::unlimited() };
+                    FairShare { max: 6, held: held.iter().copied().collect(), ..FairShare::without_limits() };
                 let request = ClaimRequest {
                     kind: LaneKind::Run,
                     owner: "me",
@@ -430,9 +439,9 @@ mod tests {
             let store = &test.store;
             let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
             add(store, &lanes).await;
-            assert_eq!(taken(store, 8, START, &[blocked_for("sign", None)]).await.0, ["1/20"]);
-            assert_eq!(taken(store, 8, START, &[blocked_for("sign", None)]).await.0, [""; 0]);
-            assert_eq!(taken(store, 8, START, &[blocked_for("health", None)]).await.0, ["1/10", "2/5"]);
+            assert_eq!(claim_keys(store, 8, START, &[blocked_for("sign", None)]).await.0, ["1/20"]);
+            assert_eq!(claim_keys(store, 8, START, &[blocked_for("sign", None)]).await.0, [""; 0]);
+            assert_eq!(claim_keys(store, 8, START, &[blocked_for("health", None)]).await.0, ["1/10", "2/5"]);
         }
     }
 
@@ -442,8 +451,8 @@ mod tests {
             let store = &test.store;
             add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
             let blocked = [blocked_for("sign", Some(&[1, 7])), blocked_for("confirm", Some(&[]))];
-            assert_eq!(taken(store, 8, START, &blocked).await.0, ["1/20", "2/5"]);
-            assert_eq!(taken(store, 8, START, &[]).await.0, ["1/10"]);
+            assert_eq!(claim_keys(store, 8, START, &blocked).await.0, ["1/20", "2/5"]);
+            assert_eq!(claim_keys(store, 8, START, &[]).await.0, ["1/10"]);
         }
     }
 
@@ -477,7 +486,7 @@ mod tests {
                 limit: 8,
                 after: START,
                 blocked: &[],
-                share: FairShare::unlimited(),
+                share: FairShare::without_limits(),
             };
             let leases: Vec<_> = claim_due(store, &request)
                 .await
@@ -493,11 +502,15 @@ mod tests {
             };
             leases::release(&tx, &leases.iter().map(waits).collect::<Vec<_>>()).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(taken(store, 8, START, &[]).await.0.len(), 0);
+            assert_eq!(claim_keys(store, 8, START, &[]).await.0.len(), 0);
             make_due_now(store, LaneKind::Run, &["sign"], &[blocked_for("sign", Some(&[1]))]).await.unwrap();
-            assert_eq!(taken(store, 8, START, &[]).await.0.len(), 0, "it is still blocked for this taxpayer");
+            assert_eq!(
+                claim_keys(store, 8, START, &[]).await.0.len(),
+                0,
+                "it is still blocked for this taxpayer"
+            );
             make_due_now(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
-            assert_eq!(taken(store, 8, START, &[]).await.0, ["1/3", "1/9"], "the most urgent first");
+            assert_eq!(claim_keys(store, 8, START, &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
 
@@ -513,7 +526,7 @@ mod tests {
                 limit: 2,
                 after: START,
                 blocked: &[],
-                share: FairShare::unlimited(),
+                share: FairShare::without_limits(),
             };
             let leases: Vec<_> = claim_due(store, &request)
                 .await
@@ -522,21 +535,21 @@ mod tests {
                 .into_iter()
                 .map(|turn| turn.lane.lease)
                 .collect();
-            assert_eq!((leases.len(), taken(store, 2, START, &[]).await.0.len()), (2, 0));
+            assert_eq!((leases.len(), claim_keys(store, 2, START, &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
             let due =
                 LaneRelease { next_step: Some("sign"), ..LaneRelease::new(&leases[0], Some(Duration::ZERO)) };
             let not_due = LaneRelease::new(&leases[1], Some(Duration::from_mins(1)));
             leases::release(&tx, &[due, not_due]).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(taken(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
+            assert_eq!(claim_keys(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
             assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
             let ahead_of =
                 async |deadline, key| more_urgent(store, LaneKind::Run, 1, deadline, key).await.unwrap();
             assert_eq!(ahead_of(2, "").await, 1);
             assert_eq!(ahead_of(1, "").await, 0);
             assert_eq!(ahead_of(1, "2").await, 1, "of equal deadlines the lesser key is first");
-            assert_eq!(taken(store, 2, START, &[]).await.0, ["1/1"]);
+            assert_eq!(claim_keys(store, 2, START, &[]).await.0, ["1/1"]);
         }
     }
 
@@ -556,7 +569,7 @@ mod tests {
                         limit: 10,
                         after,
                         blocked: &[],
-                        share: FairShare::unlimited(),
+                        share: FairShare::without_limits(),
                     };
                     let taken = claim_due(store, &request).await.unwrap();
                     keys.extend(taken.lanes.into_iter().map(|turn| turn.lane.lease.key));

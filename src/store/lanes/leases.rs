@@ -251,7 +251,7 @@ fn release_sql(backend: DbBackend) -> String {
          ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = excluded.lease_until, \
          next_step = excluded.next_step, next_due_at = excluded.next_due_at, crashes = excluded.crashes, \
          working_on = excluded.working_on WHERE lanes.epoch = excluded.epoch",
-        given(backend)
+        given_table(backend)
     )
 }
 
@@ -260,11 +260,11 @@ fn release_sql(backend: DbBackend) -> String {
 fn lock_given(backend: DbBackend, lock: &str) -> String {
     let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
-    format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
+    format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given_table(backend))
 }
 
 /// The table `given`: the JSON list in the second parameter. Each element is a list that begins with key and epoch.
-fn given(backend: DbBackend) -> String {
+fn given_table(backend: DbBackend) -> String {
     let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")
 }

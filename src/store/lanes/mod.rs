@@ -227,15 +227,15 @@ pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Resul
 
 /// Deletes a held lane whose work will never be due again.
 pub async fn remove(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
-    let statement = Query::delete().from_table("lanes").cond_where(held(lease)).to_owned();
+    let statement = Query::delete().from_table("lanes").cond_where(held_condition(lease)).to_owned();
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
 pub(super) fn update_held(lease: &Lease) -> UpdateStatement {
-    Query::update().table("lanes").cond_where(held(lease)).to_owned()
+    Query::update().table("lanes").cond_where(held_condition(lease)).to_owned()
 }
 
-fn held(lease: &Lease) -> Condition {
+fn held_condition(lease: &Lease) -> Condition {
     Condition::all()
         .add(Expr::col("kind").eq(lease.kind.as_str()))
         .add(Expr::col("key").eq(lease.key.as_str()))

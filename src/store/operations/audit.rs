@@ -72,7 +72,7 @@ pub async fn page(
 }
 
 /// Returns those runs of this list that an operator has paused: their last operator action is a pause.
-pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
+pub async fn held_runs(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {
         let last = Entity::find()

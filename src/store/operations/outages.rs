@@ -129,7 +129,7 @@ pub async fn received_by(
         .filter(outage_notice_row::Column::OutageId.is_in(ids))
         .all(connection)
         .await?;
-    rows.into_iter().map(|row| named(&row.outage_id, &row.edge)).collect()
+    rows.into_iter().map(|row| parse_event(&row.outage_id, &row.edge)).collect()
 }
 
 /// Records that a taxpayer was notified. Each notification comes with the sequence of its event.
@@ -174,11 +174,11 @@ pub async fn count_notified(store: &Store, outages: &[Outage]) -> Result<Notifie
         .all(store.reader())
         .await?;
     rows.into_iter()
-        .map(|(outage, edge, count)| Ok((named(&outage, &edge)?, u64::try_from(count).unwrap_or(0))))
+        .map(|(outage, edge, count)| Ok((parse_event(&outage, &edge)?, u64::try_from(count).unwrap_or(0))))
         .collect()
 }
 
-fn named(outage: &str, edge: &str) -> Result<OutageEvent, StoreError> {
+fn parse_event(outage: &str, edge: &str) -> Result<OutageEvent, StoreError> {
     let at = RowRef { table: "outage_notices", id: outage };
     Ok(OutageEvent { outage: at.parse(outage)?, edge: at.parse(edge)? })
 }

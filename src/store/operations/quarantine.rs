@@ -144,7 +144,7 @@ pub async fn take(
     }
     let states = (QuarantineState::Kept.to_string(), to.to_string());
     let entry =
-        AuditEntry::ordered(by, action, &found.reference, now).between(Some(states.0), Some(states.1));
+        AuditEntry::from_order(by, action, &found.reference, now).between(Some(states.0), Some(states.1));
     audit::append(&tx, &[AuditEntry { taxpayer_id: found.taxpayer_id, ..entry }]).await?;
     tx.commit().await?;
     Ok(true)

@@ -245,8 +245,8 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn asked(by: AskedBy, second: i64) -> Reconciliation {
-        Reconciliation::asked(clock::new_id(), TaxpayerId(7), DAY.parse().unwrap(), by, at(second))
+    fn new_reconciliation(by: AskedBy, second: i64) -> Reconciliation {
+        Reconciliation::new(clock::new_id(), TaxpayerId(7), DAY.parse().unwrap(), by, at(second))
     }
 
     fn finding(kind: FindingKind, action: FindingAction) -> Finding {
@@ -254,21 +254,26 @@ mod tests {
         Finding { kind, irn, local: Some("o".into()), remote: None, action, detail: "d".into() }
     }
 
-    async fn saved(store: &Store, one: Reconciliation) -> Reconciliation {
+    async fn save_and_commit(store: &Store, one: Reconciliation) -> Reconciliation {
         let tx = store.begin().await.unwrap();
         save(&tx, &one).await.unwrap();
         tx.commit().await.unwrap();
         one
     }
 
-    async fn finished(store: &Store, one: Reconciliation, second: i64, found: &[Finding]) -> Reconciliation {
+    async fn finish_and_commit(
+        store: &Store,
+        one: Reconciliation,
+        second: i64,
+        found: &[Finding],
+    ) -> Reconciliation {
         let count = |action| u32::try_from(found.iter().filter(|one| one.action == action).count()).unwrap();
         let counts = ReconciliationCounts {
             listed: count(FindingAction::Listed),
             repaired: count(FindingAction::Repaired),
             ..ReconciliationCounts::default()
         };
-        let one = one.begun(at(second)).done(counts, at(second + 1));
+        let one = one.begin(at(second)).finish(counts, at(second + 1));
         let tx = store.begin().await.unwrap();
         finish(&tx, &one, found).await.unwrap();
         tx.commit().await.unwrap();
@@ -281,19 +286,21 @@ mod tests {
             let store = &test.store;
             let next = async || next_open(store.reader(), TaxpayerId(7)).await.unwrap().map(|one| one.id);
             assert_eq!(next().await, None);
-            let interrupted = asked(AskedBy::Operator, 1).begun(at(1)).broken_off("x".into(), false, at(2));
-            let interrupted = saved(store, interrupted).await;
+            let interrupted =
+                new_reconciliation(AskedBy::Operator, 1).begin(at(1)).broken_off("x".into(), false, at(2));
+            let interrupted = save_and_commit(store, interrupted).await;
             assert_eq!(next().await, Some(interrupted.id));
-            let queued = saved(store, asked(AskedBy::Operator, 4)).await;
-            let other = Reconciliation { taxpayer_id: TaxpayerId(6), ..asked(AskedBy::Operator, 0) };
-            saved(store, other).await;
+            let queued = save_and_commit(store, new_reconciliation(AskedBy::Operator, 4)).await;
+            let other =
+                Reconciliation { taxpayer_id: TaxpayerId(6), ..new_reconciliation(AskedBy::Operator, 0) };
+            save_and_commit(store, other).await;
             assert_eq!(next().await, Some(queued.id));
-            finished(store, queued, 600, &[]).await;
-            let orphan = saved(store, asked(AskedBy::Timer, 3).begun(at(3))).await;
+            finish_and_commit(store, queued, 600, &[]).await;
+            let orphan = save_and_commit(store, new_reconciliation(AskedBy::Timer, 3).begin(at(3))).await;
             assert_eq!(next().await, Some(interrupted.id), "the older one");
-            finished(store, interrupted, 600, &[]).await;
+            finish_and_commit(store, interrupted, 600, &[]).await;
             assert_eq!(next().await, Some(orphan.id), "the process that ran it has died");
-            finished(store, orphan, 600, &[]).await;
+            finish_and_commit(store, orphan, 600, &[]).await;
             assert_eq!(next().await, None);
         }
     }
@@ -343,16 +350,32 @@ mod tests {
             let store = &test.store;
             let repaired = finding(FindingKind::UnfinishedLocally, FindingAction::Repaired);
             let listed = finding(FindingKind::MissingRemotely, FindingAction::Listed);
-            let plain = finished(store, asked(AskedBy::Timer, 1), 1, std::slice::from_ref(&listed)).await;
-            let useful =
-                finished(store, asked(AskedBy::Timer, 2), 2, &[repaired.clone(), listed.clone()]).await;
-            let asked_for =
-                finished(store, asked(AskedBy::Operator, 3), 3, std::slice::from_ref(&listed)).await;
+            let plain = finish_and_commit(
+                store,
+                new_reconciliation(AskedBy::Timer, 1),
+                1,
+                std::slice::from_ref(&listed),
+            )
+            .await;
+            let useful = finish_and_commit(
+                store,
+                new_reconciliation(AskedBy::Timer, 2),
+                2,
+                &[repaired.clone(), listed.clone()],
+            )
+            .await;
+            let asked_for = finish_and_commit(
+                store,
+                new_reconciliation(AskedBy::Operator, 3),
+                3,
+                std::slice::from_ref(&listed),
+            )
+            .await;
             assert_eq!(listed_now(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
             let found = findings(store, &useful, Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!(found, [repaired.clone(), listed.clone()]);
             assert_eq!(findings(store, &useful, Page { number: 2, per_page: 1 }).await.unwrap(), [listed]);
-            let last = finished(store, asked(AskedBy::Timer, 4), 4, &[]).await;
+            let last = finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
             assert_eq!(listed_now(store).await.unwrap(), []);
             let all =
                 page(store, ReconciliationFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
@@ -371,7 +394,7 @@ mod tests {
     #[tokio::test]
     async fn the_list_is_narrowed_by_taxpayer_and_day() {
         for test in stores().await {
-            let one = saved(&test.store, asked(AskedBy::Operator, 1)).await;
+            let one = save_and_commit(&test.store, new_reconciliation(AskedBy::Operator, 1)).await;
             let count = async |taxpayer_id, day| {
                 let filter = ReconciliationFilter { taxpayer_id, day };
                 page(&test.store, filter, Page { number: 1, per_page: 10 }).await.unwrap().1

@@ -99,7 +99,7 @@ fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
 }
 
 /// Ids grow with time, so the order of the ids is that of the creation.
-fn ordered(found: Select<Entity>, order: RunOrder) -> Select<Entity> {
+fn order_runs(found: Select<Entity>, order: RunOrder) -> Select<Entity> {
     match order {
         RunOrder::Newest => found.order_by_desc(Column::Id),
         RunOrder::Oldest => found.order_by_asc(Column::Id),
@@ -115,7 +115,7 @@ pub async fn page(
     now: Timestamp,
     page: Page,
 ) -> Result<(Vec<Run>, u64), StoreError> {
-    page::load(store, ordered(Entity::find().filter(filter.condition(now)), order), page).await
+    page::load(store, order_runs(Entity::find().filter(filter.condition(now)), order), page).await
 }
 
 /// Selects the matching runs in one of these states.

@@ -106,7 +106,7 @@ fn interrupt(
     now: Timestamp,
 ) -> (Delivery, EventKind, DeliveryAttempt) {
     let (before, kind) = pending;
-    let crash_history = before.crash_history.crashed();
+    let crash_history = before.crash_history.after_crash();
     let mut attempt = DeliveryAttempt {
         at: now,
         status: None,
@@ -148,7 +148,7 @@ async fn keep_schedules<'a>(
 /// The crash count of a delivery after a replay: low enough for an attempt, and one more crash quarantines it again.
 pub(crate) fn crashes_after_replay() -> Expr {
     let highest = CrashHistory { crashes: u32::MAX, ..CrashHistory::default() };
-    let most = i32::try_from(highest.released().crashes).unwrap_or(0);
+    let most = i32::try_from(highest.release().crashes).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
 }
 

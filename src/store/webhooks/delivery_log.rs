@@ -121,7 +121,7 @@ pub async fn logged_owned_by_with_id(
     let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
     let Some(row) = found else { return Ok(None) };
     let mut attempts = attempts_of(store, std::slice::from_ref(&row)).await?;
-    logged(row, &mut attempts).map(Some)
+    logged_delivery(row, &mut attempts).map(Some)
 }
 
 /// The numbers of a taxpayer's deliveries that did not arrive.
@@ -175,12 +175,12 @@ async fn read(
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let (rows, total) = page::load_rows(store, found, page).await?;
     let mut attempts = attempts_of(store, &rows).await?;
-    let logged = rows.into_iter().map(|row| logged(row, &mut attempts)).collect::<Result<_, _>>()?;
+    let logged = rows.into_iter().map(|row| logged_delivery(row, &mut attempts)).collect::<Result<_, _>>()?;
     Ok((logged, total))
 }
 
 /// Takes the attempts of a delivery out of the map.
-fn logged(
+fn logged_delivery(
     row: Model,
     attempts: &mut HashMap<String, Vec<DeliveryAttempt>>,
 ) -> Result<LoggedDelivery, StoreError> {

@@ -8,7 +8,7 @@ use sea_orm::{ConnectionTrait, FromQueryResult, QueryResult, Statement, Value};
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, json, named};
+use crate::store::db::column::{RowRef, json, select_list};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
@@ -28,8 +28,8 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     format!(
         "SELECT {}, {} FROM {} AS given {due} \
          LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence",
-        named::<delivery_row::Column>("d"),
-        named::<event_row::Column>("e"),
+        select_list::<delivery_row::Column>("d"),
+        select_list::<event_row::Column>("e"),
         dialect.json_numbers("$1"),
     )
 });

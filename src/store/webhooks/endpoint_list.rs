@@ -74,7 +74,7 @@ pub async fn page(
         .add_option(filter.taxpayer_id.map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)));
     let found = Entity::find().filter(wanted).order_by_asc(Column::TaxpayerId);
     let (rows, total) = page::load_rows(store, found, page).await?;
-    let undelivered = undelivered(store, &rows).await?;
+    let undelivered = count_undelivered(store, &rows).await?;
     let count = |taxpayer, state| undelivered.get(&(taxpayer, state)).copied().unwrap_or_default();
     let listed = rows.into_iter().map(|row| {
         let streak = failure_streak(&row)?;
@@ -92,7 +92,7 @@ pub async fn page(
 }
 
 /// Counts the pending deliveries and the dead letters of the owners of these endpoints.
-async fn undelivered(
+async fn count_undelivered(
     store: &Store,
     rows: &[Model],
 ) -> Result<HashMap<(TaxpayerId, DeliveryState), i64>, StoreError> {

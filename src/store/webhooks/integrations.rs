@@ -96,7 +96,7 @@ pub async fn save(
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = RowRef { table: "integrations", id: row.taxpayer_id };
     let SealedSettings { origin, auth } = match &row.settings {
-        Some(sealed) => unsealed(at, &vault.open(&owner(row.taxpayer_id), sealed)?)?,
+        Some(sealed) => parse_settings(at, &vault.open(&owner(row.taxpayer_id), sealed)?)?,
         None => SealedSettings { origin: None, auth: Auth::None },
     };
     let integration = Integration {
@@ -123,7 +123,7 @@ struct SealedSettings {
 }
 
 /// Parses an unsealed text. An earlier version stored no origin; such credentials are not sent anywhere.
-fn unsealed(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
+fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 

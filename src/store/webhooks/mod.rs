@@ -28,7 +28,7 @@ use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, json, named};
+use crate::store::db::column::{RowRef, json, select_list};
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, SqlOnce};
@@ -81,8 +81,8 @@ static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
         "SELECT {}, {}, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying \
          FROM {} AS given {} {}",
-        named::<Column>("w"),
-        named::<integration_row::Column>("i"),
+        select_list::<Column>("w"),
+        select_list::<integration_row::Column>("i"),
         dialect.json_numbers("$1"),
         dialect.lateral_join(Join::Inner, endpoints, "w.taxpayer_id = given.value"),
         dialect.lateral_join(Join::Left, integrations, "i.taxpayer_id = given.value"),

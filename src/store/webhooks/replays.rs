@@ -119,14 +119,14 @@ pub async fn queue(
     }
     let (position, queued) = match replay.scope {
         ReplayScope::Failed => again(tx, &replay, Some(DeliveryState::Dead), replay.until, now).await?,
-        ReplayScope::Missing => missing(tx, &replay, enabled, now).await?,
+        ReplayScope::Missing => add_missing(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
-            let (position, added) = missing(tx, &replay, enabled, now).await?;
+            let (position, added) = add_missing(tx, &replay, enabled, now).await?;
             let (_, repeated) = again(tx, &replay, None, position, now).await?;
             (position, added + repeated)
         }
     };
-    let replay = replay.advanced(position, queued, now);
+    let replay = replay.advance(position, queued, now);
     save(tx, std::slice::from_ref(&replay)).await?;
     Ok(replay)
 }
@@ -173,7 +173,7 @@ async fn again(
 
 /// Adds a delivery for each enabled event without one in the next `BATCH` sequences of the log. Returns the new
 /// position and the number of added deliveries.
-async fn missing(
+async fn add_missing(
     tx: &Transaction,
     replay: &Replay,
     enabled: &[EventKind],

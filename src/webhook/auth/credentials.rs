@@ -79,7 +79,7 @@ pub fn is_free_header(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn shown(credentials: &Credentials) -> Vec<(String, String)> {
+    fn header_texts(credentials: &Credentials) -> Vec<(String, String)> {
         let text = |value: &HeaderValue| String::from_utf8(value.as_bytes().to_vec()).unwrap();
         credentials.0.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
     }
@@ -98,7 +98,7 @@ mod tests {
             (Credentials::key("X-Erp-Key", "k 1"), "x-erp-key", "k 1"),
         ] {
             let credentials = credentials.unwrap();
-            assert_eq!(shown(&credentials), [(name.to_owned(), value.to_owned())]);
+            assert_eq!(header_texts(&credentials), [(name.to_owned(), value.to_owned())]);
             assert!(!format!("{credentials:?}").contains(value), "a secret is not shown");
         }
         assert_eq!(Credentials::bearer("a\nb").unwrap_err(), AuthFault::Unwritable);

@@ -27,8 +27,8 @@ impl NtlmConnections {
         login: NtlmLogin<'_>,
         freshness: Freshness,
     ) -> AttemptResult {
-        let Some(client) = self.take_spare(template).or_else(|| template.isolated().ok()) else {
-            return AttemptResult::unanswered(AttemptOutcome::Unreachable(TransportFault::Tls));
+        let Some(client) = self.take_spare(template).or_else(|| template.to_isolated().ok()) else {
+            return AttemptResult::without_response(AttemptOutcome::Unreachable(TransportFault::Tls));
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
@@ -64,7 +64,7 @@ async fn sign_in(
     login: NtlmLogin<'_>,
     freshness: Freshness,
 ) -> Result<AttemptResult, Box<AttemptResult>> {
-    let failed = |fault: AuthFault| Box::new(AttemptResult::unauthenticated(fault));
+    let failed = |fault: AuthFault| Box::new(AttemptResult::from_auth_fault(fault));
     let negotiation = Negotiation::begin(freshness);
     // The first message has no body, because the connection is not authenticated yet.
     let opening = PostRequest { headers: &[], body: b"", ..post };
@@ -90,7 +90,10 @@ async fn sign_in(
 
 impl AttemptResult {
     /// Builds the result of an attempt that failed before anything was sent. The log of attempts shows the reason.
-    pub fn unauthenticated(fault: AuthFault) -> Self {
-        Self { response_head: fault.to_string(), ..Self::unanswered(AttemptOutcome::Unauthenticated(fault)) }
+    pub fn from_auth_fault(fault: AuthFault) -> Self {
+        Self {
+            response_head: fault.to_string(),
+            ..Self::without_response(AttemptOutcome::Unauthenticated(fault))
+        }
     }
 }

@@ -121,17 +121,19 @@ pub(super) fn authenticate(
     let time = timestamp.unwrap_or_else(|| file_time(freshness.now));
     let blob = blob(time, freshness.nonce, &info);
     // The specification calls this value `NTProofStr`.
-    let proof = keyed(&key, &[&asked.nonce, &blob])?;
+    let proof = keyed_digest(&key, &[&asked.nonce, &blob])?;
     let lm = match timestamp {
         Some(_) => vec![0; 24],
-        None => [keyed(&key, &[&asked.nonce, &freshness.nonce])?.as_slice(), &freshness.nonce].concat(),
+        None => {
+            [keyed_digest(&key, &[&asked.nonce, &freshness.nonce])?.as_slice(), &freshness.nonce].concat()
+        }
     };
     let nt = [proof.as_slice(), &blob].concat();
     let flags = asked.flags & (OFFERED | TARGET_INFO);
     let mut message = message(flags, [&lm, &nt, &wide(login.domain), &wide(login.username)])?;
     if timestamp.is_some() {
-        let session_key = keyed(&key, &[&proof])?;
-        let code = keyed(&session_key, &[opening, challenge, &message])?;
+        let session_key = keyed_digest(&key, &[&proof])?;
+        let code = keyed_digest(&session_key, &[opening, challenge, &message])?;
         message.get_mut(MIC_AT)?.copy_from_slice(&code);
     }
     Some(message)
@@ -159,7 +161,7 @@ fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
 fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
     let hash = Md4::digest(wide(login.password.expose()));
     let user: String = login.username.chars().map(upper).collect();
-    keyed(&hash, &[&wide(&user), &wide(login.domain)])
+    keyed_digest(&hash, &[&wide(&user), &wide(login.domain)])
 }
 
 /// Converts a letter to upper case as Windows does: a letter whose upper case is more than one letter stays as it is.
@@ -182,7 +184,7 @@ fn file_time(now: Timestamp) -> [u8; 8] {
 }
 
 /// Computes the HMAC-MD5 of the parts. Never `None`, because HMAC accepts keys of any length.
-fn keyed(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
+fn keyed_digest(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
     let mut mac = Hmac::<Md5>::new_from_slice(key).ok()?;
     for part in parts {
         mac.update(part);
@@ -277,12 +279,12 @@ mod tests {
         message
     }
 
-    fn published() -> Vec<u8> {
+    fn published_challenge() -> Vec<u8> {
         challenge_with(FLAGS, &hex::decode(INFO).unwrap())
     }
 
     /// The challenge of the specification, with the server's time added as the last attribute.
-    fn timed(time: u64) -> Vec<u8> {
+    fn timed_challenge(time: u64) -> Vec<u8> {
         let mut info = hex::decode(INFO).unwrap();
         info.truncate(info.len() - 4);
         append(&mut info, AV_TIMESTAMP, &time.to_le_bytes()).unwrap();
@@ -312,13 +314,13 @@ mod tests {
             ["01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000", INFO, "00000000"].concat();
         assert_eq!(hex::encode(&temp), expected);
         // MS-NLMP, section 4.2.4.2.1.
-        let lm = keyed(&key, &[&SERVER_NONCE, &FRESH.nonce]).unwrap();
+        let lm = keyed_digest(&key, &[&SERVER_NONCE, &FRESH.nonce]).unwrap();
         assert_eq!(hex::encode(lm), "86c35097ac9cec102554764a57cccc19");
         // MS-NLMP, section 4.2.4.2.2.
-        let proof = keyed(&key, &[&SERVER_NONCE, &temp]).unwrap();
+        let proof = keyed_digest(&key, &[&SERVER_NONCE, &temp]).unwrap();
         assert_eq!(hex::encode(proof), "68cd0ab851e51c96aabc927bebef6a1c");
         // MS-NLMP, section 4.2.4.1.2.
-        let session_key = keyed(&key, &[&proof]).unwrap();
+        let session_key = keyed_digest(&key, &[&proof]).unwrap();
         assert_eq!(hex::encode(session_key), "8de40ccadbc14a82f15cb0ad0de95ca3");
     }
 
@@ -331,14 +333,14 @@ mod tests {
 
     #[test]
     fn a_response_proves_the_password_for_the_challenge() {
-        let message = answer(&published()).unwrap();
+        let message = answer(&published_challenge()).unwrap();
         assert!(message.starts_with(b"NTLMSSP\0\x03\0\0\0"));
         assert_eq!((part(&message, 28), part(&message, 36)), (&*wide("Domain"), &*wide("User")));
         assert_eq!((part(&message, 44), part(&message, 52)), (&[][..], &[][..]));
         assert_eq!(u32::from_le_bytes(array(&message, 60).unwrap()), FLAGS & (OFFERED | TARGET_INFO));
         let key = response_key(login(&password())).unwrap();
         let (proof, blob) = part(&message, 20).split_at(16);
-        assert_eq!(proof, keyed(&key, &[&SERVER_NONCE, blob]).unwrap());
+        assert_eq!(proof, keyed_digest(&key, &[&SERVER_NONCE, blob]).unwrap());
         assert_eq!(blob[8..16], 116_444_736_000_000_000_u64.to_le_bytes(), "the client's time: 1970");
         assert_eq!(hex::encode(part(&message, 12)), "86c35097ac9cec102554764a57cccc19aaaaaaaaaaaaaaaa");
         assert_eq!(message[MIC_AT], [0; 16], "a server without a time wants no code");
@@ -346,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_server_that_sends_its_time_gets_an_integrity_code() {
-        let challenge = timed(134_000_000_000_000_000);
+        let challenge = timed_challenge(134_000_000_000_000_000);
         let message = answer(&challenge).unwrap();
         assert_eq!(part(&message, 12), [0; 24], "no LM response");
         let (proof, blob) = part(&message, 20).split_at(16);
@@ -354,10 +356,10 @@ mod tests {
         let info = attributes(&blob[28..]).unwrap();
         assert!(info.contains(&(AV_FLAGS, &HAS_MIC.to_le_bytes()[..])), "{info:?}");
         let key = response_key(login(&password())).unwrap();
-        let session_key = keyed(&key, &[proof]).unwrap();
+        let session_key = keyed_digest(&key, &[proof]).unwrap();
         let mut blank = message.clone();
         blank[MIC_AT].fill(0);
-        let code = keyed(&session_key, &[&negotiate(), &challenge, &blank]).unwrap();
+        let code = keyed_digest(&session_key, &[&negotiate(), &challenge, &blank]).unwrap();
         assert_eq!(message[MIC_AT], code);
         assert!(!message.windows(16).any(|window| window == session_key), "no key is sent");
     }
@@ -381,7 +383,7 @@ mod tests {
 
     #[test]
     fn hostile_challenges_are_refused() {
-        let good = published();
+        let good = published_challenge();
         assert!(answer(&good).is_some());
         let with = |at: usize, bytes: &[u8]| {
             let mut message = good.clone();
@@ -435,7 +437,7 @@ mod tests {
             changes in prop::collection::vec((0_usize..100, any::<u8>()), 1..8),
             is_timed in any::<bool>(),
         ) {
-            let mut message = if is_timed { timed(7) } else { published() };
+            let mut message = if is_timed { timed_challenge(7) } else { published_challenge() };
             let length = message.len();
             for (at, byte) in changes {
                 message[at % length] = byte;

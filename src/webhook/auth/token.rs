@@ -140,14 +140,14 @@ mod tests {
         }
     }
 
-    fn guarded(allowed: &[&str]) -> GuardedClient {
+    fn guarded_client(allowed: &[&str]) -> GuardedClient {
         let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
         GuardedClient::new(AddressPolicy::new(allowed), Duration::from_secs(10), ANSWER_MAX).unwrap()
     }
 
-    async fn asked(url: &str) -> Result<Token, AuthFault> {
+    async fn fetch_token(url: &str) -> Result<Token, AuthFault> {
         let auth = Auth::ClientCredentials { client: client(url, ClientAuthentication::Body) };
-        fetch(&guarded(&["127.0.0.0/8"]), &auth).await
+        fetch(&guarded_client(&["127.0.0.0/8"]), &auth).await
     }
 
     #[test]
@@ -189,8 +189,8 @@ mod tests {
     async fn anything_but_a_bearer_token_is_a_fault() {
         let good =
             json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
-        let server = TestReceiver::answering(200, "", &good.to_string()).await;
-        let token = asked(&server.url("/token")).await.unwrap();
+        let server = TestReceiver::with_answer(200, "", &good.to_string()).await;
+        let token = fetch_token(&server.url("/token")).await.unwrap();
         assert_eq!((token.access.expose(), token.refresh.unwrap().expose()), ("t1", "r1"));
         assert!(server.connections()[0].contains("content-type: application/x-www-form-urlencoded"));
         let long = json!({ "access_token": "x".repeat(ANSWER_MAX) }).to_string();
@@ -204,8 +204,8 @@ mod tests {
             r#"{"access_token":"t","token_type":"mac"}"#,
             &long,
         ] {
-            let server = TestReceiver::answering(200, "", answer).await;
-            let fault = asked(&server.url("/token")).await.unwrap_err();
+            let server = TestReceiver::with_answer(200, "", answer).await;
+            let fault = fetch_token(&server.url("/token")).await.unwrap_err();
             assert_eq!(fault, AuthFault::TokenUnreadable, "{answer:.40}");
         }
     }
@@ -228,31 +228,31 @@ mod tests {
             (302, "", AuthFault::TokenStatus(302)),
             (410, "", AuthFault::TokenStatus(410)),
         ] {
-            let server = TestReceiver::answering(status, "location: http://127.0.0.1:9/\r\n", answer).await;
-            let said = asked(&server.url("/token")).await.unwrap_err();
+            let server = TestReceiver::with_answer(status, "location: http://127.0.0.1:9/\r\n", answer).await;
+            let said = fetch_token(&server.url("/token")).await.unwrap_err();
             assert_eq!(said, fault);
             assert!(!said.to_string().contains("hush"));
         }
-        assert_eq!(asked("http://127.0.0.1:9/token").await.unwrap_err(), AuthFault::TokenUnreachable);
+        assert_eq!(fetch_token("http://127.0.0.1:9/token").await.unwrap_err(), AuthFault::TokenUnreachable);
         let cut = TestReceiver::start("", AfterResponse::Close).await;
-        assert_eq!(asked(&cut.url("/")).await.unwrap_err(), AuthFault::TokenUnreachable);
+        assert_eq!(fetch_token(&cut.url("/")).await.unwrap_err(), AuthFault::TokenUnreachable);
     }
 
     #[tokio::test]
     async fn a_token_endpoint_is_called_where_webhooks_may_be_called_and_nowhere_else() {
-        let server = TestReceiver::answering(200, "", r#"{"access_token":"t"}"#).await;
+        let server = TestReceiver::with_answer(200, "", r#"{"access_token":"t"}"#).await;
         let port = server.address.port();
         for url in
             [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")]
         {
             let auth = Auth::ClientCredentials { client: client(&url, ClientAuthentication::Basic) };
-            let fault = fetch(&guarded(&[]), &auth).await.unwrap_err();
+            let fault = fetch(&guarded_client(&[]), &auth).await.unwrap_err();
             assert!(
                 matches!(fault, AuthFault::TokenForbidden(UrlFault::AddressRefused | UrlFault::Scheme)),
                 "{url}"
             );
         }
         assert_eq!(server.connections(), [""; 0]);
-        assert_eq!(fetch(&guarded(&[]), &Auth::None).await.unwrap_err(), AuthFault::Changed);
+        assert_eq!(fetch(&guarded_client(&[]), &Auth::None).await.unwrap_err(), AuthFault::Changed);
     }
 }

@@ -28,14 +28,14 @@ impl<'n> FormattedRequest<'n> {
             Format::Soap { action, namespace, method } => {
                 let action = format!("\"{action}\"");
                 let headers = [("content-type", soap::CONTENT_TYPE), ("soapaction", action.as_str())];
-                wrapped(&headers, soap::written(namespace, method, notification))
+                wrapped(&headers, soap::render(namespace, method, notification))
             }
             Format::GraphQl { mutation } => {
-                wrapped(&[("accept", graphql::ACCEPT)], graphql::written(mutation, notification))
+                wrapped(&[("accept", graphql::ACCEPT)], graphql::render(mutation, notification))
             }
-            Format::OData => wrapped(&odata::HEADERS, odata::written(notification)),
+            Format::OData => wrapped(&odata::HEADERS, odata::render(notification)),
             Format::JsonRpc { method } => {
-                wrapped(&[("accept", "application/json")], jsonrpc::written(method, id, notification))
+                wrapped(&[("accept", "application/json")], jsonrpc::render(method, id, notification))
             }
         }
     }
@@ -78,12 +78,12 @@ mod tests {
 
     const NOTIFICATION: &str = r#"{"id":"e1","type":"invoice.created","data":{"irn":"I1"}}"#;
 
-    fn answered(status: u16, body: &str) -> AttemptResult {
+    fn attempt_result(status: u16, body: &str) -> AttemptResult {
         AttemptResult {
             status: Some(status),
             response_head: body.to_owned(),
             duration: Duration::ZERO,
-            ..AttemptResult::unanswered(AttemptOutcome::from_response(status, false))
+            ..AttemptResult::without_response(AttemptOutcome::from_response(status, false))
         }
     }
 
@@ -98,7 +98,7 @@ mod tests {
     fn an_error_in_an_answer_with_a_200_is_no_delivery() {
         let call = Format::JsonRpc { method: "notify".into() };
         let error = r#"{"jsonrpc":"2.0","id":"e1","error":{"code":-32601,"message":"no such method"}}"#;
-        let attempt = interpret(answered(200, error), &call, "e1", 12);
+        let attempt = interpret(attempt_result(200, error), &call, "e1", 12);
         assert_eq!(attempt.outcome, AttemptOutcome::NotAccepted(200));
         assert_eq!((attempt.outcome.name(), attempt.response_head.as_str()), ("rejected", r#"{"jsonrpc":""#));
         for (format, status, body, outcome) in [
@@ -109,7 +109,7 @@ mod tests {
             (&Format::Rest, 200, error, AttemptOutcome::Delivered),
             (&Format::OData, 201, error, AttemptOutcome::Delivered),
         ] {
-            assert_eq!(interpret(answered(status, body), format, "e1", 9).outcome, outcome, "{body}");
+            assert_eq!(interpret(attempt_result(status, body), format, "e1", 9).outcome, outcome, "{body}");
         }
     }
 }

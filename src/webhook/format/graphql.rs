@@ -5,7 +5,7 @@ use serde_json::Value;
 
 pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
 
-pub(super) fn written(mutation: &str, notification: &str) -> String {
+pub(super) fn render(mutation: &str, notification: &str) -> String {
     format!(r#"{{"query":{},"variables":{{"event":{notification}}}}}"#, Value::from(mutation))
 }
 
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn the_event_is_a_variable_of_the_mutation() {
         let mutation = "mutation ($event: JSON!) {\n  take(event: $event, as: \"erp\")\n}";
-        let text = written(mutation, r#"{"id":"e1","n":1.50}"#);
+        let text = render(mutation, r#"{"id":"e1","n":1.50}"#);
         assert!(text.contains("1.50"));
         let body: Value = strict_json::from_trusted(&text).unwrap();
         assert_eq!((&body["query"], &body["variables"]["event"]["id"]), (&json!(mutation), &json!("e1")));

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-pub(super) fn written(method: &str, id: &str, notification: &str) -> String {
+pub(super) fn render(method: &str, id: &str, notification: &str) -> String {
     let method = Value::from(method);
     let id = Value::from(id);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{notification}}}"#)
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn a_call_has_the_event_as_its_parameters_and_its_id() {
-        let text = written("erp.\"notify\"", "e1", r#"{"id":"e1","data":{"n":1.50}}"#);
+        let text = render("erp.\"notify\"", "e1", r#"{"id":"e1","data":{"n":1.50}}"#);
         assert!(text.contains("1.50"), "digits are kept");
         let call: Value = strict_json::from_trusted(&text).unwrap();
         assert_eq!((&call["jsonrpc"], &call["id"]), (&json!("2.0"), &json!("e1")));

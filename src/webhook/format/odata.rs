@@ -11,7 +11,7 @@ pub(super) const HEADERS: [(&str, &str); 5] = [
     ("prefer", "return=minimal"),
 ];
 
-pub(super) fn written(notification: &str) -> String {
+pub(super) fn render(notification: &str) -> String {
     let event: Value = strict_json::from_trusted(notification).unwrap_or_default();
     let data = &event["data"];
     json!({
@@ -34,7 +34,7 @@ mod tests {
     fn an_event_is_a_flat_entity() {
         let notification = r#"{"id":"e1","type":"invoice.created","timestamp":"2026-01-15T08:00:00.000000Z",
             "sequence":7,"taxpayer_id":3,"data":{"irn":"I1","invoice":{"payable_amount":1.50}}}"#;
-        let entity: Value = strict_json::from_trusted(&written(notification)).unwrap();
+        let entity: Value = strict_json::from_trusted(&render(notification)).unwrap();
         let expected = json!({
             "Id": "e1", "Type": "invoice.created", "Timestamp": "2026-01-15T08:00:00.000000Z", "Sequence": 7,
             "TaxpayerId": 3, "Irn": "I1", "Data": r#"{"invoice":{"payable_amount":1.50},"irn":"I1"}"#,
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn an_event_without_an_invoice_has_no_irn() {
-        let entity: Value = strict_json::from_trusted(&written(r#"{"id":"e1","data":{}}"#)).unwrap();
+        let entity: Value = strict_json::from_trusted(&render(r#"{"id":"e1","data":{}}"#)).unwrap();
         assert_eq!((&entity["Irn"], &entity["Data"]), (&Value::Null, &json!("{}")));
     }
 }

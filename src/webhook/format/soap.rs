@@ -30,7 +30,7 @@ pub fn is_method_name(name: &str) -> bool {
     xml::is_name(name)
 }
 
-pub(super) fn written(namespace: &str, method: &str, notification: &str) -> String {
+pub(super) fn render(namespace: &str, method: &str, notification: &str) -> String {
     let event: Value = strict_json::from_trusted(notification).unwrap_or_default();
     let mut body = ENVELOPE.to_owned();
     body.extend(["<", method, " xmlns=\""]);
@@ -86,7 +86,7 @@ mod tests {
             r#"<item><n>2</n></item></lines><note xsi:nil="true"/></data><id>e1</id></Notify>"#,
             r"</soap:Body></soap:Envelope>",
         );
-        assert_eq!(written("urn:a&b", "Notify", notification), expected);
+        assert_eq!(render("urn:a&b", "Notify", notification), expected);
     }
 
     #[test]

@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    fn written(value: &Value) -> String {
+    fn render_children(value: &Value) -> String {
         let mut out = String::new();
         children(value, &mut out);
         out
@@ -92,17 +92,17 @@ mod tests {
             ),
             (json!({ "": 1, "<\"": 2 }), r#"<member name="">1</member><member name="&lt;&quot;">2</member>"#),
         ] {
-            assert_eq!(written(&value), expected);
+            assert_eq!(render_children(&value), expected);
         }
         let exact: Value = strict_json::from_trusted(r#"{"n": 12345678901234567890.50}"#).unwrap();
-        assert_eq!(written(&exact), "<n>12345678901234567890.50</n>");
+        assert_eq!(render_children(&exact), "<n>12345678901234567890.50</n>");
     }
 
     #[test]
     fn any_text_that_xml_can_represent_is_read_back_unchanged() {
         let mut text: String = (0..=0x2ff).filter_map(char::from_u32).collect();
         text.push_str("]]> &amp; 漢字 🧾 \u{fffe}\u{ffff}\r\n");
-        let xml = format!("<a>{}</a>", written(&json!(text)));
+        let xml = format!("<a>{}</a>", render_children(&json!(text)));
         let mut reader = Reader::from_str(&xml);
         let mut read = String::new();
         loop {

@@ -11,7 +11,7 @@ pub(crate) const NOT_SENT: &str = "It was not sent, or its answer not waited for
 const CHECK_FIRST: &str =
     "check the headers before anything else is done, and answer 400 or 401 where they do not fit.";
 
-pub(crate) fn passed(check: GradeCheck) -> &'static str {
+pub(crate) fn explain_passed(check: GradeCheck) -> &'static str {
     match check {
         GradeCheck::Good => "It takes what is right.",
         GradeCheck::Duplicate => "It takes a repetition without an error.",
@@ -137,7 +137,7 @@ fn how_to_refuse(check: GradeCheck) -> &'static str {
 
 pub(crate) fn speed(is_passed: bool, timeout: Duration) -> String {
     if is_passed {
-        return passed(GradeCheck::Speed).to_owned();
+        return explain_passed(GradeCheck::Speed).to_owned();
     }
     format!(
         "It took more than half of the {} s that an attempt has: on a busy day that becomes a timeout, and what \

@@ -78,7 +78,7 @@ impl GradeCheck {
     }
 
     /// Describes the message that this check sends to the endpoint. The report of the grade shows the description.
-    pub fn sent(self) -> &'static str {
+    pub fn sent_message(self) -> &'static str {
         match self {
             Self::Good => "a message that is right in every respect",
             Self::Duplicate => "the same message again, with the same webhook-id",
@@ -94,7 +94,7 @@ impl GradeCheck {
         }
     }
 
-    pub fn expected(self) -> &'static str {
+    pub fn expected_answer(self) -> &'static str {
         match self.expectation() {
             ExpectedAnswer::Accepted => "a status from 200 to 299",
             ExpectedAnswer::Refused => "a status from 400 to 499, such as 400 or 401",
@@ -150,7 +150,7 @@ fn check_result(
         ExpectedAnswer::Refused => accepts_valid && answer.status.is_some_and(is_refusal),
     };
     let explanation = match check.expectation() {
-        _ if passed => explanation::passed(check).to_owned(),
+        _ if passed => explanation::explain_passed(check).to_owned(),
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => explanation::not_accepted(check, answer, timeout),
         ExpectedAnswer::Refused => explanation::not_refused(check, answer),
     };
@@ -184,7 +184,7 @@ mod tests {
         AttemptResult {
             status: Some(status),
             duration: Duration::from_millis(20),
-            ..AttemptResult::unanswered(outcome)
+            ..AttemptResult::without_response(outcome)
         }
     }
 
@@ -207,14 +207,14 @@ mod tests {
         but(&changes)
     }
 
-    fn failed(report: &GradeReport) -> Vec<GradeCheck> {
+    fn failed_checks(report: &GradeReport) -> Vec<GradeCheck> {
         report.checks.iter().filter(|result| !result.passed).map(|result| result.check).collect()
     }
 
     #[test]
     fn a_receiver_that_passes_every_check_has_an_a() {
         let report = but(&[]);
-        assert_eq!((report.grade, report.score, failed(&report)), (Grade::A, 100, vec![]));
+        assert_eq!((report.grade, report.score, failed_checks(&report)), (Grade::A, 100, vec![]));
         let checks: Vec<_> = report.checks.iter().map(|result| result.check).collect();
         assert_eq!(checks, GradeCheck::ALL);
         assert_eq!(GradeCheck::ALL.iter().map(|check| check.points()).sum::<u32>(), 100);
@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn each_failed_check_costs_its_points() {
         let slow = AttemptResult { duration: Duration::from_millis(5_001), ..answer(204) };
-        let late = AttemptResult { duration: TIMEOUT, ..AttemptResult::unanswered(AttemptOutcome::TimedOut) };
+        let late =
+            AttemptResult { duration: TIMEOUT, ..AttemptResult::without_response(AttemptOutcome::TimedOut) };
         for (check, answer, grade, score) in [
             (GradeCheck::Duplicate, Some(answer(409)), Grade::B, 95),
             (GradeCheck::Reordered, Some(answer(422)), Grade::B, 95),
@@ -254,7 +255,7 @@ mod tests {
         let trusting = all(200);
         assert_eq!((trusting.grade, trusting.score), (Grade::F, 40));
         let refused = [GradeCheck::BadSignature, GradeCheck::MissingSignature, GradeCheck::OldTimestamp];
-        assert_eq!(failed(&trusting), refused);
+        assert_eq!(failed_checks(&trusting), refused);
         for status in [302, 400, 401, 404, 410, 429, 500] {
             let report = all(status);
             assert_eq!((report.grade, report.score), (Grade::F, 5), "{status}: only speed");
@@ -275,7 +276,7 @@ mod tests {
         let at = |duration| but(&[(GradeCheck::Good, Some(AttemptResult { duration, ..answer(204) }))]);
         assert_eq!(at(TIMEOUT / 2).grade, Grade::A);
         let report = at(TIMEOUT / 2 + Duration::from_millis(1));
-        assert_eq!((report.grade, failed(&report)), (Grade::B, vec![GradeCheck::Speed]));
+        assert_eq!((report.grade, failed_checks(&report)), (Grade::B, vec![GradeCheck::Speed]));
         assert_eq!(report.checks.last().unwrap().duration, Some(Duration::from_millis(5_001)));
     }
 }

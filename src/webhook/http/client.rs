@@ -127,7 +127,7 @@ impl GuardedClient {
     }
 
     /// Builds a client with the same policy and limits that shares no connections with this one.
-    pub(crate) fn isolated(&self) -> Result<Self, ClientBuildError> {
+    pub(crate) fn to_isolated(&self) -> Result<Self, ClientBuildError> {
         Self::with_lookup(&self.lookup, (*self.policy).clone(), self.timeout, self.max_body)
     }
 
@@ -167,7 +167,7 @@ impl GuardedClient {
         let started = Instant::now();
         let (mut attempt, challenge) = match self.policy.check_url(post.url) {
             Ok(url) => self.send(url, post, credentials).await,
-            Err(fault) => (AttemptResult::unanswered(AttemptOutcome::Forbidden(fault)), None),
+            Err(fault) => (AttemptResult::without_response(AttemptOutcome::Forbidden(fault)), None),
         };
         attempt.duration = started.elapsed();
         tracing::debug!(
@@ -200,17 +200,17 @@ impl GuardedClient {
         }
         let (mut attempt, challenge) = match context.scope(request.send()).await {
             Ok(response) => {
-                context.clock().answered();
+                context.clock().record_answer();
                 let challenge = challenge(response.headers());
-                (self.answered(response, post.keep).await, challenge)
+                (self.read_answer(response, post.keep).await, challenge)
             }
-            Err(error) => (AttemptResult::unanswered(AttemptOutcome::from_error(&error)), None),
+            Err(error) => (AttemptResult::without_response(AttemptOutcome::from_error(&error)), None),
         };
         attempt.phases = context.clock().phases();
         (attempt, challenge)
     }
 
-    async fn answered(&self, response: Response, keep: usize) -> AttemptResult {
+    async fn read_answer(&self, response: Response, keep: usize) -> AttemptResult {
         let status = response.status().as_u16();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after = header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
@@ -221,7 +221,7 @@ impl GuardedClient {
             status: Some(status),
             retry_after,
             response_head,
-            ..AttemptResult::unanswered(outcome)
+            ..AttemptResult::without_response(outcome)
         }
     }
 }
@@ -287,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_message_is_delivered_with_its_headers() {
-        let endpoint = TestReceiver::answering(204, "", "").await;
+        let endpoint = TestReceiver::with_answer(204, "", "").await;
         let headers = [("webhook-id", "msg_1".to_owned())];
         let url = endpoint.url("/hook?a=b");
         let post =
@@ -313,7 +313,7 @@ mod tests {
             (429, AttemptOutcome::Rejected(429)),
             (500, AttemptOutcome::Rejected(500)),
         ] {
-            let endpoint = TestReceiver::answering(status, "retry-after: 9\r\n", "thanks\0").await;
+            let endpoint = TestReceiver::with_answer(status, "retry-after: 9\r\n", "thanks\0").await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
             assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)));
             assert_eq!(attempt.retry_after, Some(RetryAfter::Wait(Duration::from_secs(9))));
@@ -339,7 +339,7 @@ mod tests {
             ),
             (500, "x-webhook-delivery: abort-message\r\n", AttemptOutcome::Rejected(500)),
         ] {
-            let endpoint = TestReceiver::answering(status, headers, "").await;
+            let endpoint = TestReceiver::with_answer(status, headers, "").await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
             assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)), "{headers}");
             assert_eq!(attempt.is_gone(), status == 410, "{headers}");
@@ -371,14 +371,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_called_where_the_allow_list_holds_its_address() {
-        let endpoint = TestReceiver::answering(200, "", "").await;
+        let endpoint = TestReceiver::with_answer(200, "", "").await;
         let attempt = post(&LOOPBACK, &format!("http://localhost:{}/", endpoint.address.port())).await;
         assert_eq!(attempt.outcome, AttemptOutcome::Delivered);
     }
 
     #[tokio::test]
     async fn the_address_of_a_host_is_checked_at_the_connection() {
-        let canary = TestReceiver::answering(200, "", "").await;
+        let canary = TestReceiver::with_answer(200, "", "").await;
         // The inner clients do not check the URL, so only the check at the connection can refuse.
         let guarded = client(&["10.0.0.0/8"]);
         let port = canary.address.port();
@@ -399,7 +399,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_without_a_context_makes_no_connection() {
-        let canary = TestReceiver::answering(200, "", "").await;
+        let canary = TestReceiver::with_answer(200, "", "").await;
         let error = client(&LOOPBACK).plain_http.post(canary.url("/")).send().await.unwrap_err();
         assert_eq!(AttemptOutcome::from_error(&error), AttemptOutcome::Forbidden(UrlFault::AddressRefused));
         assert!(canary.connections().is_empty());
@@ -407,7 +407,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_client_for_https_makes_no_plain_request() {
-        let canary = TestReceiver::answering(200, "", "").await;
+        let canary = TestReceiver::with_answer(200, "", "").await;
         let url = canary.url("/").parse().unwrap();
         let call = client(&LOOPBACK).https.post(canary.url("/")).send();
         assert!(RequestContext::start(&url).scope(call).await.is_err());
@@ -483,7 +483,7 @@ mod tests {
         let compressed = "\u{1f}_not-inflated";
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let endpoint =
-                TestReceiver::answering(200, &format!("content-encoding: {coding}\r\n"), compressed).await;
+                TestReceiver::with_answer(200, &format!("content-encoding: {coding}\r\n"), compressed).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
             assert_eq!(
                 (attempt.outcome, attempt.response_head.as_str()),
@@ -502,8 +502,8 @@ mod tests {
             Client::new().post("http://proxied.invalid/").send().await.unwrap();
             return;
         }
-        let endpoint = TestReceiver::answering(200, "", "").await;
-        let canary = TestReceiver::answering(200, "", "").await;
+        let endpoint = TestReceiver::with_answer(200, "", "").await;
+        let canary = TestReceiver::with_answer(200, "", "").await;
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "webhook::http::client::tests::the_proxies_of_the_environment_are_not_used"]);
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {

@@ -55,15 +55,15 @@ impl PhaseClock {
         self.set(|moments, now| moments.lookup_started = Some(now));
     }
 
-    pub(crate) fn resolved(&self) {
+    pub(crate) fn record_resolution(&self) {
         self.set(|moments, now| moments.resolved = Some(now));
     }
 
-    pub(crate) fn connected(&self) {
+    pub(crate) fn record_connection(&self) {
         self.set(|moments, now| moments.connected = Some(now));
     }
 
-    pub(crate) fn answered(&self) {
+    pub(crate) fn record_answer(&self) {
         self.set(|moments, now| moments.answered = Some(now));
     }
 

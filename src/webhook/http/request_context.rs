@@ -94,7 +94,7 @@ where
         let connecting = self.connector.call(destination);
         Box::pin(async move {
             let connection = request.scope(connecting).await?;
-            request.clock.connected();
+            request.clock.record_connection();
             Ok(connection)
         })
     }

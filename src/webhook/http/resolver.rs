@@ -47,7 +47,7 @@ impl Resolve for GuardedResolver {
         Box::pin(async move {
             context.clock().lookup_started();
             let found = found.await?;
-            context.clock().resolved();
+            context.clock().record_resolution();
             let any = !found.is_empty();
             let permitted: Vec<_> =
                 found.into_iter().filter(|address| context.may_connect(&policy, *address)).collect();

@@ -208,7 +208,7 @@ async fn no_redirect_is_followed() {
             format!("//127.0.0.1:{port}/"),
         ] {
             let headers = format!("location: {to}\r\nrefresh: 0; url={to}\r\n");
-            let endpoint = TestReceiver::answering(status, &headers, "").await;
+            let endpoint = TestReceiver::with_answer(status, &headers, "").await;
             let outcome = post(&client, &endpoint.url("/")).await.outcome;
             assert_eq!(outcome, AttemptOutcome::Rejected(status), "{to}");
             assert_eq!(endpoint.calls(), 1);
@@ -219,8 +219,8 @@ async fn no_redirect_is_followed() {
 
 #[tokio::test]
 async fn a_network_of_one_port_is_called_at_that_port_alone() {
-    let endpoint = TestReceiver::answering(200, "", "").await;
-    let canary = TestReceiver::answering(200, "", "").await;
+    let endpoint = TestReceiver::with_answer(200, "", "").await;
+    let canary = TestReceiver::with_answer(200, "", "").await;
     let network = format!("127.0.0.0/8:{}", endpoint.address.port());
     let client = client(FixedLookup(addresses(&["127.0.0.1"])), &[&network]);
     for host in ["127.0.0.1", "hooks.internal", "localhost"] {
@@ -241,7 +241,7 @@ async fn a_network_of_one_port_is_called_at_that_port_alone() {
 
 #[tokio::test]
 async fn the_networks_of_one_taxpayer_open_nothing_to_another() {
-    let endpoint = TestReceiver::answering(200, "", "").await;
+    let endpoint = TestReceiver::with_answer(200, "", "").await;
     let shared = client(FixedLookup(addresses(&["127.0.0.1"])), &[]);
     let own = shared.for_networks(&["127.0.0.0/8".parse().unwrap()]).unwrap();
     for url in [endpoint.url("/"), format!("http://hooks.internal:{}/", endpoint.address.port())] {

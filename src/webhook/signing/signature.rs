@@ -94,11 +94,11 @@ mod tests {
     };
     const PUBLISHED_SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
-    fn published() -> SigningSecret {
+    fn published_secret() -> SigningSecret {
         SigningSecret::parse(PUBLISHED_SECRET).unwrap()
     }
 
-    fn drawn(seed: u64) -> SigningSecret {
+    fn draw_secret(seed: u64) -> SigningSecret {
         SigningSecret::generate(&mut StdRng::seed_from_u64(seed))
     }
 
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn the_published_example_is_signed_as_published() {
-        assert_eq!(PUBLISHED.signature(&[published()]), PUBLISHED_SIGNATURE);
-        let headers = PUBLISHED.headers(&[published()]);
+        assert_eq!(PUBLISHED.signature(&[published_secret()]), PUBLISHED_SIGNATURE);
+        let headers = PUBLISHED.headers(&[published_secret()]);
         let expected = [
             ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
             ("webhook-timestamp", "1614265330"),
@@ -133,10 +133,17 @@ mod tests {
             (-301, Err(VerifyFault::Timestamp)),
         ] {
             let at = PUBLISHED.timestamp + offset;
-            assert_eq!(verify(&PUBLISHED, PUBLISHED_SIGNATURE, &[published()], at), expected, "{offset}");
+            assert_eq!(
+                verify(&PUBLISHED, PUBLISHED_SIGNATURE, &[published_secret()], at),
+                expected,
+                "{offset}"
+            );
         }
         let eternal = SignedMessage { timestamp: i64::MIN, ..PUBLISHED };
-        assert_eq!(verify(&eternal, PUBLISHED_SIGNATURE, &[published()], 0), Err(VerifyFault::Timestamp));
+        assert_eq!(
+            verify(&eternal, PUBLISHED_SIGNATURE, &[published_secret()], 0),
+            Err(VerifyFault::Timestamp)
+        );
     }
 
     #[test]
@@ -147,31 +154,31 @@ mod tests {
             SignedMessage { body: b"{\"test\": 2432232315}", ..PUBLISHED },
         ];
         for message in changed {
-            let result = verify(&message, PUBLISHED_SIGNATURE, &[published()], message.timestamp);
+            let result = verify(&message, PUBLISHED_SIGNATURE, &[published_secret()], message.timestamp);
             assert_eq!(result, Err(VerifyFault::Signature));
         }
         for header in ["", "v1,", "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "v1,g0hM", "v1"] {
-            let result = verify(&PUBLISHED, header, &[published()], PUBLISHED.timestamp);
+            let result = verify(&PUBLISHED, header, &[published_secret()], PUBLISHED.timestamp);
             assert_eq!(result, Err(VerifyFault::Signature), "{header}");
         }
     }
 
     #[test]
     fn the_old_secret_signs_too() {
-        let old = drawn(1);
-        let new = drawn(2);
+        let old = draw_secret(1);
+        let new = draw_secret(2);
         let header = PUBLISHED.signature(&[new.clone(), old.clone()]);
         assert_eq!(header.split(' ').count(), 2);
         for known in [old, new] {
             assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
         }
-        let result = verify(&PUBLISHED, &header, &[drawn(3)], PUBLISHED.timestamp);
+        let result = verify(&PUBLISHED, &header, &[draw_secret(3)], PUBLISHED.timestamp);
         assert_eq!(result, Err(VerifyFault::Signature));
     }
 
     #[test]
     fn secrets_of_both_kinds_sign_together() {
-        let shared = drawn(1);
+        let shared = draw_secret(1);
         let pair = SigningSecret::generate_pair(&mut StdRng::seed_from_u64(2));
         let header = PUBLISHED.signature(&[pair.clone(), shared.clone()]);
         let versions: Vec<_> = header.split(' ').map(|part| part.split_once(',').unwrap().0).collect();

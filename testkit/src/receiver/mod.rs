@@ -29,7 +29,7 @@ pub trait Endpoint: Send + 'static {
     fn receive(&mut self, request: &Request<'_>) -> Response;
 
     /// Called when the request with this number is about to be answered. The first request has the number 0.
-    fn answered(&mut self, _number: usize) {}
+    fn on_answer(&mut self, _number: usize) {}
 }
 
 /// How fast answers are given.
@@ -125,7 +125,7 @@ impl<E: Endpoint> Receiver<E> {
     }
 
     /// Returns the number of requests that wait for their answer.
-    pub fn unanswered(&self) -> usize {
+    pub fn unanswered_count(&self) -> usize {
         let counted = self.shared.lock();
         counted.requests - counted.answers
     }
@@ -162,7 +162,7 @@ async fn answer_all<E: Endpoint>(stream: TcpStream, number: usize, shared: Arc<S
         }
         {
             let mut counted = shared.lock();
-            counted.endpoint.answered(number);
+            counted.endpoint.on_answer(number);
             counted.answers += 1;
         }
         if response.is_lost {

@@ -111,7 +111,7 @@ impl Endpoint for Scripted {
         response
     }
 
-    fn answered(&mut self, number: usize) {
+    fn on_answer(&mut self, number: usize) {
         self.received[number].is_answered = true;
     }
 }
@@ -161,18 +161,18 @@ impl Receiver {
     }
 
     /// Returns the notifications in the order of their arrival.
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received_notifications(&self) -> Vec<Received> {
         self.with(|endpoint| endpoint.received.clone())
     }
 
     /// Waits for so many notifications and returns all that have arrived.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
         let what = format!("{count} notifications");
-        eventually(&what, async || (self.requests() >= count).then(|| self.received())).await
+        eventually(&what, async || (self.requests() >= count).then(|| self.received_notifications())).await
     }
 
     /// Returns the sequence numbers of a taxpayer's accepted events.
-    pub fn accepted(&self, taxpayer: i64) -> BTreeSet<i64> {
+    pub fn accepted_sequences(&self, taxpayer: i64) -> BTreeSet<i64> {
         let events = (taxpayer, 0)..(taxpayer + 1, 0);
         self.with(|endpoint| endpoint.accepted.range(events).map(|(_, sequence)| *sequence).collect())
     }

@@ -85,7 +85,7 @@ async fn an_operator_replays_the_dead_letters_of_a_taxpayer_from_a_place_on(worl
     let newest = taxpayer.events().await.last().unwrap()["sequence"].as_i64().unwrap();
     let body = json!({ "taxpayer_id": taxpayer.id, "since": newest + 1, "reason": "too late" });
     let answer = operator.send("POST", path, &body).await.expect_status(200);
-    assert_eq!((&answer.data()["state"], receiver.received().len()), (&json!("done"), 4));
+    assert_eq!((&answer.data()["state"], receiver.received_notifications().len()), (&json!("done"), 4));
     let body = json!({ "taxpayer_id": taxpayer.id, "reason": "the receiver was repaired" });
     let answer = operator.send("POST", path, &body).await.expect_status(200);
     assert_eq!(answer.message(), "Webhook replay started successfully");

@@ -331,7 +331,7 @@ async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_mess
     fixture.taxpayer.invoice(&documents::invoice()).await;
     let attempt = fixture.attempts(1).await.remove(0);
     assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")), "{attempt}");
-    assert!(plain.received().iter().all(|one| one.bytes.is_empty()), "nothing was sent");
+    assert!(plain.received_notifications().iter().all(|one| one.bytes.is_empty()), "nothing was sent");
     integrator
         .set_webhook(fixture.taxpayer.id, &fixture.erp.url(), &["invoice.created"])
         .await

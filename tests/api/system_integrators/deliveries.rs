@@ -55,7 +55,7 @@ async fn the_log_shows_each_delivery_with_its_attempts(world: &World) {
     assert_eq!((&dead["irn"], &dead["state"]), (&second["irn"], &json!("dead")));
     assert_eq!((&delivered["irn"], &delivered["state"]), (&first["irn"], &json!("delivered")));
     assert_eq!((&dead["next_attempt_at"], &delivered["next_attempt_at"]), (&Value::Null, &Value::Null));
-    assert_eq!(delivered["event_id"], json!(receiver.received()[0].id));
+    assert_eq!(delivered["event_id"], json!(receiver.received_notifications()[0].id));
     let attempts = dead["attempts"].as_array().unwrap();
     assert_eq!(attempts.len(), 4);
     for attempt in attempts {

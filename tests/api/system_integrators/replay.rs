@@ -47,7 +47,7 @@ async fn dead_letters(taxpayer: &Taxpayer, integrator: &Integrator, receiver: &R
 }
 
 fn accepted(receiver: &Receiver) -> Vec<Received> {
-    receiver.received().into_iter().filter(|one| one.answered == Reply::Status(204)).collect()
+    receiver.received_notifications().into_iter().filter(|one| one.answered == Reply::Status(204)).collect()
 }
 
 fn sequences(received: &[Received]) -> Vec<i64> {
@@ -69,7 +69,7 @@ async fn dead_letters_are_replayed_with_the_id_of_their_event(world: &World) {
     taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(1).await;
     dead_letters(&taxpayer, &integrator, &receiver, 3).await;
-    let before = receiver.received();
+    let before = receiver.received_notifications();
     let answer = integrator.replay(taxpayer.id, json!(0), "failed").await.expect_status(200);
     assert_eq!(answer.message(), "Webhook replay started successfully");
     let fields: Vec<_> = answer.data().as_object().unwrap().keys().map(String::as_str).collect();
@@ -91,7 +91,7 @@ async fn dead_letters_are_replayed_with_the_id_of_their_event(world: &World) {
     let replay = settled(&integrator, &taxpayer).await;
     assert_eq!((&replay["id"], &replay["queued"]), (&answer.data()["id"], &json!(3)));
     assert_eq!((&replay["state"], &replay["reached"]), (&json!("done"), &replay["until"]));
-    let again = &receiver.received()[before.len()..];
+    let again = &receiver.received_notifications()[before.len()..];
     assert_eq!(again.len(), 3, "what was delivered is not sent again");
     for one in again {
         let same = before.iter().find(|other| other.id == one.id).unwrap();
@@ -132,9 +132,9 @@ async fn missing_are_the_events_of_enabled_names_that_never_had_a_delivery(world
         let replay = settled(&integrator, &taxpayer).await;
         assert_eq!(replay["queued"], json!(queued), "a second time nothing is missing");
     }
-    let kinds: Vec<_> = receiver.received().iter().map(Received::kind).collect();
+    let kinds: Vec<_> = receiver.received_notifications().iter().map(Received::kind).collect();
     assert_eq!(kinds, [CREATED, CREATED]);
-    assert_eq!(receiver.received()[1].body()["data"]["irn"], invoice["irn"]);
+    assert_eq!(receiver.received_notifications()[1].body()["data"]["irn"], invoice["irn"]);
 }
 
 #[each_database]
@@ -146,12 +146,12 @@ async fn all_is_everything_from_a_place_on_in_the_order_of_each_irn(world: &Worl
         taxpayer.set_status(&invoice, status).await.expect_status(200);
     }
     receiver.wait_for(4).await;
-    let second = sequences(&receiver.received())[1];
+    let second = sequences(&receiver.received_notifications())[1];
     integrator.replay(taxpayer.id, json!(second), "all").await.expect_status(200);
     let replay = settled(&integrator, &taxpayer).await;
     assert_eq!((&replay["since"], &replay["queued"]), (&json!(second), &json!(3)));
-    let again = sequences(&receiver.received()[4..]);
-    assert_eq!(again, sequences(&receiver.received()[1..4]));
+    let again = sequences(&receiver.received_notifications()[4..]);
+    assert_eq!(again, sequences(&receiver.received_notifications()[1..4]));
     integrator.replay(taxpayer.id, json!(i64::MAX), "all").await.expect_status(200);
     let replay = settled(&integrator, &taxpayer).await;
     assert_eq!((&replay["state"], &replay["queued"]), (&json!("done"), &json!(0)));
@@ -197,7 +197,7 @@ async fn one_delivery_is_replayed_whatever_became_of_it(world: &World) {
     assert_eq!(answer.message(), "Webhook delivery queued successfully");
     let replay = settled(&integrator, &taxpayer).await;
     assert_eq!((&replay["since"], &replay["queued"]), (&replay["until"], &json!(1)));
-    let arrived = receiver.received();
+    let arrived = receiver.received_notifications();
     assert_eq!((arrived.len(), json!(arrived[2].id)), (3, one["event_id"].clone()));
     // Also when its name is not enabled any more: it was asked for by name.
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
@@ -242,7 +242,7 @@ async fn a_delivery_that_is_not_the_taxpayers_is_not_found(world: &World) {
         let answer = integrator.call("POST", &path).await.expect_refusal(404, "DELIVERY_NOT_FOUND");
         assert_eq!(answer.message(), "Delivery not found");
     }
-    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(receiver.received_notifications().len(), 1);
 }
 
 #[each_database]

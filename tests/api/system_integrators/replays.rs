@@ -188,7 +188,7 @@ async fn replays_beside_each_other_send_what_each_was_asked_for_in_order(world: 
         taxpayer.set_status(&invoice, status).await.expect_status(200);
     }
     let before = receiver.wait_for(5).await.len();
-    let third = receiver.received()[2].body()["sequence"].clone();
+    let third = receiver.received_notifications()[2].body()["sequence"].clone();
     let all = integrator.replay(taxpayer.id, json!(0), "all").await.expect_status(200);
     let some = integrator.replay(taxpayer.id, third, "all").await.expect_status(200);
     for answer in [&all, &some] {
@@ -199,7 +199,7 @@ async fn replays_beside_each_other_send_what_each_was_asked_for_in_order(world: 
         (open.data()["total"] == json!(0)).then_some(())
     };
     eventually("the end of all deliveries", settled).await;
-    let again = receiver.received().split_off(before);
+    let again = receiver.received_notifications().split_off(before);
     let about = |irn: &Value| -> Vec<i64> {
         let mine = again.iter().filter(|one| one.body()["data"]["irn"] == *irn);
         mine.map(|one| one.body()["sequence"].as_i64().unwrap()).collect()

@@ -154,7 +154,7 @@ async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(wor
     let updated = integrator.send("PUT", &webhook(taxpayer.id), &url).await.expect_status(200);
     assert_eq!(updated.data()["public_key"], json!(key), "another URL, the same key");
     integrator.test_webhook(taxpayer.id).await.expect_status(200);
-    let one = receiver.received().remove(0);
+    let one = receiver.received_notifications().remove(0);
     assert!(one.is_signed_by_key_pair(key), "{}", one.signature);
 
     let other = integrator.rotate_key_pair(taxpayer.id).await;
@@ -162,7 +162,7 @@ async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(wor
     let shown = integrator.webhook(taxpayer.id).await.expect_status(200);
     assert_eq!(shown.data()["public_key"], Value::Null);
     integrator.test_webhook(taxpayer.id).await.expect_status(200);
-    let one = receiver.received().remove(1);
+    let one = receiver.received_notifications().remove(1);
     assert!(one.is_signed_with(&secret), "{}", one.signature);
     for key in [key, &other] {
         assert!(one.is_signed_by_key_pair(key), "all of a day sign along: {}", one.signature);

@@ -81,7 +81,7 @@ async fn each_message_of_the_battery_is_what_it_says(world: &World) {
     let scene = Scene::new(world).await;
     let before = scene.taxpayer.events().await.len();
     scene.grade().await.expect_status(200);
-    let all = scene.receiver.received();
+    let all = scene.receiver.received_notifications();
     assert_eq!(all.len(), 9);
     assert!(all.iter().all(|one| one.kind() == "webhook.test" && one.body()["id"] == json!(one.id)));
     assert!(all.iter().all(|one| one.body()["data"]["message"].as_str().unwrap().contains("test")));
@@ -178,7 +178,7 @@ async fn a_battery_counts_as_one_test(world: &World) {
     scene.grade().await.expect_status(200);
     scene.integrator.test_webhook(scene.taxpayer.id).await.expect_status(200);
     scene.grade().await.expect_refusal(429, "RATE_LIMITED");
-    assert_eq!(scene.receiver.received().len(), 9 + 1);
+    assert_eq!(scene.receiver.received_notifications().len(), 9 + 1);
 }
 
 #[each_database]
@@ -190,7 +190,7 @@ async fn only_a_yes_asks_for_a_grade(world: &World) {
         assert_eq!(answer.message(), "Connection test successful! Response code: 204", "{query}");
     }
     scene.integrator.call("POST", &format!("{path}?grade=A")).await.expect_faults(&["grade"]);
-    assert_eq!(scene.receiver.received().len(), 4);
+    assert_eq!(scene.receiver.received_notifications().len(), 4);
     let stranger = world.new_integrator().await;
     stranger.call("POST", &scene.path()).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
 }

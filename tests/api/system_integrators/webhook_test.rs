@@ -19,7 +19,7 @@ async fn a_test_is_signed_and_sent_and_its_answer_is_shown(world: &World) {
     assert_eq!(answer.message(), "Connection test successful! Response code: 200");
     assert!(answer.text.contains(r#""n":1.50"#), "{}", answer.text);
     assert_eq!((&answer.data()["ok"], &answer.body["success"]), (&json!(true), &json!(true)));
-    let one = receiver.received().remove(0);
+    let one = receiver.received_notifications().remove(0);
     assert!(one.is_signed_with(&secret));
     let body = one.body();
     assert_eq!((one.kind().as_str(), &body["id"]), ("webhook.test", &json!(one.id)));
@@ -95,7 +95,7 @@ async fn get_tests_too_and_other_methods_do_not(world: &World) {
     let path = format!("{}/test", webhook(taxpayer.id));
     integrator.get(&path).await.expect_status(200);
     integrator.call("PUT", &path).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
-    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(receiver.received_notifications().len(), 1);
 }
 
 #[each_database]
@@ -108,5 +108,5 @@ async fn a_test_is_no_event_and_no_delivery(world: &World) {
     integrator.test_webhook(taxpayer.id).await.expect_status(200);
     assert_eq!(taxpayer.events().await.len(), before);
     let log = integrator.deliveries(taxpayer.id, "").await.expect_status(200);
-    assert_eq!((&log.data()["total"], receiver.received().len()), (&json!(0), 1));
+    assert_eq!((&log.data()["total"], receiver.received_notifications().len()), (&json!(0), 1));
 }

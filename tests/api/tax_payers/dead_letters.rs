@@ -64,7 +64,7 @@ async fn a_taxpayer_replays_its_own_dead_letter(world: &World) {
     };
     eventually("no dead letter any more", gone).await;
     taxpayer.call("POST", &path).await.expect_refusal(404, "DELIVERY_NOT_FOUND");
-    assert_eq!(receiver.received().len(), 5);
+    assert_eq!(receiver.received_notifications().len(), 5);
 }
 
 #[each_database]

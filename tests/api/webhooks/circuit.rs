@@ -34,7 +34,7 @@ async fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt(w
     assert!(untried >= 1, "{}", log.text);
     receiver.answer_always(Reply::Status(200));
     let accepted = async || {
-        let all = receiver.received();
+        let all = receiver.received_notifications();
         let accepted: BTreeSet<_> =
             all.iter().filter(|one| one.answered == Reply::Status(200)).map(|one| one.id.clone()).collect();
         (accepted.len() == 9).then_some(all)
@@ -64,8 +64,9 @@ async fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service(world: &
     let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
     assert_eq!(answer.data()["health"]["state"], json!("working"), "whoever enables it trusts it again");
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let arrived =
-        async || receiver.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
+    let arrived = async || {
+        receiver.received_notifications().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"])
+    };
     eventually("a notification of what comes after", arrived).await;
 }
 

@@ -82,7 +82,7 @@ fn forged(one: &Received) -> [Received; 4] {
 }
 
 async fn next(taxpayer: &Taxpayer, receiver: &Receiver) -> Received {
-    let before = receiver.received().len();
+    let before = receiver.received_notifications().len();
     taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(before + 1).await.remove(before)
 }

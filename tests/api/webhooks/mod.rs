@@ -70,7 +70,7 @@ async fn only_enabled_events_are_sent(world: &World) {
     }
     let kinds: Vec<_> = receiver.wait_for(2).await.iter().map(Received::kind).collect();
     assert_eq!(kinds, [UPDATED, UPDATED]);
-    assert_eq!(receiver.received().len(), 2);
+    assert_eq!(receiver.received_notifications().len(), 2);
 }
 
 #[each_database]
@@ -117,13 +117,16 @@ async fn the_notifications_of_one_invoice_come_in_order_although_some_fail(world
         taxpayer.set_status(&invoice, status).await.expect_status(200);
     }
     let delivered = async || {
-        let all = receiver.received();
+        let all = receiver.received_notifications();
         let taken: Vec<_> = all.into_iter().filter(|one| one.answered == Reply::Status(204)).collect();
         (taken.len() >= 5).then_some(taken)
     };
     let delivered = sequences(&eventually("five deliveries", delivered).await);
     assert!(delivered.is_sorted(), "{delivered:?}");
-    assert!(sequences(&receiver.received()).is_sorted(), "nothing overtakes what is being retried");
+    assert!(
+        sequences(&receiver.received_notifications()).is_sorted(),
+        "nothing overtakes what is being retried"
+    );
 }
 
 #[each_database]
@@ -150,15 +153,16 @@ async fn gone_takes_the_endpoint_out_of_service_at_once(world: &World) {
     };
     let record = eventually("a disabled endpoint", disabled).await;
     assert!(record.data()["disabled_reason"].is_string(), "{}", record.text);
-    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(receiver.received_notifications().len(), 1);
     let fresh = Receiver::start();
     let answer = world.integrator().set_webhook(taxpayer.id, &fresh.url(), &[CREATED]).await;
     assert_eq!(answer.expect_status(200).data()["is_active"], json!(true));
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let arrived =
-        async || fresh.received().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"]);
+    let arrived = async || {
+        fresh.received_notifications().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"])
+    };
     eventually("a notification at the new URL", arrived).await;
-    assert_eq!(receiver.received().len(), 1, "the old URL is left alone");
+    assert_eq!(receiver.received_notifications().len(), 1, "the old URL is left alone");
 }
 
 #[each_database]
@@ -172,12 +176,12 @@ async fn a_receiver_that_aborts_a_message_is_not_sent_it_again(world: &World) {
     let ended = async || {
         let all = integrator.deliveries(taxpayer.id, "").await.expect_status(200).data()["data"].clone();
         let is_over = all.as_array().unwrap().iter().all(|one| one["state"] != json!("pending"));
-        (is_over && receiver.received().len() >= 2).then_some(all)
+        (is_over && receiver.received_notifications().len() >= 2).then_some(all)
     };
     let log = eventually("the end of both deliveries", ended).await;
     let ends = [&log[1], &log[0]].map(|one| (one["state"].clone(), one["attempts"][0]["failure"].clone()));
     assert_eq!(ends, [(json!("dead"), json!("aborted")), (json!("delivered"), Value::Null)]);
-    let kinds: Vec<_> = receiver.received().iter().map(Received::kind).collect();
+    let kinds: Vec<_> = receiver.received_notifications().iter().map(Received::kind).collect();
     assert_eq!(kinds, [CREATED, UPDATED]);
 }
 

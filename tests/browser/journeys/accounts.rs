@@ -94,14 +94,18 @@ fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
                 .expect_status(200);
             world.integrator().rotate_secret(id).await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-            eventually("the delivery", async || (receiver.received().len() == 1).then_some(())).await;
+            eventually("the delivery", async || (receiver.received_notifications().len() == 1).then_some(()))
+                .await;
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(invoice["invoice_no"].as_str().unwrap()).await;
             owner.comes_to_see("Your webhook was told of invoice.created").await;
             owner.follow("invoice.created").await;
             owner.press("Send it again").await;
-            eventually("the same event again", async || (receiver.received().len() == 2).then_some(())).await;
+            eventually("the same event again", async || {
+                (receiver.received_notifications().len() == 2).then_some(())
+            })
+            .await;
             owner.comes_to_see("Delivered").await;
         })
     });

@@ -104,7 +104,7 @@ impl Deployment {
 
     /// Onboards another taxpayer of the same integrator, with a key and a complete profile.
     pub(crate) async fn newcomer(&self) -> Newcomer {
-        let registration = Registration::numbered(number());
+        let registration = Registration::with_number(number());
         enrol(&self.authority, &registration);
         onboarded(&self.service, &self.integrator, registration).await
     }

@@ -18,7 +18,7 @@ async fn the_fourth_panic_within_the_window_escalates() {
     let counters = harness.tree.counters().snapshot();
     assert_eq!((counters.panics, counters.restarts, counters.escalations), (4, 3, 1));
     assert_eq!((counters.actors_started, counters.commands_resent, counters.commands_stopped), (1, 0, 2));
-    assert_eq!(harness.written(), [0]);
+    assert_eq!(harness.ledger_entries(), [0]);
     harness.assert_idle();
 }
 

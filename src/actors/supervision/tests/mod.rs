@@ -77,7 +77,7 @@ impl TestWorker {
                 self.write(number);
             }
             TestCommand::PanicInCommit(number) => {
-                batch.committing();
+                batch.start_commit();
                 self.write(number);
                 panic!("torn");
             }
@@ -170,7 +170,7 @@ impl Harness {
         rest
     }
 
-    fn written(&self) -> Vec<u32> {
+    fn ledger_entries(&self) -> Vec<u32> {
         self.ledger.lock().unwrap().clone()
     }
 

@@ -41,7 +41,7 @@ async fn a_passivating_actor_loses_no_message_under_load() {
         thread.stop();
     }
 
-    let mut written = harness.written();
+    let mut written = harness.ledger_entries();
     written.sort_unstable();
     assert_eq!(written, (0..SENDERS * EACH).collect::<Vec<_>>(), "each exactly once");
     let counters = harness.tree.counters().snapshot();

@@ -22,7 +22,7 @@ async fn order_is_kept_across_a_panic() {
     let replies = harness.send_all("t", &commands).await;
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
     let expected: Vec<_> = [0, 100].into_iter().chain(1..=20).collect();
-    assert_eq!(harness.written(), expected);
+    assert_eq!(harness.ledger_entries(), expected);
 }
 
 #[actix::test]
@@ -43,7 +43,7 @@ async fn a_batch_of_ten_with_one_poison_command_answers_nine_and_quarantines_one
     let replies = harness.send_all("t", &commands).await;
     assert_eq!(replies.iter().filter(|reply| reply.is_ok()).count(), 9);
     let Err(SendError::Quarantined { reference }) = replies[4] else { panic!("{:?}", replies[4]) };
-    assert_eq!(harness.written(), (0..=9).collect::<Vec<_>>());
+    assert_eq!(harness.ledger_entries(), (0..=9).collect::<Vec<_>>());
 
     let records = harness.tree.quarantine().records();
     assert_eq!(records.len(), 1);
@@ -61,7 +61,7 @@ async fn a_command_that_panics_while_committing_is_interrupted_and_never_repeate
     let replies = harness.send_all("t", &[TestCommand::PanicInCommit(7), TestCommand::Write(8)]).await;
     assert!(matches!(replies[0], Err(SendError::Interrupted { .. })), "{replies:?}");
     assert_eq!(replies[1], Ok(1));
-    assert_eq!(harness.written(), [0, 7, 8]);
+    assert_eq!(harness.ledger_entries(), [0, 7, 8]);
     harness.assert_idle();
 }
 
@@ -84,7 +84,7 @@ async fn commands_that_arrive_during_a_batch_make_one_batch() {
     let (_, replies) = futures_util::future::join(slow, poison).await;
     assert!(replies.iter().all(Result::is_ok));
     // Commands 1 and 2 had already run when command 3 panicked in the same batch, so each command ran again, alone.
-    assert_eq!(harness.written(), [0, 1, 2, 1, 2, 3]);
+    assert_eq!(harness.ledger_entries(), [0, 1, 2, 1, 2, 3]);
 }
 
 #[actix::test]
@@ -99,5 +99,5 @@ async fn one_key_does_not_delay_another() {
     };
     let (slow, ()) = futures_util::future::join(slow, fast).await;
     assert_eq!(slow, Ok(1));
-    assert_eq!(harness.written(), (2..=50).chain([1]).collect::<Vec<_>>(), "the slow one ends last");
+    assert_eq!(harness.ledger_entries(), (2..=50).chain([1]).collect::<Vec<_>>(), "the slow one ends last");
 }

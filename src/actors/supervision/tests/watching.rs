@@ -85,7 +85,7 @@ async fn work_that_panics_does_not_end_a_periodic_actor() {
 async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
     let tree = Tree::new(Arc::new(SystemClock));
     let node = tree.node(NodeKind::Taxpayer, 0, "t");
-    node.panicked(&"ü".repeat(500));
+    node.record_panic(&"ü".repeat(500));
     assert_eq!(node.state(), NodeState::Restarting);
     assert_eq!(node.last_panic().map(|text| text.chars().count()), Some(200));
 }

@@ -144,7 +144,7 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> B
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {
         Ok(draft) => Draft { batch_no: Some(batch_no.to_owned()), ..(**draft).clone() },
-        Err(faults) => return BatchItem::failed(invoice_no, faults),
+        Err(faults) => return BatchItem::from_faults(invoice_no, faults),
     };
     match add(uow, &draft) {
         Ok(created) => {
@@ -152,7 +152,7 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> B
             let outcome = if is_new { ItemOutcome::Created } else { ItemOutcome::Duplicate };
             BatchItem { invoice_no, ..BatchItem::of_invoice(&created.invoice, outcome) }
         }
-        Err(refusal) => BatchItem::failed(invoice_no, &item_faults(refusal)),
+        Err(refusal) => BatchItem::from_faults(invoice_no, &item_faults(refusal)),
     }
 }
 

@@ -117,7 +117,7 @@ impl TaxpayerCommand for ReceiveSupplierInvoice {
         if uow.supplier_invoice(&document.irn).is_some() {
             return Ok(());
         }
-        let invoice = document.received(uow.id, uow.now);
+        let invoice = document.to_inbox_entry(uow.id, uow.now);
         let data = json!({
             "irn": invoice.irn,
             "supplier_irn": invoice.irn,

@@ -57,7 +57,7 @@ impl TaxpayerCommand for SetIntegration {
         let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
         let other =
             same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
-        let auth = self.auth.clone().completed(kept).map_err(|names| missing(&names, other))?;
+        let auth = self.auth.clone().complete(kept).map_err(|names| missing_refusal(&names, other))?;
         let networks = stored.map(|one| one.allowed_networks.clone()).unwrap_or_default();
         let integration = Integration {
             erp_system: self.erp_system.clone(),
@@ -93,7 +93,8 @@ impl TaxpayerCommand for StoreRefreshToken {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         let stored = uow.integration.as_ref();
-        let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&self.used, &self.given)?)));
+        let renewed = stored
+            .and_then(|one| Some((one.clone(), one.auth.replace_refresh_token(&self.used, &self.given)?)));
         if let Some((stored, auth)) = renewed {
             *uow.integration = Some(Integration { auth, ..stored });
         }
@@ -118,7 +119,7 @@ fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, R
 
 /// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored
 /// values, if it differs from the new origin.
-fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
+fn missing_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
     let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
     let fault = |name: &&str| {
         let path = format!("auth.{name}");

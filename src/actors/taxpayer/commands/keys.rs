@@ -36,7 +36,7 @@ impl TaxpayerCommand for RotateKey {
         uow.taxpayer()?;
         uow.writes.keys.push(self.key.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateTaxpayerKey);
-        uow.writes.audit.push(entry.between(None, self.key.terms.noted()));
+        uow.writes.audit.push(entry.between(None, self.key.terms.audit_note()));
         uow.emit(EventKind::ApiKeyRotated, None, &json!({ "taxpayer_id": uow.id }));
         Ok(())
     }

@@ -40,7 +40,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let before = uow.run_with_id(self.run)?.clone();
-        let run = before.clone().moved(self.to, uow.now)?;
+        let run = before.clone().apply_action(self.to, uow.now)?;
         match self.to {
             OperatorAction::Pause => show_on_invoice(uow, &run, AuthorityStatus::Failed),
             OperatorAction::Resume | OperatorAction::Retry => {
@@ -77,6 +77,6 @@ fn audit_entry(uow: &UnitOfWork, request: &ApplyOperatorAction, before: &Run, af
         OperatorAction::Retry => AuditAction::RetryRun,
         OperatorAction::Cancel => AuditAction::CancelRun,
     };
-    let entry = AuditEntry::ordered(&request.by, action, &request.run, uow.now).of_taxpayer(uow.id);
+    let entry = AuditEntry::from_order(&request.by, action, &request.run, uow.now).of_taxpayer(uow.id);
     entry.between(Some(before.state().to_string()), Some(after.state().to_string()))
 }

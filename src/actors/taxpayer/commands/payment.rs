@@ -45,7 +45,7 @@ impl TaxpayerCommand for Pay {
         let Self(update) = self;
         let before = uow.invoice(&update.invoice)?;
         let previous = before.status;
-        let (invoice, posting) = before.clone().paid(update.notice, uow.now)?;
+        let (invoice, posting) = before.clone().apply_payment(update.notice, uow.now)?;
         let note = PostingNote { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
         post(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
         Ok(invoice)
@@ -81,7 +81,7 @@ pub(super) fn check_preconditions(
     if invoice.payment.status == relayed.payment_status.reads_as() {
         return Ok(());
     }
-    invoice.clone().paid(relayed.payment_status.into(), uow.now).map(drop)
+    invoice.clone().apply_payment(relayed.payment_status.into(), uow.now).map(drop)
 }
 
 /// Returns true if the run has relayed the same payment and it was PAID, and a stored invoice is paid too. The
@@ -128,7 +128,7 @@ fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_se
     }
     let previous = invoice.status;
     let notice = PaymentChange::from(relayed.payment_status);
-    let taken = invoice.clone().paid(notice, uow.now).or_else(|_| {
+    let taken = invoice.clone().apply_payment(notice, uow.now).or_else(|_| {
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))
     });
@@ -141,7 +141,7 @@ fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_se
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
 /// the default of a submission, changes nothing.
 pub(super) fn take_signed(uow: &mut UnitOfWork, run: &Run) {
-    let change = match run.payload.submitted().and_then(|document| document.payment_status) {
+    let change = match run.payload.submission().and_then(|document| document.payment_status) {
         Some(PaymentStatus::Paid) => PaymentChange::Paid,
         Some(PaymentStatus::Rejected) => PaymentChange::Rejected,
         Some(PaymentStatus::Pending | PaymentStatus::Partial) | None => return,

@@ -2,7 +2,7 @@
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
-use crate::actors::taxpayer::commands::webhook::configured;
+use crate::actors::taxpayer::commands::webhook::configured_endpoint;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::delivery::DeliveryState;
@@ -33,7 +33,7 @@ impl TaxpayerCommand for StartReplay {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Replay, Refusal> {
-        if !configured(uow)?.is_active {
+        if !configured_endpoint(uow)?.is_active {
             return Err(Refusal::WebhookDisabled);
         }
         let replay = start_replay(uow, self.range)?;
@@ -44,7 +44,7 @@ impl TaxpayerCommand for StartReplay {
             };
             let dead = DeliveryState::Dead.to_string();
             let pending = DeliveryState::Pending.to_string();
-            let entry = AuditEntry::ordered(by, action, subject, uow.now).of_taxpayer(uow.id);
+            let entry = AuditEntry::from_order(by, action, subject, uow.now).of_taxpayer(uow.id);
             entry.between(Some(dead), Some(pending))
         } else {
             let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);
@@ -70,7 +70,7 @@ impl TaxpayerCommand for CancelReplay {
         let now = uow.now;
         let found = uow.replays.iter_mut().find(|replay| replay.id == self.0 && replay.is_open());
         let replay = found.ok_or(Refusal::ReplayEnded)?;
-        *replay = replay.clone().cancelled(now);
+        *replay = replay.clone().cancel(now);
         let replay = replay.clone();
         uow.writes.cancelled_replays.push(self.0);
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::CancelReplay);

@@ -41,7 +41,7 @@ impl TaxpayerCommand for OpenRun {
     const NAME: &'static str = "open-run";
 
     fn size(&self) -> Size {
-        self.0.payload.submitted().map(|document| Size::of_document(document.as_json())).unwrap_or_default()
+        self.0.payload.submission().map(|document| Size::of_document(document.as_json())).unwrap_or_default()
     }
 
     fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
@@ -49,7 +49,7 @@ impl TaxpayerCommand for OpenRun {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let request = &self.0.clone().spelled(canonical_irn(uow, &self.0));
+        let request = &self.0.clone().with_spelling(canonical_irn(uow, &self.0));
         check_preconditions(uow, request)?;
         let run = match uow.run(request.operation(), &request.irn).cloned() {
             None => {
@@ -58,7 +58,7 @@ impl TaxpayerCommand for OpenRun {
             }
             Some(run) if payment::is_final(uow, &run, request) => return Ok(run),
             Some(run) if run.operation().repeats() && !run.state().is_open() && run.is_replaceable() => {
-                run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
+                run.start_over(request.clone(), uow.now).due_by(deadline(uow, request))
             }
             Some(run) if run.digest == request.digest() => match run.state() {
                 RunState::Running | RunState::Succeeded => return Ok(run),
@@ -67,10 +67,10 @@ impl TaxpayerCommand for OpenRun {
                 RunState::Waiting => run.due_now(uow.now),
                 // A request does not release a quarantined run.
                 RunState::Paused if run.is_quarantined() => return Ok(run),
-                RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(uow.now),
+                RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopen(uow.now),
             },
             Some(run) if run.is_replaceable() => {
-                run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
+                run.start_over(request.clone(), uow.now).due_by(deadline(uow, request))
             }
             Some(_) if request.operation().repeats() => return Err(Refusal::PaymentUnderWay),
             Some(_) => return Err(Refusal::IrnContentChanged),
@@ -93,7 +93,7 @@ impl TaxpayerCommand for RecheckRun {
         let has_changed = run.updated_at != self.0.seen;
         let run = match run.state() {
             RunState::Waiting if !has_changed => run.due_now(uow.now),
-            RunState::Paused if !has_changed && !run.is_quarantined() => run.reopened(uow.now),
+            RunState::Paused if !has_changed && !run.is_quarantined() => run.reopen(uow.now),
             _ => return Ok(run),
         };
         check_preconditions(uow, &as_request(&run))?;
@@ -122,7 +122,7 @@ impl TaxpayerCommand for LiftRun {
             uow.put_run(run.clone());
             return Ok(run);
         }
-        let run = run.lifted(uow.now);
+        let run = run.lift(uow.now);
         Ok(make_due(uow, run))
     }
 }
@@ -152,7 +152,7 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
         return run.deadline_at;
     }
     let category = uow.invoice_with_irn(&request.irn).map(|invoice| invoice.category);
-    uow.deadlines.of_document(request.payload.submitted(), category, uow.now)
+    uow.deadlines.of_document(request.payload.submission(), category, uow.now)
 }
 
 /// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,

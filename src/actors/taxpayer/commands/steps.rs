@@ -98,7 +98,7 @@ impl TaxpayerCommand for RecordSteps {
         }
         let goes_on = run.state() == RunState::Running || (run.state().is_open() && self.steps.is_empty());
         if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
-            run = run.attempting(step, uow.now);
+            run = run.begin_attempt(step, uow.now);
             let record = StepRecord {
                 step,
                 attempt: run.progress.attempt,
@@ -118,13 +118,14 @@ impl TaxpayerCommand for RecordSteps {
 /// Returns the run after a step, and applies the outcome to the invoice. The attempt at a step with an effect was
 /// counted with its intent.
 fn after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
-    let run = if outcome.step.has_effect() { run } else { run.attempting(outcome.step, outcome.started_at) };
+    let run =
+        if outcome.step.has_effect() { run } else { run.begin_attempt(outcome.step, outcome.started_at) };
     let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
     if is_paused && run.state().is_open() {
         run = run.pause(uow.now);
     }
     match apply(uow, &run, outcome) {
-        Err(Refusal::InvalidTransition { .. }) => run.cancelled(uow.now),
+        Err(Refusal::InvalidTransition { .. }) => run.cancel(uow.now),
         _ => run,
     }
 }
@@ -157,10 +158,10 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
             {
                 reach_cancelled(uow, invoice, run.operation(), stage);
             }
-            (Some(stage), Some(invoice)) => reach(uow, signed(invoice, run), stage)?,
+            (Some(stage), Some(invoice)) => reach(uow, with_signature(invoice, run), stage)?,
             (Some(stage), None) => reach_unknown(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
-                uow.put_invoice(signed(invoice, run));
+                uow.put_invoice(with_signature(invoice, run));
                 payment::take_signed(uow, run);
             }
             (None, _) => {}
@@ -177,9 +178,9 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
     Ok(())
 }
 
-fn signed(invoice: Invoice, run: &Run) -> Invoice {
+fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
     match &run.qr_code {
-        Some(qr_code) => invoice.signed(qr_code.clone()),
+        Some(qr_code) => invoice.with_qr_code(qr_code.clone()),
         None => invoice,
     }
 }
@@ -189,7 +190,7 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
 pub(super) fn reach(uow: &mut UnitOfWork, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
     let previous = invoice.status;
     let is_late = previous.stage() > Some(stage);
-    let invoice = invoice.reached(stage, uow.now)?;
+    let invoice = invoice.reach(stage, uow.now)?;
     let extra = || json!({ "previous_status": previous });
     if invoice.status != previous {
         uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra());

@@ -58,7 +58,7 @@ impl TaxpayerCommand for SetStatus {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
         let before = uow.invoice(&self.invoice)?;
         let previous = before.status;
-        let mut invoice = before.clone().moved(Transition::Set(self.status), uow.now)?;
+        let mut invoice = before.clone().apply_transition(Transition::Set(self.status), uow.now)?;
         if self.status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
             invoice.authority.status = AuthorityStatus::Pending;
         }
@@ -79,7 +79,7 @@ fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     let cancelled: Vec<Run> = runs.into_iter().flatten().filter(may_cancel).collect();
     let any = !cancelled.is_empty();
     for run in cancelled {
-        uow.put_run(run.cancelled(uow.now));
+        uow.put_run(run.cancel(uow.now));
     }
     any
 }
@@ -118,14 +118,14 @@ impl TaxpayerCommand for ReviseInvoice {
         let customer = resolve_customer(uow, &revision.customer, revision.category);
         resolve_items(uow, &mut lines);
         let rewritten = RevisedParts { customer, lines, payment };
-        let mut invoice = before.revised(revision, rewritten, uow.now);
+        let mut invoice = before.revise(revision, rewritten, uow.now);
         let withdrawn = outdated.is_some();
         // A refusal is about the previous content.
         if withdrawn || invoice.authority.status == AuthorityStatus::Rejected {
             invoice.authority.status = AuthorityStatus::Pending;
         }
         if let Some(run) = outdated {
-            uow.put_run(run.cancelled(uow.now));
+            uow.put_run(run.cancel(uow.now));
         }
         let extra = json!({ "previous_status": invoice.status });
         uow.emit_about(EventKind::InvoiceUpdated, &invoice, extra);
@@ -186,5 +186,5 @@ fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> 
 fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
     let payable = totals::payable(lines, &before.currency, &revision.catalog);
     let message = "The lines field comes to a total that is too large.";
-    before.payment.repriced(payable.map_err(|_| Fault::new("lines", "max", message))?)
+    before.payment.reprice(payable.map_err(|_| Fault::new("lines", "max", message))?)
 }

@@ -83,12 +83,12 @@ impl TaxpayerCommand for SetWebhook {
             created_at: now,
             updated_at: now,
         });
-        let mut endpoint = stored.enabled(now);
+        let mut endpoint = stored.enable(now);
         self.url.clone_into(&mut endpoint.url);
         if let Some(events) = &self.enabled_events {
             endpoint.enabled_events.clone_from(events);
         }
-        endpoint.retry_schedule = self.retry_schedule.clone().applied(endpoint.retry_schedule);
+        endpoint.retry_schedule = self.retry_schedule.clone().apply_to(endpoint.retry_schedule);
         *uow.endpoint = Some(endpoint.clone());
         let changed = endpoint.changed_since(before.as_ref());
         if !changed.is_empty() {
@@ -114,7 +114,7 @@ impl TaxpayerCommand for RotateSecret {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         uow.taxpayer()?;
-        let endpoint = configured(uow)?;
+        let endpoint = configured_endpoint(uow)?;
         *uow.endpoint = Some(Endpoint { public_key: self.secret.public_key(), ..endpoint });
         uow.writes.secrets.push(self.secret.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateWebhookSecret);
@@ -130,7 +130,7 @@ impl TaxpayerCommand for DisableEndpoint {
     const NAME: &'static str = "disable-endpoint";
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
-        let endpoint = configured(uow)?;
+        let endpoint = configured_endpoint(uow)?;
         // Compares microseconds, because the cached endpoint may have nanoseconds, which the database does not store.
         let is_changed = endpoint.updated_at.as_microsecond() != self.as_of.as_microsecond();
         if is_changed || !endpoint.is_active {
@@ -159,8 +159,8 @@ impl TaxpayerCommand for EnableEndpoint {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Enabled, Refusal> {
-        let before = configured(uow)?;
-        let endpoint = before.clone().enabled(uow.now);
+        let before = configured_endpoint(uow)?;
+        let endpoint = before.clone().enable(uow.now);
         let range = self.replay.map(|scope| match scope {
             ReplayScope::Failed => ReplayRange::since(scope, 1),
             ReplayScope::Missing | ReplayScope::All => {
@@ -190,6 +190,6 @@ pub(super) fn emit_updated(uow: &mut UnitOfWork, changed: &[&str]) {
     uow.emit(EventKind::WebhookUpdated, None, &data);
 }
 
-pub(super) fn configured(uow: &UnitOfWork) -> Result<Endpoint, Refusal> {
+pub(super) fn configured_endpoint(uow: &UnitOfWork) -> Result<Endpoint, Refusal> {
     uow.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)
 }

@@ -27,7 +27,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/submit").relays().post(submit, || {
             doc("submit", "Submit")
-                .noted(
+                .with_note(
                     "The result stands under `message` and the sentence under `data`. Sending the same IRN again is safe.",
                 )
                 .takes(|reader| submission::fields(reader, None), example!("submit"))
@@ -79,13 +79,13 @@ async fn submit(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let mut form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    let mut form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     form.warnings.extend(submission::future_issue_date(&form.value, state.today()));
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(taxpayer.id, form.value, prefer.wait).await?;
-    Ok(run_response::submitted(&state, &run, prefer).await?.warn(&form.warnings))
+    Ok(run_response::submission_response(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
 /// POST /v1/app/invoices/transmit: Transmit.
@@ -100,13 +100,13 @@ async fn transmit(
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let read = |reader: &mut Reader<'_>| transmit::read(reader, taxpayer.as_ref());
     let form = report::read(&body, &state.catalog.get(), read);
-    let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let request = RunRequest { irn: form.value, payload: RunPayload::Transmit };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, request, prefer.wait).await?;
-    Ok(run_response::transmitted(&state, &run, prefer).await?.warn(&form.warnings))
+    Ok(run_response::transmission_response(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
 /// POST /v1/app/invoices/report: Report.
@@ -122,10 +122,10 @@ async fn report(
     let is_of_another = acting_taxpayer::names_another(&state, caller, &body).await?;
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
     let form = report::read(&body, &state.catalog.get(), read);
-    let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, form.value, prefer.wait).await?;
-    Ok(run_response::reported(&state, &run, prefer).await?.warn(&form.warnings))
+    Ok(run_response::report_response(&state, &run, prefer).await?.warn(&form.warnings))
 }

@@ -135,11 +135,11 @@ async fn update_payment_status(
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
-    let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.update_payment(taxpayer.id, &irn, form.value, prefer.wait).await?;
-    Ok(run_response::paid(&state, &run, prefer).await?.warn(&form.warnings))
+    Ok(run_response::payment_response(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
 /// GET /v1/app/invoices/{irn}/run: returns a pipeline run of the invoice. `?operation=` selects the run.

@@ -25,23 +25,27 @@ use crate::store::runs::step_log;
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 /// Returns the response of Submit. A success has the result under `message` and a sentence under `data`.
-pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
+pub(crate) async fn submission_response(
+    state: &ApiState,
+    run: &Run,
+    prefer: Prefer,
+) -> Result<ApiResponse, ApiError> {
     match run.state() {
         RunState::Succeeded => {
             Ok(ApiResponse::ok(SubmissionResult::from(run), "Invoice submitted successfully"))
         }
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered(run));
-            Err(pending(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
+            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered_message(run));
+            Err(pending_error(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
         }
-        RunState::Refused => Err(refused(run)),
-        RunState::Cancelled => Err(cancelled()),
+        RunState::Refused => Err(refusal_error(run)),
+        RunState::Cancelled => Err(cancellation_error()),
     }
 }
 
 /// Returns the response of Transmit. The status is 500 if the run was refused or has not ended.
-pub(crate) async fn transmitted(
+pub(crate) async fn transmission_response(
     state: &ApiState,
     run: &Run,
     prefer: Prefer,
@@ -51,58 +55,67 @@ pub(crate) async fn transmitted(
             let view = TransmissionResult::new(run, is_delivered(state, run).await?);
             Ok(ApiResponse::ok("Invoice transmitted successfully", view))
         }
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failed(code_of(run.wait_reason()), unanswered(run)).retryable(true);
-            Err(pending(state, run, error).await?)
+            let error = failure_error(code_of(run.wait_reason()), unanswered_message(run)).retryable(true);
+            Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => {
-            Err(refused(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+            Err(refusal_error(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
         }
-        RunState::Cancelled => Err(cancelled()),
+        RunState::Cancelled => Err(cancellation_error()),
     }
 }
 
 /// Returns the response of Report. The status is 500 if the run was refused or has not ended.
-pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
+pub(crate) async fn report_response(
+    state: &ApiState,
+    run: &Run,
+    prefer: Prefer,
+) -> Result<ApiResponse, ApiError> {
     match run.state() {
         RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failed(ErrorCode::AuthorityUnavailable, unanswered(run)).retryable(true);
-            Err(pending(state, run, error).await?)
+            let error =
+                failure_error(ErrorCode::AuthorityUnavailable, unanswered_message(run)).retryable(true);
+            Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => {
-            let refused = ApiError { code: ErrorCode::ReportFailed, ..refused(run) };
+            let refused = ApiError { code: ErrorCode::ReportFailed, ..refusal_error(run) };
             Err(refused.with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
         }
-        RunState::Cancelled => Err(cancelled()),
+        RunState::Cancelled => Err(cancellation_error()),
     }
 }
 
 /// Returns the response of Update Payment Status on `/v1/app`.
-pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
+pub(crate) async fn payment_response(
+    state: &ApiState,
+    run: &Run,
+    prefer: Prefer,
+) -> Result<ApiResponse, ApiError> {
     let message = "Invoice payment status updated successfully";
     match run.state() {
         RunState::Succeeded => PaymentResult::from_run(run)
             .map(|view| ApiResponse::ok(message, view))
             .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
+        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered(run));
-            Err(pending(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
+            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered_message(run));
+            Err(pending_error(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
         }
-        RunState::Refused => Err(refused(run)),
-        RunState::Cancelled => Err(cancelled()),
+        RunState::Refused => Err(refusal_error(run)),
+        RunState::Cancelled => Err(cancellation_error()),
     }
 }
 
 /// Returns 202 with the run, and with the path at which the caller can poll the run until it ends.
-async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
+async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let view = RunView::new(run, &steps, queue(state, run).await?);
     let answer = ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
-    Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
+    Ok(answer.with_location(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
 }
 
 /// Returns the position of the run in the queue; `None` if the run does not continue by itself.
@@ -112,7 +125,7 @@ pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueVie
 }
 
 /// Adds to the error of an unfinished run how long to wait before asking again, and the run's position in the queue.
-async fn pending(state: &ApiState, run: &Run, mut error: ApiError) -> Result<ApiError, ApiError> {
+async fn pending_error(state: &ApiState, run: &Run, mut error: ApiError) -> Result<ApiError, ApiError> {
     error.details.queue = queue(state, run).await?.map(Members::from);
     Ok(error.retry_in(wait(run, state.now())))
 }
@@ -128,28 +141,28 @@ fn address(run: &Run) -> String {
     format!("/v1/app/invoices/{irn}/run{which}")
 }
 
-fn failed(code: ErrorCode, message: String) -> ApiError {
+fn failure_error(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn cancelled() -> ApiError {
+fn cancellation_error() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
 /// Returns the error for a refused run: the reason, and faults with the field names of the caller's document.
-fn refused(run: &Run) -> ApiError {
+fn refusal_error(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
     }
     let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
-    let refused = authority::refused(words, &run.document());
+    let refused = authority::refusal_error(words, &run.document());
     if words == NO_CUSTOMER {
         return ApiError { code: ErrorCode::NoCustomerAccessPoint, ..refused };
     }
     refused
 }
 
-fn unanswered(run: &Run) -> String {
+fn unanswered_message(run: &Run) -> String {
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
     let goes_on =
@@ -200,7 +213,7 @@ mod tests {
                 last_error: Some(words.to_owned()),
                 ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
             };
-            refused(&run).message.into_string()
+            refusal_error(&run).message.into_string()
         };
         let ours = said("the invoice names no customer to transmit it to");
         assert_eq!(ours, "The invoice names no customer to transmit it to");

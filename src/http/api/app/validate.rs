@@ -89,7 +89,7 @@ async fn check(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let form = form.map_err(|faults| Rejection::Invalid(local_faults::refused(faults, &body)));
+    let form = form.map_err(|faults| Rejection::Invalid(local_faults::refusal_error(faults, &body)));
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
     let mut refused = match judge(state, taxpayer.as_ref(), form).await {
@@ -116,7 +116,7 @@ async fn judge(
     let authority = state.authority.on_behalf_of(taxpayer.into());
     authority.validate(document).await.map_err(|failure| match failure {
         AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
-            Rejection::Invalid(authority::refused(&message, document))
+            Rejection::Invalid(authority::refusal_error(&message, document))
         }
         other => Rejection::NotChecked(other.into()),
     })?;

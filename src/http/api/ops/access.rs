@@ -24,7 +24,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/integrators/{id}/disable").post(disable_integrator, || {
             ending_doc("disable_integrator", "Disable an integrator", "Integrator disabled successfully")
-                .noted("Its password is refused until it is enabled. Its taxpayers go on; with `taxpayer_keys` their keys end.")
+                .with_note("Its password is refused until it is enabled. Its taxpayers go on; with `taxpayer_keys` their keys end.")
                 .may_take(key_terms::read_revocation, example!("revoke_keys"))
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
@@ -34,7 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/ops/operators/{id}/disable").post(disable_operator, || {
             ending_doc("disable_operator", "Disable an operator", "Operator disabled successfully")
-                .noted("The operator's password is refused until it is enabled.")
+                .with_note("The operator's password is refused until it is enabled.")
                 .may_take(reason::read, example!("reason"))
                 .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
@@ -49,7 +49,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/ops/operators/{id}/role").post(set_operator_role, || {
             doc("set_operator_role", "Give an operator another role")
-                .noted("It is in force for the operator's keys and sessions from the next request on.")
+                .with_note("It is in force for the operator's keys and sessions from the next request on.")
                 .takes(roles::read_operator, example!("set_operator_role"))
                 .gives::<ChangedRole>(200, "Operator role changed successfully")
                 .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
@@ -63,7 +63,7 @@ fn ending_doc(name: &'static str, summary: &'static str, message: &'static str) 
 
 fn enabling_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
     doc(name, summary)
-        .noted("It signs in with its password again. Keys and sessions that were ended stay ended.")
+        .with_note("It signs in with its password again. Keys and sessions that were ended stay ended.")
         .may_take(reason::read, example!("reason"))
         .gives::<EnabledAccount>(200, message)
 }
@@ -81,7 +81,7 @@ async fn disable_integrator(
     let owner = owner(KeyKind::Integrator, &id)?;
     let change = change(&state, operator, owner, form.value.reason);
     let outcome = access::disable(&state.store, change, includes_taxpayers).await?;
-    let data = RevokedKeys::new(owner.id, ended(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Integrator disabled successfully", data).warn(&form.warnings))
 }
 
@@ -96,7 +96,7 @@ async fn disable_operator(
     let owner = owner(KeyKind::Operator, &id)?;
     let change = change(&state, operator, owner, form.value.0);
     let outcome = access::disable(&state.store, change, false).await?;
-    let data = RevokedKeys::new(owner.id, ended(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator disabled successfully", data).warn(&form.warnings))
 }
 
@@ -111,7 +111,7 @@ async fn remove_operator(
     let owner = owner(KeyKind::Operator, &id)?;
     let change = change(&state, operator, owner, form.value.0);
     let outcome = access::remove_operator(&state.store, change).await?;
-    let data = RevokedKeys::new(owner.id, ended(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator removed successfully", data).warn(&form.warnings))
 }
 
@@ -126,7 +126,7 @@ async fn set_operator_role(
     let roles::RoleChange { role, reason } = form.value;
     let owner = owner(KeyKind::Operator, &id)?;
     let change = change(&state, operator, owner, reason);
-    ended(access::set_role(&state.store, change, role).await?, owner)?;
+    revocation(access::set_role(&state.store, change, role).await?, owner)?;
     let data = ChangedRole { id: owner.id, role };
     Ok(ApiResponse::ok("Operator role changed successfully", data).warn(&form.warnings))
 }
@@ -162,7 +162,7 @@ async fn enable(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let change = change(state, operator, owner, form.value.0);
-    ended(access::enable(&state.store, change).await?, owner)?;
+    revocation(access::enable(&state.store, change).await?, owner)?;
     Ok(ApiResponse::ok(message, EnabledAccount { id: owner.id }).warn(&form.warnings))
 }
 
@@ -171,7 +171,7 @@ fn change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<Strin
 }
 
 /// Returns what a change ended, or why it was refused.
-pub(crate) fn ended(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
+pub(crate) fn revocation(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
     match outcome {
         AccessOutcome::Done(ended) => Ok(ended),
         AccessOutcome::Unknown => Err(not_found(owner.kind)),

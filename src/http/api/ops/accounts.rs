@@ -27,7 +27,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/ops/integrators").get(list_integrators, || {
             doc("list_integrators", "Integrators with their keys")
                 .gives_page::<AccountView<'_>>("Integrators retrieved successfully")
-                .paged("100 at most")
+                .with_paging("100 at most")
         }),
         path("/ops/integrators/{id}/api-key/rotate").post(rotate_integrator_key, || {
             rotation_doc("rotate_integrator_key", "Give an integrator a new key")
@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/ops/operators").get(list_operators, || {
             doc("list_operators", "Operators with their keys")
                 .gives_page::<AccountView<'_>>("Operators retrieved successfully")
-                .paged("100 at most")
+                .with_paging("100 at most")
         }),
         path("/ops/operators/{id}/api-key/rotate").post(rotate_operator_key, || {
             rotation_doc("rotate_operator_key", "Give an operator a new key")
@@ -55,7 +55,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
-        .noted("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
+        .with_note("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
         .may_take(key_terms::read, example!("rotate_account_key"))
         .gives::<NewApiKey<'_>>(200, "API key rotated successfully")
         .fails(&[ErrorCode::InvalidTransition])
@@ -63,7 +63,7 @@ fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
 
 fn revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
-        .noted(
+        .with_note(
             "With `taxpayer_keys` an integrator's taxpayers lose theirs too. Whoever knows the password can sign in \
              again; disable the account to keep everybody out.",
         )
@@ -151,7 +151,7 @@ async fn rotate(
         }
     }
     let data = NewApiKey { id: owner.id, api_key: text.expose_secret() };
-    Ok(ApiResponse::ok("API key rotated successfully", data).unstored().warn(&form.warnings))
+    Ok(ApiResponse::ok("API key rotated successfully", data).forbid_storing().warn(&form.warnings))
 }
 
 async fn revoke(

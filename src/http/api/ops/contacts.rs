@@ -47,7 +47,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 fn change_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
     doc(name, summary)
-        .noted("What the person had opened ends at once. A taxpayer keeps an enabled owner.")
+        .with_note("What the person had opened ends at once. A taxpayer keeps an enabled owner.")
         .gives::<ChangedContact>(200, message)
         .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound, ErrorCode::InvalidTransition])
 }

@@ -32,7 +32,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/ops/webhooks/dead-letters").get(list_dead_letters, || {
             doc("list_dead_letters", "Deliveries that were given up")
                 .query("taxpayer_id", "of one taxpayer")
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
         }),
         path("/ops/webhooks/dead-letters/{id}/replay").post(replay_dead_letter, || {

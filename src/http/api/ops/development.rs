@@ -19,7 +19,7 @@ use crate::store::accounts::taxpayers;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/development/panic").post(order_panic, || {
         doc("order_panic", "Make the actor of a taxpayer panic, in development")
-            .noted(
+            .with_note(
                 "It panics at the next command of the taxpayer. After one panic the command is executed again and succeeds; \
                  with two it goes into the quarantine. Where `environment` is production, this path is not found.",
             )

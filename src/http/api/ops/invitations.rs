@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 fn invitation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
-        .noted("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used, and a second factor beyond it.")
+        .with_note("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used, and a second factor beyond it.")
         .may_take(reason::read, example!("reason"))
         .gives::<InvitationView<'_>>(200, "Invitation created successfully")
         .fails(&[ErrorCode::InvalidTransition])
@@ -89,7 +89,8 @@ async fn invite(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let order = InvitationOrder { owner, by: Actor::Operator(operator), reason: form.value.0 };
     let made = invitations::make(state, request, order).await?;
-    let answer =
-        |made| ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).unstored();
+    let answer = |made| {
+        ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing()
+    };
     Ok(made.map(answer))
 }

@@ -19,7 +19,7 @@ use crate::store::events;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/invoices/{irn}").get(get_invoice_as_of, || {
         doc("get_invoice_as_of", "An invoice as it was after an event, and what the event changed")
-            .noted("Contact data of people is hidden.")
+            .with_note("Contact data of people is hidden.")
             .query_number("as_of", 1, "the sequence of an event of the taxpayer; by default the last")
             .gives::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
             .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])

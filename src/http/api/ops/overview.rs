@@ -16,7 +16,7 @@ use crate::http::views::overview::{Deadlines, EndpointGroup, Overview, RunGroup,
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/overview").get(overview, || {
         doc("overview", "What waits, is late, is paused or is not delivered, in numbers")
-            .noted("Counted in the database at most once every few seconds.")
+            .with_note("Counted in the database at most once every few seconds.")
             .gives::<Overview>(200, "Overview retrieved successfully")
             .fails(&[ErrorCode::Overloaded])
     })]
@@ -24,7 +24,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 /// GET /ops/overview: returns counts of the runs, deadlines, deliveries and endpoints of all taxpayers.
 async fn overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiResponse, ApiError> {
-    let counted = state.database_counts.counted(&state.store, state.now()).await;
+    let counted = state.database_counts.current_counts(&state.store, state.now()).await;
     let counted =
         counted.ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "The database does not answer"))?;
     Ok(ApiResponse::ok("Overview retrieved successfully", view(&counted)))

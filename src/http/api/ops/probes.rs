@@ -32,7 +32,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/metrics").get(metrics, || {
             doc("metrics", "Metrics, in the text format of Prometheus")
-                .noted("With `metrics.public = false` in the settings an operator's key is asked for.")
+                .with_note("With `metrics.public = false` in the settings an operator's key is asked for.")
                 .shows_text(200, "metrics", page::CONTENT_TYPE)
                 .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
         }),

@@ -28,13 +28,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .query("state", "kept, replayed or dropped")
                 .query("taxpayer_id", "of one taxpayer")
                 .query("command", "of one kind, such as create")
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives_page::<QuarantinedCommandView<'_>>("Quarantine retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/quarantine/{reference}/replay").post(replay_command, || {
             doc("replay_command", "Execute one of them again, once")
-                .noted("Only a create can be replayed. `result` says how the replay ended.")
+                .with_note("Only a create can be replayed. `result` says how the replay ended.")
                 .may_take(reason::read, example!("reason"))
                 .gives::<QuarantinedCommandView<'_>>(200, "Command replayed successfully")
                 .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])

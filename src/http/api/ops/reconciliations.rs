@@ -27,7 +27,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/ops/reconciliations")
             .post(create_reconciliation, || {
                 doc("create_reconciliation", "Compare a taxpayer's day with the authority's ledger")
-                    .noted("Waits for its end as Submit does; `Prefer: respond-async` does not.")
+                    .with_note("Waits for its end as Submit does; `Prefer: respond-async` does not.")
                     .takes(reconciliation::read, example!("create_reconciliation"))
                     .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
                     .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
@@ -37,13 +37,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 doc("list_reconciliations", "What was compared, newest first")
                     .query("taxpayer_id", "of one taxpayer")
                     .query("day", "of one day, as YYYY-MM-DD")
-                    .paged("100 at most")
+                    .with_paging("100 at most")
                     .gives_page::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
                     .fails(&[ErrorCode::ValidationFailed])
             }),
         path("/ops/reconciliations/{id}").get(get_reconciliation, || {
             doc("get_reconciliation", "One of them, with what it found")
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation retrieved successfully")
                 .fails(&[ErrorCode::ReconciliationNotFound])
         }),
@@ -71,7 +71,7 @@ async fn create_reconciliation(
         reconciliations::findings(&state.store, &one, Page { number: 1, per_page: FINDINGS_MAX }).await?;
     let path = format!("/ops/reconciliations/{}", one.id);
     let answer = ApiResponse::with_status(status, said, ReconciliationWithFindings::new(&one, &findings));
-    Ok(answer.located(&path).warn(&form.warnings))
+    Ok(answer.with_location(&path).warn(&form.warnings))
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;

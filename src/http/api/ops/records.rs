@@ -35,12 +35,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/ops/outages").get(list_outages, || {
             doc("list_outages", "Outages of the authority, newest first")
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives_page::<OutageView<'_>>("Outages retrieved successfully")
         }),
         path("/ops/audit").get(list_audit, || {
             doc("list_audit", "Security changes and operator actions, newest first")
-                .noted("The actor is an operator, an integrator or the command line.")
+                .with_note("The actor is an operator, an integrator or the command line.")
                 .query("taxpayer_id", "of one taxpayer")
                 .query("integrator_id", "those that an integrator may read")
                 .query("actor", "operator, integrator or command-line")
@@ -48,7 +48,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "subject",
                     "a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator, by its id",
                 )
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives_page::<AuditView<'_>>("Audit retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed])
         }),

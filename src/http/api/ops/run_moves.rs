@@ -34,7 +34,7 @@ const REFUSALS_SHOWN: usize = 20;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/pipeline/runs/move").post(move_runs, || {
         doc("move_runs", "Pause, resume, retry or cancel all runs that match a filter")
-            .noted(
+            .with_note(
                 "A call moves 1,000 runs at most, the oldest first; `matching` says how many there are. With `preview` \
                  nothing is changed.",
             )

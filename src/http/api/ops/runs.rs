@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "runs that have not ended: `overdue`, or `soon` for a deadline within an hour",
                 )
                 .query("order", "`newest` (the default), `oldest` or `deadline`, the earliest first")
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
         }),

@@ -14,7 +14,7 @@ use crate::http::state::ApiState;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/search").get(find, || {
         doc("search", "What a text names, with where it is shown")
-            .noted(
+            .with_note(
                 "Write a taxpayer's id or tax number before an invoice number or an event's id to look there only. \
                  Request ids are in the log.",
             )

@@ -31,7 +31,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("list_all_taxpayers", "Taxpayers of all integrators, newest first")
                 .query("verification", "pending, verified or unverified")
                 .query("tin", "a tax number, in whichever spelling")
-                .paged("100 at most")
+                .with_paging("100 at most")
                 .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed])
         }),
@@ -54,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 fn set_integration_doc() -> OperationDoc {
     let policy = AddressPolicy::default();
     doc("set_integration", "Set how a taxpayer's ERP takes notifications")
-        .noted(
+        .with_note(
             "Secrets are never shown; one that is left out stays, while auth_type, the origin and the token endpoint do. \
              Credentials are sent to `origin` alone: the one in the body, else that of the webhook's URL at this moment.",
         )

@@ -20,7 +20,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         doc("list_endpoints", "Webhook endpoints of all taxpayers with their health")
             .query("health", "working, failing, parked or disabled")
             .query("taxpayer_id", "of one taxpayer")
-            .paged("100 at most")
+            .with_paging("100 at most")
             .gives_page::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
             .fails(&[ErrorCode::ValidationFailed])
     })]

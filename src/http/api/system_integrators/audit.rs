@@ -17,10 +17,10 @@ use crate::store::operations::audit::AuditFilter;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/v1/system-integrators/audit").get(list_own_audit, || {
         doc("list_own_audit", "Your security changes and those of your account, newest first")
-            .noted(
+            .with_note(
                 "New taxpayers, profiles, keys, webhook URLs and secrets, each with its actor; never a secret.",
             )
-            .paged("15 by default, 100 at most")
+            .with_paging("15 by default, 100 at most")
             .query("taxpayer_id", "of one taxpayer")
             .query("subject", "a taxpayer or your account, by its id")
             .gives_page::<IntegratorAuditView<'_>>("Audit retrieved successfully")

@@ -30,7 +30,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path(deliveries).get(list_deliveries, || {
             doc("list_deliveries", "The log of deliveries, newest first")
-                .paged("15 by default, 100 at most")
+                .with_paging("15 by default, 100 at most")
                 .query("state", "pending, delivered or dead")
                 .query("event", "the name of an event")
                 .query("irn", "the IRN of an invoice")

@@ -18,7 +18,7 @@ use crate::http::views::invitation::InvitationView;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/v1/system-integrators/taxpayers/{id}/contacts/{contact_id}/invitation").post(invite_contact, || {
         doc("invite_contact", "Invite a contact person, or let it choose another password")
-            .noted("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used.")
+            .with_note("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used.")
             .gives::<InvitationView<'_>>(200, "Invitation created successfully")
             .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
     })]
@@ -35,5 +35,5 @@ async fn invite_contact(
     let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact(&ids.1)? };
     let order = InvitationOrder { owner, by: Actor::Integrator(integrator), reason: None };
     let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::contact_not_found)?;
-    Ok(ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).unstored())
+    Ok(ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing())
 }

@@ -43,7 +43,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             }),
         path(replays).get(list_replays, || {
             doc("list_replays", "Every replay with its progress, newest first")
-                .paged("15 by default, 100 at most")
+                .with_paging("15 by default, 100 at most")
                 .gives_page::<ReplayView>("Webhook replays retrieved successfully")
                 .fails(&[ErrorCode::TaxpayerNotFound])
         }),

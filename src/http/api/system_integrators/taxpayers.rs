@@ -43,7 +43,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .get(list_taxpayers, || {
                 doc("list_taxpayers", "List Taxpayers")
                     .query("search", "part of a name, TIN or email")
-                    .paged("15 by default, 100 at most")
+                    .with_paging("15 by default, 100 at most")
                     .gives_page::<TaxpayerView<'_>>("Taxpayers retrieved successfully")
             })
             .post(create_taxpayer, || {
@@ -72,7 +72,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path(rotate).sensitive(SensitiveOp::Rotation).on(rotates, rotate_api_key, || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
-                .noted("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
+                .with_note("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
                 .query("name", "what people call the new key, 60 characters at most")
                 .query("overlap_s", "how long the old key stays valid, in seconds: 604800 at most, 0 by default")
                 .query("scope", "full or read_only; by default that of the old key")
@@ -148,11 +148,12 @@ async fn onboarding(
         conflicts: Faults::default(),
     };
     let taxpayer = onboarding.taxpayer(id, state.now());
-    onboarding.conflicts = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+    onboarding.conflicts =
+        taxpayers::taken_values(state.store.reader(), &taxpayer, Some(&person.email)).await?;
     if onboarding.conflicts.is_empty() {
         check_quota(state, integrator_id).await?;
     } else {
-        state.limits.refused_create(integrator_id, state.now()).map_err(limits::refused)?;
+        state.limits.refused_create(integrator_id, state.now()).map_err(limits::limit_error)?;
     }
     if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
         let salt = people::hash_with_email(&state.store, &person.email).await?;
@@ -164,7 +165,7 @@ async fn onboarding(
 
 /// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.
 async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), ApiError> {
-    state.limits.onboarding(integrator, state.now()).map_err(limits::refused)?;
+    state.limits.onboarding(integrator, state.now()).map_err(limits::limit_error)?;
     let max = state.settings.taxpayers_per_integrator_max;
     if max == 0 || taxpayers::count_owned_by(&state.store, integrator).await? < max {
         return Ok(());
@@ -246,5 +247,5 @@ async fn rotate_api_key(
     let new = NewKey::new(key.clone(), terms).with_name(name);
     idempotent.send(&state.taxpayers, taxpayer.id, RotateKey { key: new, by }).await?;
     let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
-    Ok(ApiResponse::ok("API key rotated successfully", data).unstored())
+    Ok(ApiResponse::ok("API key rotated successfully", data).forbid_storing())
 }

@@ -76,7 +76,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 fn test_doc() -> OperationDoc {
     doc("test_webhook", "Test Webhook: data is whatever the endpoint answered")
-        .noted(
+        .with_note(
             "With `grade=true` a battery of messages is sent instead, right ones and wrong ones, one after the other and \
              within a minute. Data is then a grade from A to F, a score of 100, and a check for each message: \
              name, passed, sent, expected, status, duration_ms, explanation.",
@@ -98,7 +98,7 @@ async fn get_webhook(
     let found = webhooks::with_failing(state.store.reader(), taxpayer.id).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
-    let view = Integration::new(&endpoint, &kinds).faring(&endpoint, failing.as_ref());
+    let view = Integration::new(&endpoint, &kinds).with_health(&endpoint, failing.as_ref());
     Ok(ApiResponse::ok("Webhook retrieved successfully", view))
 }
 
@@ -143,7 +143,7 @@ async fn rotate_webhook_secret(
     let shared = secret.text();
     let shared = public_key.is_none().then(|| shared.expose_secret());
     let data = RotatedSecret { secret: shared, public_key: public_key.as_deref() };
-    Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).unstored())
+    Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).forbid_storing())
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the endpoint's

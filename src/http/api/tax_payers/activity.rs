@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::activity::wanted;
+use crate::http::forms::activity::read_query;
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
 use crate::http::respond::code::ErrorCode;
@@ -17,7 +17,7 @@ use crate::store::operations::activity;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/v1/tax-payers/activity").get(list_activity, || {
         doc("list_activity", "Who did what with this account, newest first")
-            .noted("Actions of people and keys on invoices, payments, keys, webhooks and people.")
+            .with_note("Actions of people and keys on invoices, payments, keys, webhooks and people.")
             .query("actor", "of one kind of actor, such as contact or taxpayer-key")
             .query("cursor", "the `next_cursor` of the page before")
             .query_number("limit", 1, "50 by default, 100 at most")
@@ -32,7 +32,7 @@ async fn list_activity(
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let (filter, limit) = wanted(&query)?;
+    let (filter, limit) = read_query(&query)?;
     let (entries, next) = activity::owned_by(&state.store, id, filter, limit).await?;
     Ok(ApiResponse::ok("Activity retrieved successfully", ActivityView::new(entries, next)))
 }

@@ -26,7 +26,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/webhook/dead-letters").get(list_own_dead_letters, || {
             doc("list_own_dead_letters", "Notifications that could not be delivered, why, and what to do")
-                .paged("10 by default, 100 at most")
+                .with_paging("10 by default, 100 at most")
                 .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
         }),
         path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(replay_own_dead_letter, || {

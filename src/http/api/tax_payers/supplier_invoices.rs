@@ -20,7 +20,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/supplier-invoices").get(list_supplier_invoices, || {
             doc("list_supplier_invoices", "Inbox: the supplier invoices the caller was notified about")
-                .paged("10 by default, 100 at most")
+                .with_paging("10 by default, 100 at most")
                 .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
         }),
         path("/v1/tax-payers/invoices/get-supplier-invoice").reads().relays().post(

@@ -41,9 +41,9 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
     let path = format!("/webhooks/deliveries/{id}");
     let page = account.page(&path).await;
     assert_shows(&page, &["invoice.created", irn, "Delivered", "&#34;irn&#34;"]);
-    let before = receiver.received().len();
+    let before = receiver.received_notifications().len();
     account.post(&format!("{path}/resend"), &[]).await.expect(303);
-    let again = async || (receiver.received().len() > before).then_some(());
+    let again = async || (receiver.received_notifications().len() > before).then_some(());
     eventually("the same event again", again).await;
     let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
     assert_shows(&page, &[&path, "Your webhook was told of invoice.created"]);

@@ -44,7 +44,7 @@ pub(super) async fn create_invoice(
         Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
     };
     if let Some(original) = &form.value.original {
-        form.warnings.extend(unresolved(&state, id, original).await?);
+        form.warnings.extend(unresolved_warning(&state, id, original).await?);
     }
     let draft = form.value.draft;
     let warnings = form.warnings;
@@ -53,7 +53,7 @@ pub(super) async fn create_invoice(
 }
 
 /// Returns a warning if the invoice that a credit note refers to is not stored. It may be older than this service.
-async fn unresolved(
+async fn unresolved_warning(
     state: &ApiState,
     id: TaxpayerId,
     original: &InvoiceRef,
@@ -121,7 +121,7 @@ pub(super) async fn create_batch(
 fn batch_response(batch: &Batch) -> ApiResponse {
     let place = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
     let message = "Invoices created successfully";
-    ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch)).located(&place)
+    ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch)).with_location(&place)
 }
 
 type Read = Result<Accepted<Vec<Candidate>>, Faults>;

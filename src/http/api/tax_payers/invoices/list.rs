@@ -45,14 +45,14 @@ pub(super) async fn list_invoices(
         let invoices = page.invoices.into_iter();
         let holder = AnswerHolder {
             caller: RateKey::Account(KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 }),
-            payer: auth::paying(&request).map(PayingAccount::payer),
+            payer: auth::paying_account(&request).map(PayingAccount::payer),
         };
         let page = LongPage { state, taxpayer, holder, invoices, long: page.long };
-        ApiResponse::streamed(parts(page, &frame))
+        ApiResponse::from_stream(parts(page, &frame))
     };
     let Some(place) = page.next else { return Ok(answer) };
     let cursor = invoice_filters::cursor(place);
-    Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
+    Ok(answer.followed_by(&cursor, &invoice_filters::next_page_path(&query, &cursor)))
 }
 
 /// The invoices of a page that are still to be sent.

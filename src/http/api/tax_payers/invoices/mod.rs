@@ -42,8 +42,8 @@ fn creates_and_list() -> Vec<Path> {
             })
             .get(list::list_invoices, || {
                 doc("list_invoices", "List Invoices, newest first")
-                    .noted("The next cursor comes in `x-next-cursor` and `Link`.")
-                    .paged("10 by default, 100 at most")
+                    .with_note("The next cursor comes in `x-next-cursor` and `Link`.")
+                    .with_paging("10 by default, 100 at most")
                     .query("batch_no", "of a batch number from Bulk")
                     .query("status", "of a workflow status")
                     .query("payment_status", "of a payment status")
