@@ -13,6 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::batches::Batches;
@@ -69,13 +70,20 @@ impl LoadedWork {
     }
 }
 
+/// The work that all endpoints share.
+pub(super) struct SharedWork {
+    pub(super) due_reader: Batches<DueReader>,
+    pub(super) outcome_writer: Batches<OutcomeWriter>,
+}
+
 pub(super) struct EndpointWorker {
     deps: Arc<DeliveryDeps>,
-    due_reader: Arc<Batches<DueReader>>,
-    outcome_writer: Arc<Batches<OutcomeWriter>>,
+    shared: Arc<SharedWork>,
     /// The lease of the endpoint's lane.
     lease: Lease,
     taxpayer: TaxpayerId,
+    /// Cancelled when the lane was leased again, so that the lease is no longer held.
+    is_over: CancellationToken,
     in_flight: InFlight,
     poll_after: Duration,
     /// Counts the rounds in which a replay was open and a slot was free.
@@ -85,29 +93,32 @@ pub(super) struct EndpointWorker {
 impl EndpointWorker {
     pub(super) fn new(
         deps: Arc<DeliveryDeps>,
-        due_reader: Arc<Batches<DueReader>>,
-        outcome_writer: Arc<Batches<OutcomeWriter>>,
+        shared: Arc<SharedWork>,
         lease: Lease,
         taxpayer: TaxpayerId,
+        is_over: CancellationToken,
     ) -> Self {
         Self {
             deps,
-            due_reader,
-            outcome_writer,
+            shared,
             lease,
             taxpayer,
+            is_over,
             in_flight: InFlight::default(),
             poll_after: POLL_INITIAL,
             rounds: 0,
         }
     }
 
-    /// Delivers until nothing is due and no attempt is in flight, and releases the lane then. The watchdog looks at how
-    /// long a round takes.
+    /// Delivers until nothing is due and no attempt is in flight, and releases the lane then. Fails with `Stale` after a
+    /// round in which the lane was leased again. The watchdog looks at how long a round takes.
     pub(super) async fn serve(mut self, node: Node) -> Result<WorkStatus, DeliveryError> {
         let deps = Arc::clone(&self.deps);
         let wakeup = deps.wakeups.join(self.taxpayer);
         loop {
+            if self.is_over.is_cancelled() {
+                return Err(StoreError::Stale.into());
+            }
             node.batch_started();
             // The subscription starts before the load, so that no new work is missed.
             let new_work = pin!(wakeup.next_notification().fuse());
@@ -130,7 +141,7 @@ impl EndpointWorker {
         if self.deps.is_closing() && self.in_flight.is_empty() {
             return Ok(WorkStatus::Unfinished);
         }
-        let found = match self.due_reader.ask(self.taxpayer).await {
+        let found = match self.shared.due_reader.ask(self.taxpayer).await {
             // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
             // be sent again.
             Err(DeliveryError::Store(StoreError::Unavailable(error) | StoreError::Broken(error)))
@@ -283,6 +294,7 @@ impl EndpointWorker {
         }
         tokio::select! {
             biased;
+            () = self.is_over.cancelled() => return Err(StoreError::Stale.into()),
             finished = self.in_flight.next_finished() => finished?,
             () = new_work => {}
             () = sleep(self.poll_after) => self.poll_after = self.poll_after.saturating_mul(2).min(POLL_MAX),
@@ -329,8 +341,8 @@ impl EndpointWorker {
         };
         // The record of what is in flight is not written beside the start of further attempts, which changes it too.
         if is_healthy && rest.is_none() && !work.to.is_replaying && !has_suspect {
-            let outcome_writer = Arc::clone(&self.outcome_writer);
-            self.in_flight.write(ids, async move { outcome_writer.write(report).await });
+            let shared = Arc::clone(&self.shared);
+            self.in_flight.write(ids, async move { shared.outcome_writer.write(report).await });
             return Ok(WorkStatus::More);
         }
         let handled = self.write(report).await?;
@@ -348,7 +360,7 @@ impl EndpointWorker {
     }
 
     async fn write(&self, report: OutcomeReport) -> Result<WorkStatus, DeliveryError> {
-        match self.outcome_writer.write(report).await? {
+        match self.shared.outcome_writer.write(report).await? {
             LaneStatus::Held => Ok(WorkStatus::More),
             LaneStatus::Released => Ok(WorkStatus::Released),
         }

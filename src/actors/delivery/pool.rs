@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::actors::delivery::batches::Batches;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::due_reader::DueReader;
-use crate::actors::delivery::endpoint_worker::EndpointWorker;
+use crate::actors::delivery::endpoint_worker::{EndpointWorker, SharedWork};
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::delivery::serving::Serving;
@@ -24,8 +24,7 @@ use crate::store::lanes::Lease;
 
 pub struct DeliveryPool {
     deps: Arc<DeliveryDeps>,
-    due_reader: Arc<Batches<DueReader>>,
-    outcome_writer: Arc<Batches<OutcomeWriter>>,
+    shared: Arc<SharedWork>,
     tree: Tree,
     arbiters: Arc<Arbiters>,
     endpoints: TaskTracker,
@@ -36,10 +35,13 @@ impl DeliveryPool {
     pub fn new(deps: Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Arc<Self> {
         let due_reader = DueReader(Arc::clone(&deps));
         let outcome_writer = OutcomeWriter::new(&deps);
+        let shared = SharedWork {
+            due_reader: Batches::start(due_reader, tree, arbiters),
+            outcome_writer: Batches::start(outcome_writer, tree, arbiters),
+        };
         Arc::new(Self {
             deps,
-            due_reader: Arc::new(Batches::start(due_reader, tree, arbiters)),
-            outcome_writer: Arc::new(Batches::start(outcome_writer, tree, arbiters)),
+            shared: Arc::new(shared),
             tree: tree.clone(),
             arbiters: Arc::clone(arbiters),
             endpoints: TaskTracker::new(),
@@ -69,24 +71,21 @@ impl DeliveryPool {
         if self.deps.is_closing() {
             return WorkStatus::Unfinished;
         }
-        let served = self.serving.begin(&lease);
-        let is_taken_over = served.is_taken_over.clone();
+        let served = self.serving.begin(&lease).await;
         let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
         let node = self.tree.node(NodeKind::Webhook, shard, lease.key.as_str());
-        let deps = Arc::clone(&self.deps);
-        let due_reader = Arc::clone(&self.due_reader);
-        let outcome_writer = Arc::clone(&self.outcome_writer);
-        let ended = run_task(arbiter, node, move |node| async move {
-            let worker = EndpointWorker::new(deps, due_reader, outcome_writer, lease, taxpayer);
-            is_taken_over.run_until_cancelled(Box::pin(worker.serve(node))).await
-        });
-        match ended.await {
-            TaskEnd::Returned(Some(Ok(handled))) => handled,
-            TaskEnd::Returned(None | Some(Err(DeliveryError::Store(StoreError::Stale)))) => {
-                WorkStatus::Released
-            }
-            TaskEnd::Returned(Some(Err(DeliveryError::Panic))) | TaskEnd::Panicked => WorkStatus::Panicked,
-            TaskEnd::Returned(Some(Err(error))) => {
+        let worker = EndpointWorker::new(
+            Arc::clone(&self.deps),
+            Arc::clone(&self.shared),
+            lease,
+            taxpayer,
+            served.is_over(),
+        );
+        match run_task(arbiter, node, move |node| worker.serve(node)).await {
+            TaskEnd::Returned(Ok(handled)) => handled,
+            TaskEnd::Returned(Err(DeliveryError::Store(StoreError::Stale))) => WorkStatus::Released,
+            TaskEnd::Returned(Err(DeliveryError::Panic)) | TaskEnd::Panicked => WorkStatus::Panicked,
+            TaskEnd::Returned(Err(error)) => {
                 tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
                 WorkStatus::Unfinished
             }

@@ -1,5 +1,5 @@
 //! The endpoints that are served now. If this process loses a lease without noticing and claims the lane again, the task
-//! of the former lease ends, so that no endpoint is served twice at a time.
+//! of the former lease ends before the next one begins, so that no endpoint is served twice at a time.
 
 use std::sync::Arc;
 
@@ -8,40 +8,62 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::lanes::Lease;
 
-/// The epoch of the lease under which each lane is served, and what ends its task.
-type Tasks = Arc<DashMap<String, (i64, CancellationToken)>>;
-
 #[derive(Default)]
-pub(super) struct Serving(Tasks);
+pub(super) struct Serving(Arc<DashMap<String, Task>>);
+
+/// The task that serves an endpoint.
+#[derive(Clone)]
+struct Task {
+    epoch: i64,
+    /// Cancelled when the lane was leased again.
+    is_over: CancellationToken,
+    /// Cancelled when the task has ended.
+    has_ended: CancellationToken,
+}
 
 /// An endpoint that is served until this is dropped.
 pub(super) struct Served {
-    tasks: Tasks,
+    serving: Arc<DashMap<String, Task>>,
     lane: String,
-    epoch: i64,
-    pub(super) is_taken_over: CancellationToken,
+    task: Task,
 }
 
 impl Serving {
-    /// Begins to serve an endpoint, and ends the task of a former lease of its lane.
-    pub(super) fn begin(&self, lease: &Lease) -> Served {
-        let is_taken_over = CancellationToken::new();
-        if let Some((_, former)) = self.0.insert(lease.key.clone(), (lease.epoch, is_taken_over.clone())) {
-            former.cancel();
+    /// Begins to serve an endpoint. Waits for the end of a task that served it under a former lease.
+    pub(super) async fn begin(&self, lease: &Lease) -> Served {
+        let task = Task {
+            epoch: lease.epoch,
+            is_over: CancellationToken::new(),
+            has_ended: CancellationToken::new(),
+        };
+        let former = self.0.insert(lease.key.clone(), task.clone());
+        let served = Served { serving: Arc::clone(&self.0), lane: lease.key.clone(), task };
+        if let Some(former) = former {
+            former.is_over.cancel();
+            former.has_ended.cancelled().await;
         }
-        let tasks = Arc::clone(&self.0);
-        Served { tasks, lane: lease.key.clone(), epoch: lease.epoch, is_taken_over }
+        served
+    }
+}
+
+impl Served {
+    /// Returns the token that is cancelled when the lane was leased again.
+    pub(super) fn is_over(&self) -> CancellationToken {
+        self.task.is_over.clone()
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.tasks.remove_if(&self.lane, |_, (epoch, _)| *epoch == self.epoch);
+        self.serving.remove_if(&self.lane, |_, task| task.epoch == self.task.epoch);
+        self.task.has_ended.cancel();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::store::lanes::LaneKind;
 
@@ -49,18 +71,19 @@ mod tests {
         Lease { kind: LaneKind::Endpoint, key: key.to_owned(), epoch }
     }
 
-    #[test]
-    fn the_task_of_a_former_lease_ends_and_no_other() {
+    #[tokio::test]
+    async fn an_endpoint_is_served_again_when_its_former_task_has_ended() {
         let serving = Serving::default();
-        let former = serving.begin(&lease("7", 1));
-        let other = serving.begin(&lease("8", 1));
-        assert!(!former.is_taken_over.is_cancelled());
-        let present = serving.begin(&lease("7", 2));
-        let ended = [&former, &other, &present].map(|served| served.is_taken_over.is_cancelled());
-        assert_eq!(ended, [true, false, false]);
+        let former = serving.begin(&lease("7", 1)).await;
+        let other = serving.begin(&lease("8", 1)).await;
+        let next_lease = lease("7", 2);
+        let mut next = Box::pin(serving.begin(&next_lease));
+        assert!(next.as_mut().now_or_never().is_none(), "the former task has not ended");
+        assert!(former.is_over().is_cancelled() && !other.is_over().is_cancelled());
         drop(former);
-        assert_eq!(serving.0.len(), 2, "the task of the present lease is still known");
-        drop((present, other));
+        let next = next.await;
+        assert!(!next.is_over().is_cancelled());
+        drop((next, other));
         assert!(serving.0.is_empty());
     }
 }
