@@ -110,9 +110,10 @@ async fn a_stranger_who_tries_passwords_keeps_nobody_out(world: &World) {
 async fn attempts_at_the_same_time_are_bounded(world: &World) {
     let (email, _) = contact(world).await;
     let try_one = async |_| Visitor::new(world).sign_in(&email, "another password").await;
-    let answers = join_all((0..40).map(try_one)).await;
+    // On a busy machine they take many seconds, in which places become free again.
+    let answers = join_all((0..80).map(try_one)).await;
     let refused = answers.iter().filter(|answer| answer.status == 429).count();
-    assert!(refused >= 10, "{refused} of 40");
+    assert!(refused >= 10, "{refused} of 80");
     let refused = answers.into_iter().find(|answer| answer.status == 429).unwrap();
     assert_eq!(refused.shows("Too many attempts").retry_after, Some(3));
 }
