@@ -1,5 +1,5 @@
-//! How long the calls of one integrator's taxpayers take beside another integrator that does its worst with 25
-//! taxpayers, and how long they take alone, in the same run.
+//! Measures the calls of one integrator's taxpayers beside another integrator that does its worst with 25 taxpayers, and
+//! alone, in the same run.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const HEADS_PER_KEY: usize = 16;
 const HEADS_FROM_KEYS: usize = 12;
 const REOPEN_AFTER: Duration = Duration::from_millis(100);
 
-/// What the neighbour does.
+/// The worst that the neighbour can do.
 #[derive(Debug, Clone, Copy)]
 enum Worst {
     /// Its submissions come to an authority that is down for them.
@@ -46,7 +46,8 @@ enum Worst {
 }
 
 impl Worst {
-    const ALL: [Self; 3] = [Self::SubmitsToNobody, Self::Submits, Self::HeadsWithoutBodies];
+    /// The one whose runs go on after it has ended is last.
+    const ALL: [Self; 3] = [Self::Submits, Self::HeadsWithoutBodies, Self::SubmitsToNobody];
 
     fn name(self) -> &'static str {
         match self {
@@ -62,16 +63,13 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
     let [_, neighbour] = &service.integrators;
     let onboarding = (0..TAXPAYERS).map(|_| onboard(&service.client, neighbour));
     let neighbours = join_all(onboarding).await;
-    for (what, requests) in prepared.beside_neighbours() {
-        let load = Load {
-            address: service.address,
-            requests,
-            connections: CONNECTIONS,
-            span: SPAN,
-            next: Arc::new(AtomicUsize::new(0)),
-        };
-        let pace = Pace::PerSecond(CALLS_PER_S);
-        for worst in Worst::ALL {
+    let loads = prepared.beside_neighbours().map(|(what, requests)| {
+        let next = Arc::new(AtomicUsize::new(0));
+        (what, Load { address: service.address, requests, connections: CONNECTIONS, span: SPAN, next })
+    });
+    let pace = Pace::PerSecond(CALLS_PER_S);
+    for worst in Worst::ALL {
+        for (what, load) in &loads {
             let alone = load.run(pace).await;
             let neighbour = begin(worst, service.address, &neighbours);
             sleep(LEAD).await;

@@ -52,15 +52,14 @@ impl Service {
             command
         };
         let client = Client::new(format!("http://{address}"));
-        let integrator = |name: &str| {
+        let integrators = ["bench", "neighbour"].map(|name| {
             let email = format!("{name}@bench.example");
             let arguments = ["integrator", "create", "--name", name, "--email", &email];
             let created = command().args(arguments).stdout(Stdio::piped()).output().unwrap();
             let created: Value =
                 strict_json::from_trusted(std::str::from_utf8(&created.stdout).unwrap()).unwrap();
             Integrator::new(&client, created["api_key"].as_str().unwrap())
-        };
-        let integrators = ["bench", "neighbour"].map(integrator);
+        });
         let process = command().spawn().unwrap();
         let service = Self { address, sandbox, client, integrators, process, _data: data };
         service.wait_until_ready().await;

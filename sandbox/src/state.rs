@@ -14,7 +14,7 @@ use crate::dialect::Dialect;
 use crate::faults::{FaultOrder, Faults};
 use crate::latencies::{Latencies, LatencyOrder};
 use crate::notices::Notices;
-use crate::records::{Invoice, InvoiceSheet, PartyEnrolment, SharedLedger};
+use crate::records::{InvoiceSheet, PartyEnrolment, SharedLedger};
 use crate::server::Settings;
 
 pub struct State {
@@ -102,8 +102,7 @@ impl State {
     /// Returns the records of all signed invoices, ordered by time of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
         let ledger = self.ledger.open();
-        let sheet = |invoice: &Invoice| InvoiceSheet::from_ledger(&invoice.irn, &ledger);
-        ledger.oldest_first().map(sheet).collect()
+        ledger.oldest_first().map(|invoice| InvoiceSheet::from_ledger(&invoice.irn, &ledger)).collect()
     }
 
     /// Enrols a business or a party. If it is already enrolled, changes the members that are given.

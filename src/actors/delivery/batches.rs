@@ -95,7 +95,7 @@ impl<W: BatchWork> Supervised for BatchRunner<W> {}
 async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>>>, node: Node) {
     let mut requests = requests.lock().await;
     while let Some(first) = requests.recv().await {
-        // What arrives at the same time joins the batch.
+        // Lets requests that arrive at the same time join the batch.
         yield_now().await;
         let mut batch = vec![first];
         while batch.len() < W::BATCH_MAX

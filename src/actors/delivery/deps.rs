@@ -1,4 +1,4 @@
-//! What all parts of the delivery share.
+//! The settings and handles that all parts of the delivery share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -123,8 +123,7 @@ impl Dispatcher {
             // A faulty lane makes all of them fail.
             Err(_) => self.count_one_by_one(crashed).await,
         };
-        let goes_on = |one: &ClaimedLane| !is_crashed(one) || going_on.contains(&one.lane.lease);
-        claimed.into_iter().filter(goes_on).collect()
+        claimed.into_iter().filter(|one| !is_crashed(one) || going_on.contains(&one.lane.lease)).collect()
     }
 
     /// Counts the crash for each lane in a transaction of its own. If that fails, the lane waits until its lease ends,

@@ -19,7 +19,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::fair_queue;
-use crate::store::lanes::owners::{self, OwnerCount};
+use crate::store::lanes::owners;
 
 /// Loaded queue counts are reused for this long.
 const FRESH: Duration = Duration::from_secs(1);
@@ -83,8 +83,8 @@ impl QueueEstimator {
         }
         let due = fair_queue::due_by_taxpayer(&self.store, LaneKind::Run).await?;
         let owners = owners::counts(&self.store).await?;
-        let works = |owner: &&OwnerCount| owner.kind == LaneKind::Run && owner.held > 0;
-        let processes = u64::try_from(owners.iter().filter(works).count()).unwrap_or(u64::MAX);
+        let of_runs = owners.iter().filter(|owner| owner.kind == LaneKind::Run && owner.held > 0);
+        let processes = u64::try_from(of_runs.count()).unwrap_or(u64::MAX);
         let counts = Arc::new(QueueCounts { due, processes });
         *seen = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)

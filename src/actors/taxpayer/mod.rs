@@ -35,6 +35,8 @@ pub mod handle;
 mod held_lanes;
 mod indexes;
 #[cfg(test)]
+mod lane_tests;
+#[cfg(test)]
 mod large_tests;
 mod large_transaction;
 mod large_turns;

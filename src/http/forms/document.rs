@@ -5,11 +5,11 @@ use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX, country_rule};
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::unit;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::text_checks::is_letters;
+use crate::http::forms::text_checks::{country_rule, is_letters};
 
 /// A telephone number is a `+` followed by this many digits.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;

@@ -161,7 +161,7 @@ impl<'f> Field<'f> {
         let report = self.report;
         self.describe(|| FieldType::Country).check_trimmed(|text| {
             if !is_letters(text, 2) {
-                return Err(country_rule());
+                return Err(text_checks::country_rule());
             }
             check_listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
         })
@@ -184,7 +184,7 @@ impl<'f> Field<'f> {
         let report = self.report;
         self.describe(|| FieldType::Currency).check_trimmed(|text| {
             if !is_letters(text, 3) {
-                return Err(currency_rule());
+                return Err(text_checks::currency_rule());
             }
             check_listed(report, ReferenceList::Currencies, text)
         })
@@ -397,12 +397,4 @@ fn fault<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option
 fn up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
     let found = number.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= max);
     found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
-}
-
-pub(crate) fn country_rule() -> FieldRule {
-    FieldRule::must_be("country", "a country code of 2 letters")
-}
-
-pub(crate) fn currency_rule() -> FieldRule {
-    FieldRule::must_be("currency", "a currency code of 3 letters")
 }

@@ -97,6 +97,14 @@ pub(crate) fn word<T>(
     parse(text).ok_or_else(|| FieldRule::OneOf(allowed()))
 }
 
+pub(crate) fn country_rule() -> FieldRule {
+    FieldRule::must_be("country", "a country code of 2 letters")
+}
+
+pub(crate) fn currency_rule() -> FieldRule {
+    FieldRule::must_be("currency", "a currency code of 3 letters")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

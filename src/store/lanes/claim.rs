@@ -19,7 +19,7 @@ pub const START: i64 = -1;
 /// The taxpayer id of lanes without a taxpayer.
 pub(super) const NOBODY: i64 = 0;
 
-/// Which lanes a claim takes.
+/// The lanes that a claim takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claimable {
     /// Lanes that are due and have no holder.
@@ -63,7 +63,7 @@ impl FairShare {
         }
     }
 
-    /// How many more lanes the taxpayer may hold.
+    /// Returns how many more lanes the taxpayer may hold.
     pub(super) fn room_left(&self, taxpayer: i64) -> usize {
         if taxpayer == NOBODY {
             return usize::MAX;
@@ -96,7 +96,7 @@ impl FairShare {
         }
     }
 
-    /// How many more lanes the integrator may hold with all its taxpayers.
+    /// Returns how many more lanes the integrator may hold with all its taxpayers.
     fn left_to(&self, integrator: IntegratorId) -> usize {
         let held = self.held_by_integrator.get(&integrator).copied().unwrap_or(0);
         self.integrator_max.saturating_sub(held)

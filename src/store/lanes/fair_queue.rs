@@ -335,6 +335,23 @@ mod tests {
         BlockedStep { step, taxpayers: taxpayers.map(<[i64]>::to_vec) }
     }
 
+    async fn claim_leases(store: &Store, limit: usize) -> Vec<Lease> {
+        let claimed = claim_due(store, &request(limit, START, &[])).await.unwrap();
+        claimed.lanes.into_iter().map(|turn| turn.lane.lease).collect()
+    }
+
+    fn request(limit: usize, after: i64, blocked: &[BlockedStep]) -> ClaimRequest<'_> {
+        ClaimRequest {
+            kind: LaneKind::Run,
+            owner: "me",
+            lease: LEASE,
+            limit,
+            after,
+            blocked,
+            share: FairShare::without_limits(),
+        }
+    }
+
     /// Claims up to `limit` lanes, starting with the taxpayer after `after`. Returns the keys of the lanes and
     /// the id of the last taxpayer served.
     async fn claim_keys(
@@ -343,16 +360,7 @@ mod tests {
         after: i64,
         blocked: &[BlockedStep],
     ) -> (Vec<String>, i64) {
-        let request = ClaimRequest {
-            kind: LaneKind::Run,
-            owner: "me",
-            lease: LEASE,
-            limit,
-            after,
-            blocked,
-            share: FairShare::without_limits(),
-        };
-        let taken = claim_due(store, &request).await.unwrap();
+        let taken = claim_due(store, &request(limit, after, blocked)).await.unwrap();
         (taken.lanes.into_iter().map(|turn| turn.lane.lease.key).collect(), taken.last.unwrap_or(after))
     }
 
@@ -479,22 +487,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
-            let request = ClaimRequest {
-                kind: LaneKind::Run,
-                owner: "me",
-                lease: LEASE,
-                limit: 8,
-                after: START,
-                blocked: &[],
-                share: FairShare::without_limits(),
-            };
-            let leases: Vec<_> = claim_due(store, &request)
-                .await
-                .unwrap()
-                .lanes
-                .into_iter()
-                .map(|turn| turn.lane.lease)
-                .collect();
+            let leases = claim_leases(store, 8).await;
             let tx = store.begin().await.unwrap();
             let waits = |lease: &Lease| LaneRelease {
                 next_step: Some(if lease.key == "1/1" { "send" } else { "sign" }),
@@ -519,22 +512,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
-            let request = ClaimRequest {
-                kind: LaneKind::Run,
-                owner: "me",
-                lease: LEASE,
-                limit: 2,
-                after: START,
-                blocked: &[],
-                share: FairShare::without_limits(),
-            };
-            let leases: Vec<_> = claim_due(store, &request)
-                .await
-                .unwrap()
-                .lanes
-                .into_iter()
-                .map(|turn| turn.lane.lease)
-                .collect();
+            let leases = claim_leases(store, 2).await;
             assert_eq!((leases.len(), claim_keys(store, 2, START, &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
             let due =

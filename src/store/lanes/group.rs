@@ -205,7 +205,7 @@ pub async fn claim_idle(
         .collect()
 }
 
-/// Which lanes become due at once.
+/// The lanes that become due at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     All,
