@@ -9,8 +9,8 @@ use tokio::time::sleep;
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::fair_queue;
-use crate::store::lanes::leases::{self, Expire};
+use crate::store::lanes::leases::{self, LeaseEnd};
+use crate::store::lanes::{self, Waiting};
 use crate::store::webhooks::delivery_queue;
 
 pub const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -88,19 +88,19 @@ impl ClockWatch {
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair(&self) -> Result<(), StoreError> {
         delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
-        fair_queue::make_all_due_now(&self.store).await?;
+        lanes::hasten(&self.store, Waiting::All).await?;
         sleep(self.lease / LEASES).await;
-        leases::expire(&self.store, Expire::Beyond(self.lease * LEASES)).await?;
+        leases::end(&self.store, LeaseEnd::Beyond(self.lease * LEASES)).await?;
         Ok(())
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
         let moved = delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
         sleep(self.lease / LEASES).await;
-        let ended = leases::expire(&self.store, Expire::Beyond(self.lease * LEASES)).await?;
+        let ended = leases::end(&self.store, LeaseEnd::Beyond(self.lease * LEASES)).await?;
         if moved + ended > 0 {
             tracing::warn!(moved, ended, "a clock was set back before this start; waiting work is due now");
-            fair_queue::make_all_due_now(&self.store).await?;
+            lanes::hasten(&self.store, Waiting::All).await?;
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases;
+use crate::store::lanes::leases::{self, LeaseEnd};
 use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
 /// At most this many bytes of a webhook endpoint's response are read.
@@ -277,7 +277,8 @@ impl BuildContext<'_> {
 /// database connections ended with the actor threads, so new ones are opened first.
 pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
-    leases::release_owned_by(store, owner).await
+    leases::end(store, LeaseEnd::Stopped(owner)).await?;
+    Ok(())
 }
 
 /// Returns the rule for the addresses of webhooks. In production every allowed network must name a port.

@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::connections::Store;
-use crate::store::lanes::leases::{self, Expire};
+use crate::store::lanes::leases::{self, LeaseEnd};
 
 const LOCK_FILE: &str = "serve.lock";
 
@@ -47,9 +47,9 @@ impl ProcessLock {
         let mut before = String::new();
         lock.read_to_string(&mut before).unwrap_or_default();
         if is_embedded {
-            leases::expire(store, Expire::All).await?;
+            leases::end(store, LeaseEnd::AllCrashed).await?;
         } else if !before.is_empty() {
-            leases::expire(store, Expire::OwnedBy(&before)).await?;
+            leases::end(store, LeaseEnd::Crashed(&before)).await?;
         }
         put(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))

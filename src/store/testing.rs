@@ -14,7 +14,7 @@ use crate::store::db::connections::{PoolSettings, Store};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql;
 use crate::store::db::vault::{KEY_LEN, Vault};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{LaneKind, Lease, claim};
 
 static SKIPPED: Once = Once::new();
 
@@ -77,9 +77,9 @@ pub(crate) async fn claim_due(
     lease: Duration,
     limit: u64,
 ) -> Result<Vec<Lease>, StoreError> {
-    let mut free = lanes::free(kind, &sql::now(store.backend()));
+    let mut free = claim::free(kind, &sql::now(store.backend()));
     free.order_by("next_due_at", Order::Asc).limit(limit);
-    let claimed = lanes::claim_where(store, kind, owner, lease, free).await?;
+    let claimed = claim::claim_where(store, kind, owner, lease, free).await?;
     Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 

@@ -12,9 +12,8 @@ use crate::actors::delivery::in_flight::max_held;
 use crate::actors::incidents::DeathCause;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned;
-use crate::store::lanes::leases;
-use crate::store::lanes::{LaneKind, Lease, LeasedLane};
+use crate::store::lanes::leases::{self, Note};
+use crate::store::lanes::{Lease, LeasedLane, Taken};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 
 /// After the first crash it is not known which deliveries were in flight. So the crash is counted for the deliveries that
@@ -30,7 +29,7 @@ impl DeliveryDeps {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
-        let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
+        let held = leases::fence(&tx, &leases, Taken::Await).await?.held;
         let endpoints: Vec<_> = crashed
             .iter()
             .filter(|lane| held.contains(&lane.lease))
@@ -38,7 +37,7 @@ impl DeliveryDeps {
             .collect();
         let dead = crashed_deliveries::count_crash(&tx, &endpoints, now).await?;
         for lease in &held {
-            abandoned::reset_crashes(&tx, lease).await?;
+            leases::note(&tx, lease, Note::CrashesCounted).await?;
         }
         tx.commit().await?;
         let failure = "the process crashed three times during its attempts";
@@ -65,7 +64,8 @@ impl DeliveryDeps {
         deliveries: &HashSet<Uuid>,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        abandoned::set_working_on(&tx, lease, to_working_on(deliveries).as_deref()).await?;
+        let recorded = to_working_on(deliveries);
+        leases::note(&tx, lease, Note::WorkingOn(recorded.as_deref())).await?;
         tx.commit().await
     }
 }

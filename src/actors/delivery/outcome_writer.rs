@@ -22,10 +22,8 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned;
-use crate::store::lanes::group;
-use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::leases::{self, Fenced, LaneRelease, Note};
+use crate::store::lanes::{Lease, PROBE, Taken};
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
@@ -135,7 +133,7 @@ impl BatchWork for OutcomeWriter {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
-        let group::Fenced { held, locked } = group::fence_free(&tx, LaneKind::Endpoint, &leases).await?;
+        let Fenced { held, skipped } = leases::fence(&tx, &leases, Taken::Skip).await?;
         let held_reports: Vec<&OutcomeReport> =
             reports.iter().map(|report| &***report).filter(|report| held.contains(&report.lease)).collect();
         let outcomes: Vec<_> =
@@ -150,7 +148,7 @@ impl BatchWork for OutcomeWriter {
             }
             if let Some(recorded) = &report.still_recorded {
                 let recorded = to_working_on(recorded);
-                abandoned::set_working_on(&tx, &report.lease, recorded.as_deref()).await?;
+                leases::note(&tx, &report.lease, Note::WorkingOn(recorded.as_deref())).await?;
             }
         }
         let rests = rests(&tx, &held_reports, now).await?;
@@ -163,7 +161,7 @@ impl BatchWork for OutcomeWriter {
         let status = |report: &&Arc<OutcomeReport>| match &report.lease {
             lease if released.contains(lease) => Ok(LaneStatus::Released),
             lease if held.contains(lease) => Ok(LaneStatus::Held),
-            lease if locked.contains(lease) => Err(StoreError::Locked),
+            lease if skipped.contains(lease) => Err(StoreError::Locked),
             _ => Err(StoreError::Stale),
         };
         Ok(reports.iter().map(status).collect())
@@ -189,7 +187,7 @@ async fn rests(
         if delay == Some(Duration::ZERO) {
             return None;
         }
-        let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(lanes::PROBE);
+        let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(PROBE);
         Some(LaneRelease { next_step, ..LaneRelease::new(&report.lease, delay) })
     };
     Ok(resting.into_iter().filter_map(rest).collect())
@@ -217,7 +215,7 @@ fn idle_time(
 mod tests {
     use super::*;
     use crate::domain::kernel::clock::SystemClock;
-    use crate::store::lanes::Wake;
+    use crate::store::lanes::{self, LaneKind, LaneName, Wake};
     use crate::store::testing::{claim_due, stores};
 
     const ID: TaxpayerId = TaxpayerId(7);
@@ -245,7 +243,7 @@ mod tests {
             };
             if store.backend() == sea_orm::DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lanes::lock_unversioned(&other, LaneKind::Endpoint, "7").await.unwrap();
+                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "7")], Taken::Await).await.unwrap();
                 let written = writer.run(&reports.iter().collect::<Vec<_>>()).await.unwrap();
                 let is_locked = matches!(written[0], Err(StoreError::Locked));
                 assert!(is_locked && matches!(written[1], Ok(LaneStatus::Released)), "{written:?}");

@@ -3,12 +3,15 @@
 //! keep the order, the deliveries of events that a replay has yet to queue wait for the replay, and so do deliveries of
 //! newer events of the same IRNs.
 
+use std::slice::from_ref;
+
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, Lease};
+use crate::store::lanes::leases;
+use crate::store::lanes::{Lease, Taken};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
@@ -48,7 +51,7 @@ impl DeliveryDeps {
         let Some(replay) = replays.into_iter().min_by_key(Replay::remaining_events) else { return Ok(()) };
         let tx = self.store.begin().await?;
         let now = self.clock.now();
-        lanes::fence(&tx, lease).await?;
+        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
         let replay = replays::queue(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
         let taxpayer = endpoint.taxpayer_id;

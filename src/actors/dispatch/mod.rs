@@ -31,9 +31,9 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare};
-use crate::store::lanes::fair_queue::{self, BlockedStep};
+use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{LaneKind, Lease};
+use crate::store::lanes::{self, LaneKind, Lease, Waiting};
 
 /// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes and not one.
 const REST_MAX: Duration = Duration::from_millis(50);
@@ -204,7 +204,8 @@ impl Dispatcher {
             .map(|entry| entry.step)
             .collect();
         if !opened.is_empty() {
-            fair_queue::make_due_now(&self.store, self.config.kind, &opened, &blocked).await?;
+            let waiting = Waiting::For { kind: self.config.kind, steps: &opened, blocked: &blocked };
+            lanes::hasten(&self.store, waiting).await?;
         }
         Ok(blocked)
     }
@@ -247,7 +248,7 @@ impl Dispatcher {
     }
 
     async fn renew(&self) -> Result<(), StoreError> {
-        leases::renew(&self.store, self.config.kind, &self.active_leases.leases(), self.config.lease).await
+        leases::renew(&self.store, &self.active_leases.leases(), self.config.lease).await
     }
 
     /// Claims due lanes and renews leases in a loop, until this future is dropped.
@@ -322,9 +323,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::clock::MockClock;
     use crate::store::db::sql::dialect;
-    use crate::store::lanes::fair_queue::QueuedLane;
-    use crate::store::lanes::group;
-    use crate::store::lanes::{self, Wake};
+    use crate::store::lanes::{QueuedLane, Wake};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
 
     /// Long enough that a slow test machine can renew the lease in time.
@@ -395,7 +394,7 @@ mod tests {
             };
             let queue = async |lanes: &[QueuedLane]| {
                 let tx = store.begin().await.unwrap();
-                fair_queue::enqueue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
+                lanes::enqueue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
                 tx.commit().await.unwrap();
             };
             queue(&(0..20).map(|number| of(1, number)).collect::<Vec<_>>()).await;
@@ -423,7 +422,7 @@ mod tests {
                 for taxpayer_id in taxpayers {
                     let key = format!("{taxpayer_id}/0");
                     let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
-                    fair_queue::enqueue(&tx, LaneKind::Endpoint, &[lane]).await.unwrap();
+                    lanes::enqueue(&tx, LaneKind::Endpoint, &[lane]).await.unwrap();
                 }
                 tx.commit().await.unwrap();
             };
@@ -450,7 +449,7 @@ mod tests {
             let lease = place.lease();
             let keys = ["7".to_owned()];
             let taken =
-                group::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease).await.unwrap().remove(0);
+                claim::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease).await.unwrap().remove(0);
             tx.commit().await.unwrap();
             let (_address, arbiters) = start(dispatcher);
             place.hand_over(taken.clone(), None);

@@ -152,8 +152,7 @@ mod tests {
 
     use super::*;
     use crate::actors::dispatch::DispatcherConfig;
-    use crate::store::lanes::LaneKind;
-    use crate::store::lanes::fair_queue::{self, QueuedLane};
+    use crate::store::lanes::{self, LaneKind, QueuedLane};
     use crate::store::testing::stores;
 
     /// The kinds whose crashes are counted by the lane.
@@ -197,7 +196,7 @@ mod tests {
             next_step: None,
         };
         let tx = store.begin().await.unwrap();
-        fair_queue::enqueue(&tx, kind, &(0..LANES).map(lane).collect::<Vec<_>>()).await.unwrap();
+        lanes::enqueue(&tx, kind, &(0..LANES).map(lane).collect::<Vec<_>>()).await.unwrap();
         tx.commit().await.unwrap();
     }
 

@@ -2,6 +2,7 @@
 //! database marks how far the list was read. Only one replica polls at a time.
 
 use std::collections::{HashMap, HashSet};
+use std::slice::from_ref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease, Wake};
+use crate::store::lanes::{self, LaneKind, Lease, Taken, Wake};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
@@ -82,7 +83,7 @@ impl TransitPoller {
         let store = &self.inbound.store;
         let result = self.poll(pull_cursors::load(store).await?).await;
         let tx = store.begin().await?;
-        lanes::fence(&tx, lease).await?;
+        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
         if let PollResult::Done(cursor) = &result {
             pull_cursors::save(&tx, *cursor).await?;
         }

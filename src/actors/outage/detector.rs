@@ -11,7 +11,7 @@ use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::{self, LaneKind, LaneName, Taken};
 use crate::store::operations::outages::{self, OutageEvent};
 
 /// The key of the lane that writers of outages lock. It is never due.
@@ -60,7 +60,7 @@ impl OutageDetector {
 
     async fn write(&self, observation: &Observation<'_>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        lanes::lock(&tx, LaneKind::Outage, LANE).await?;
+        lanes::lock(&tx, &[LaneName::new(LaneKind::Outage, LANE)], Taken::Await).await?;
         let last = outages::last(&tx).await?;
         let Some(after) =
             observation.at(last.as_ref()).filter(|after| is_changed(last.as_ref(), Some(after)))

@@ -9,7 +9,8 @@ use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, Lease};
+use crate::store::lanes::Lease;
+use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::operations::outages::{self, QueuedNotice};
 
 /// The maximum number of taxpayers that a process notifies at the same time. It is small, to leave actors and database
@@ -33,7 +34,8 @@ impl OutageNotifier {
             }
         }
         let tx = self.store.begin().await?;
-        lanes::remove(&tx, lease).await?;
+        let release = LaneRelease { next_claim: NextClaim::Never, ..LaneRelease::new(lease, None) };
+        leases::release(&tx, &[release]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
     }

@@ -1,16 +1,14 @@
 //! Counts crashes and panics for the runs whose steps were active. After the second crash a run goes alone, after the
 //! third it is quarantined.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::actors::pipeline::runner::PipelineDeps;
 use crate::domain::pipeline::{Run, Step, of_run_lane};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned;
-use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
-use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
+use crate::store::lanes::leases::{self, LaneRelease, NextClaim, Note};
+use crate::store::lanes::{self, LaneKind, LaneName, Lease, LeasedLane, Taken};
 use crate::store::runs;
 
 impl PipelineDeps {
@@ -27,7 +25,7 @@ impl PipelineDeps {
             if let Some(run) = run.filter(|run| run.goes_alone() && !run.is_quarantined()) {
                 release_isolated(&tx, &lease, &run).await?;
             } else {
-                abandoned::reset_crashes(&tx, &lease).await?;
+                leases::note(&tx, &lease, Note::CrashesCounted).await?;
                 going_on.push(lease);
             }
         }
@@ -64,16 +62,14 @@ async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<
 /// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that
 /// are still held, each with its run if that is open.
 async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
-    let taxpayers: BTreeSet<_> = leases
+    let taxpayers: Vec<_> = leases
         .iter()
         .filter_map(|lease| of_run_lane(&lease.key))
-        .map(|(taxpayer, _)| taxpayer.to_string())
+        .map(|(taxpayer, _)| LaneName::new(LaneKind::Taxpayer, taxpayer.to_string()))
         .collect();
-    for taxpayer in &taxpayers {
-        lanes::lock_unversioned(tx, LaneKind::Taxpayer, taxpayer).await?;
-    }
+    lanes::lock(tx, &taxpayers, Taken::Await).await?;
     let mut found = Vec::new();
-    for lease in leases::fence_all(tx, LaneKind::Run, leases).await? {
+    for lease in leases::fence(tx, leases, Taken::Await).await?.held {
         let run = match of_run_lane(&lease.key) {
             Some((taxpayer, id)) => runs::owned_by_with_id(tx, taxpayer, id).await?,
             None => None,

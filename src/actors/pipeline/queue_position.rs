@@ -18,8 +18,7 @@ use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::fair_queue;
-use crate::store::lanes::owners;
+use crate::store::lanes::views;
 
 /// Loaded queue counts are reused for this long.
 const FRESH: Duration = Duration::from_secs(1);
@@ -61,7 +60,7 @@ impl QueueEstimator {
         let taxpayer = run.taxpayer_id.0;
         let deadline = run.deadline_at.as_microsecond();
         let key = run_lane(run.taxpayer_id, run.id);
-        let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
+        let own = views::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
         let position = position_of(&counts.due, taxpayer, own);
         let now = self.clock.now();
         let open_at = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now);
@@ -81,8 +80,8 @@ impl QueueEstimator {
         {
             return Ok(Arc::clone(counts));
         }
-        let due = fair_queue::due_by_taxpayer(&self.store, LaneKind::Run).await?;
-        let owners = owners::counts(&self.store).await?;
+        let due = views::due_by_taxpayer(&self.store, LaneKind::Run).await?;
+        let owners = views::counts_by_owner(&self.store).await?;
         let of_runs = owners.iter().filter(|owner| owner.kind == LaneKind::Run && owner.held > 0);
         let processes = u64::try_from(of_runs.count()).unwrap_or(u64::MAX);
         let counts = Arc::new(QueueCounts { due, processes });

@@ -8,7 +8,7 @@ use crate::domain::pipeline::waiting::{QueuePlace, WaitContext};
 use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::owners;
+use crate::store::lanes::views;
 use crate::store::operations::audit;
 
 impl PipelineHandle {
@@ -17,7 +17,8 @@ impl PipelineHandle {
         let mut context = WaitContext::default();
         if run.state().is_open() {
             let lane = run_lane(run.taxpayer_id, run.id);
-            context.worker = owners::owner_of(&self.store, LaneKind::Run, &lane).await?;
+            context.worker =
+                views::state(self.store.reader(), LaneKind::Run, &lane).await?.and_then(|lane| lane.owner);
             context.block = run
                 .next_step()
                 .and_then(|step| blocked_steps::block_of(&self.authority, step, run.taxpayer_id));

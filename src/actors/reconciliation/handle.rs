@@ -18,8 +18,7 @@ use crate::domain::reconciliation::day::{AskedBy, Reconciliation, Reconciliation
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::LaneKind;
-use crate::store::lanes::fair_queue::{self, QueuedLane};
+use crate::store::lanes::{self, LaneKind, QueuedLane};
 use crate::store::operations::audit;
 use crate::store::operations::reconciliations;
 
@@ -75,7 +74,7 @@ impl ReconciliationHandle {
         let key = reconciliation.taxpayer_id.to_string();
         let taxpayer_id = reconciliation.taxpayer_id.0;
         let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
-        fair_queue::enqueue(&tx, LaneKind::Reconciliation, &[lane]).await?;
+        lanes::enqueue(&tx, LaneKind::Reconciliation, &[lane]).await?;
         tx.commit().await
     }
 

@@ -1,6 +1,7 @@
 //! The work on a taxpayer's lane: requested days first, then the periodic days that are due. If the authority fails, the
 //! interrupted day is compared again later. One more lane is the timer: it makes the lanes of taxpayers due.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease, Wake};
+use crate::store::lanes::{self, LaneKind, Lease, Taken, Wake};
 use crate::store::operations::ledger_days;
 use crate::store::operations::reconciliations::{self, TIMER};
 
@@ -86,7 +87,7 @@ impl Reconciler {
     /// without a timer leaves it to others.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        lanes::fence(&tx, lease).await?;
+        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
         if self.schedule.every.is_some() {
             reconciliations::queue_changed(&tx, self.first_moment(&self.periodic_days())).await?;
         }
@@ -104,7 +105,7 @@ impl Reconciler {
             is_interrupted = self.reconcile(lease, due).await?;
         }
         let tx = self.store.begin().await?;
-        lanes::fence(&tx, lease).await?;
+        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
         let delay = if is_interrupted {
             Some(self.schedule.every.unwrap_or(RETRY_DELAY_MAX).min(RETRY_DELAY_MAX))
         } else {
@@ -196,7 +197,7 @@ impl Reconciler {
         findings: Option<&[Finding]>,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        lanes::fence(&tx, lease).await?;
+        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
         match findings {
             Some(findings) => reconciliations::finish(&tx, reconciliation, findings).await?,
             None => reconciliations::save(&tx, reconciliation).await?,

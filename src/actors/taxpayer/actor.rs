@@ -28,7 +28,7 @@ use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::group::LaneName;
+use crate::store::lanes::LaneName;
 
 /// For this long after one of its commands failed alone, a taxpayer stays out of groups, which would fail with it.
 const APART_FOR: Duration = Duration::from_mins(1);

@@ -18,7 +18,7 @@ use crate::actors::taxpayer::transaction::{Executed, Member, Outcome, execute_gr
 use crate::actors::taxpayer::weight::TRANSACTION_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::group::LaneName;
+use crate::store::lanes::LaneName;
 
 /// The maximum number of commands in a group. It limits how long a transaction takes.
 const COMMANDS_MAX: usize = 256;

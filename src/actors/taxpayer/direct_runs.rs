@@ -8,7 +8,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{LaneKind, Lease, group};
+use crate::store::lanes::{LaneKind, Lease, claim};
 
 /// A leased run with its slot.
 pub(super) struct StartedRun<'a> {
@@ -39,7 +39,7 @@ pub(super) async fn claim<'a>(
     }
     let Some((_, slot)) = slots.values().next() else { return Ok(Vec::new()) };
     let keys: Vec<_> = slots.keys().cloned().collect();
-    let leases = group::claim_idle(tx, LaneKind::Run, &keys, slot.owner(), slot.lease()).await?;
+    let leases = claim::claim_idle(tx, LaneKind::Run, &keys, slot.owner(), slot.lease()).await?;
     let started = leases.into_iter().filter_map(|lease| {
         let (taxpayer, slot) = slots.remove(&lease.key)?;
         Some(StartedRun { lease, taxpayer, slot })

@@ -25,10 +25,9 @@ use crate::store::invoices::batches;
 use crate::store::invoices::customers;
 use crate::store::invoices::items;
 use crate::store::invoices::payments;
-use crate::store::lanes::fair_queue::{self, QueuedLane};
-use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::claim;
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, LaneKind, Lease, Wake};
+use crate::store::lanes::{self, LaneKind, LaneName, Lease, QueuedLane, Wake};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
@@ -111,7 +110,7 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
     let released: Vec<_> = units.iter().flat_map(|unit| &unit.writes.released).cloned().collect();
     leases::release(tx, &released).await?;
     let due = units.iter().flat_map(UnitOfWork::due_runs).map(queue_entry);
-    fair_queue::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
+    lanes::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
 }
 
 async fn write_events(
@@ -148,7 +147,7 @@ async fn wake_endpoints(
     let mut taken = HashMap::new();
     if let Some(slot) = slots.first() {
         let first = &keys[..keys.len().min(slots.len())];
-        let leases = group::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
+        let leases = claim::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
         taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
     }
     keys.retain(|key| !taken.contains_key(key));

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::{self, LaneName};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -58,9 +58,17 @@ impl HeldLanes {
         if last.as_ref().is_none_or(|look| look.begun.elapsed() >= LOOK_EVERY) {
             let begun = Instant::now();
             let wanted: Vec<_> = self.lock_wanted().keys().cloned().collect();
-            *last = Some(Look { begun, held: group::held_lanes(&self.store, &wanted).await? });
+            *last = Some(Look { begun, held: self.look_at(&wanted).await? });
         }
         Ok(last.as_ref().is_some_and(|look| !lanes.iter().any(|lane| look.held.contains(lane))))
+    }
+
+    /// Returns the lanes of this list that a transaction has locked. Locks nothing for longer than this call.
+    async fn look_at(&self, wanted: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
+        let tx = self.store.begin().await?;
+        let held = lanes::lock_unversioned(&tx, wanted).await?;
+        tx.rollback().await?;
+        Ok(held)
     }
 
     fn lock_wanted(&self) -> MutexGuard<'_, HashMap<LaneName, usize>> {
@@ -96,7 +104,7 @@ impl Drop for Wanted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::{self, LaneKind, Wake};
+    use crate::store::lanes::{LaneKind, Taken, Wake};
     use crate::store::testing::stores;
 
     /// More lanes than there are connections for transactions.
@@ -113,7 +121,7 @@ mod tests {
             tx.commit().await.unwrap();
             let holder = store.begin().await.unwrap();
             for key in &keys {
-                lanes::lock_unversioned(&holder, LaneKind::Taxpayer, key).await.unwrap();
+                lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, key)], Taken::Await).await.unwrap();
             }
             let held_lanes = HeldLanes::new(store.clone());
             let names: Vec<_> =
@@ -129,7 +137,9 @@ mod tests {
             let (results, ()) = tokio::join!(waits, async {
                 let writes = (0..LANES).map(|number| async move {
                     let tx = store.begin().await.unwrap();
-                    lanes::lock(&tx, LaneKind::Endpoint, &number.to_string()).await.unwrap();
+                    lanes::lock(&tx, &[LaneName::new(LaneKind::Endpoint, number.to_string())], Taken::Await)
+                        .await
+                        .unwrap();
                     tx.commit().await.unwrap();
                 });
                 futures_util::future::join_all(writes).await;

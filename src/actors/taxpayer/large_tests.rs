@@ -13,7 +13,7 @@ use super::tests::{ID, TestTaxpayers, draft};
 use crate::actors::supervision::Arbiters;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::clock::SystemClock;
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::{self, LaneKind, LaneName, Taken};
 use crate::store::testing::stores;
 
 const LINES: usize = 250;
@@ -34,7 +34,9 @@ async fn a_large_command_that_changes_nothing_waits_for_no_writer() {
         let app = TestTaxpayers::with_taxpayer(test).await;
         create(&app.taxpayers, "L-1", "A").await;
         let writer = app.test.store.begin().await.unwrap();
-        lanes::lock(&writer, LaneKind::Taxpayer, &ID.to_string()).await.unwrap();
+        lanes::lock(&writer, &[LaneName::new(LaneKind::Taxpayer, ID.to_string())], Taken::Await)
+            .await
+            .unwrap();
         let again = timeout(Duration::from_mins(1), create(&app.taxpayers, "L-1", "A")).await;
         assert_eq!(again.expect("it reads only").duplicate, Some(Duplicate::Identical));
         writer.rollback().await.unwrap();

@@ -5,14 +5,14 @@
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
 use crate::actors::taxpayer::transaction::{
-    CommandResults, Executed, Member, Outcome, claims, decide, enter, execute_alone, finish, lock_lanes,
+    CommandResults, Executed, Member, Outcome, claims, decide, enter, execute_alone, finish,
     lock_written_lanes, step_leases,
 };
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
 use crate::store::idempotency;
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::{self, LaneName, Taken, views};
 
 /// A large command after its decision, before anything is written.
 struct Decided<'a> {
@@ -41,12 +41,13 @@ async fn decide_on_snapshot<'a>(
 ) -> Result<Option<Decided<'a>>, StoreError> {
     let ids = load::reserve_ids(&deps.store, member.tasks).await?;
     let snapshot = deps.store.snapshot().await?;
-    let Some(version) = lanes::version(&snapshot, LaneKind::Taxpayer, &member.id.to_string()).await? else {
+    let LaneName { kind, key } = member.lane();
+    let Some(lane) = views::state(&snapshot, kind, &key).await? else {
         snapshot.rollback().await?;
         return Ok(None);
     };
     // As the lock will find it.
-    let mut entered = enter(deps, &snapshot, vec![(member, ids, version + 1)]).await?;
+    let mut entered = enter(deps, &snapshot, vec![(member, ids, lane.version + 1)]).await?;
     snapshot.rollback().await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
     let results = decide(member.tasks, &mut unit, &entered.used_keys, &|_| true);
@@ -61,10 +62,10 @@ async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outco
         return Ok(Some(Outcome::Executed(Box::new(Executed { cached, results }))));
     }
     let tx = deps.store.begin_apart().await?;
-    let locked = lock_lanes(&tx, &[member.lane()]).await?;
-    let mut held = locked.held;
+    let locked = lanes::lock(&tx, &[member.lane()], Taken::Skip).await?;
+    let mut held = locked.skipped.clone();
     if held.is_empty() {
-        let is_current = locked.free.version(&member.lane()) == Some(unit.version);
+        let is_current = locked.version(&member.lane()) == Some(unit.version);
         let used_keys = idempotency::taken_keys(&tx, &claims(member.tasks.iter()), unit.now).await?;
         if !is_current || !used_keys.is_empty() {
             tx.rollback().await?;

@@ -23,9 +23,8 @@ use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::{self, KeyEntry};
-use crate::store::lanes::group::{self, LaneName, LockedLanes};
-use crate::store::lanes::leases::fence_all;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::leases;
+use crate::store::lanes::{self, LaneKind, LaneName, Lease, Taken};
 
 /// The time that a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
 /// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only, which
@@ -71,21 +70,25 @@ pub(super) async fn execute_alone(
         Sharing::Shared => deps.store.begin().await?,
         Sharing::Apart => deps.store.begin_apart().await?,
     };
-    let locked = lock_lanes(&tx, &member.lanes().collect::<Vec<_>>()).await?;
-    if !locked.held.is_empty() {
+    let locked = lanes::lock(&tx, &member.lanes().collect::<Vec<_>>(), Taken::Skip).await?;
+    if !locked.skipped.is_empty() {
         tx.rollback().await?;
-        return Ok(Outcome::Held(locked.held.into_iter().collect()));
+        return Ok(Outcome::Held(locked.skipped.into_iter().collect()));
     }
-    let version = match locked.free.version(&member.lane()) {
-        Some(version) => version,
-        None => lanes::lock(&tx, LaneKind::Taxpayer, &member.id.to_string()).await?,
+    let own = member.lane();
+    let version = match locked.version(&own) {
+        Some(version) => Some(version),
+        None => lanes::lock(&tx, std::slice::from_ref(&own), Taken::Await).await?.version(&own),
     };
+    let version = version.ok_or(StoreError::Stale)?;
     // A lane that became free since it was skipped is locked by now, but its state is not known yet.
-    let skipped = step_leases(member.tasks).map(|(_, lease)| lease).filter(|lease| !locked.has(lease));
-    let fenced = fence_all(&tx, LaneKind::Run, &skipped.cloned().collect::<Vec<_>>()).await?;
+    let is_unknown = |lease: &&Lease| !locked.contains(&LaneName::from(*lease));
+    let unknown: Vec<_> =
+        step_leases(member.tasks).map(|(_, lease)| lease).filter(is_unknown).cloned().collect();
+    let fenced = leases::fence(&tx, &unknown, Taken::Await).await?.held;
     let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
-    let is_held = |lease: &Lease| locked.free.is_held(lease) || fenced.contains(lease);
+    let is_held = |lease: &Lease| locked.is_held(lease) || fenced.contains(lease);
     let results = decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
     let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
     if !held.is_empty() {
@@ -109,22 +112,22 @@ pub(super) async fn execute_group(
     }
     let tx = deps.store.begin().await?;
     let lanes: Vec<_> = reserved.iter().flat_map(|(member, _)| member.lanes()).collect();
-    let LockResult { free, held } = lock_lanes(&tx, &lanes).await?;
+    let locked = lanes::lock(&tx, &lanes, Taken::Skip).await?;
     let mut waits = HashMap::new();
-    let mut locked = Vec::new();
+    let mut ready = Vec::new();
     for (member, ids) in reserved {
-        let own_held: Vec<_> = member.lanes().filter(|lane| held.contains(lane)).collect();
-        let are_all_free = member.lanes().all(|lane| free.contains(&lane));
-        match free.version(&member.lane()) {
-            Some(version) if are_all_free => locked.push((member, ids, version)),
+        let own_held: Vec<_> = member.lanes().filter(|lane| locked.skipped.contains(lane)).collect();
+        let are_all_locked = member.lanes().all(|lane| locked.contains(&lane));
+        match locked.version(&member.lane()) {
+            Some(version) if are_all_locked => ready.push((member, ids, version)),
             _ if own_held.is_empty() => {}
             _ => drop(waits.insert(member.id, own_held)),
         }
     }
-    let entered = enter(deps, &tx, locked).await?;
+    let entered = enter(deps, &tx, ready).await?;
     let mut decided = Vec::new();
     for (member, mut unit) in entered.members {
-        let is_held = |lease: &Lease| free.is_held(lease);
+        let is_held = |lease: &Lease| locked.is_held(lease);
         let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
         // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
         // recovers if the command panics again.
@@ -161,38 +164,15 @@ pub(super) async fn execute_group(
     Ok(order.iter().map(outcome).collect())
 }
 
-/// The lanes that a transaction wanted to lock. A lane that does not exist is neither free nor held.
-pub(super) struct LockResult {
-    /// The lanes that this transaction has locked.
-    pub(super) free: LockedLanes,
-    /// The lanes that another transaction has locked.
-    pub(super) held: HashSet<LaneName>,
-}
-
-impl LockResult {
-    fn has(&self, lease: &Lease) -> bool {
-        self.free.contains(&LaneName::from_lease(lease))
-    }
-}
-
-/// Locks these lanes, as far as no other transaction has locked them.
-pub(super) async fn lock_lanes(tx: &Transaction, lanes: &[LaneName]) -> Result<LockResult, StoreError> {
-    let free = group::lock_free(tx, lanes).await?;
-    let skipped: Vec<_> = lanes.iter().filter(|lane| !free.contains(lane)).cloned().collect();
-    let held = group::lock_or_list(tx, &skipped).await?;
-    Ok(LockResult { free, held })
-}
-
 impl Member<'_> {
     pub(super) fn lane(&self) -> LaneName {
-        LaneName { kind: LaneKind::Taxpayer, key: self.id.to_string() }
+        LaneName::new(LaneKind::Taxpayer, self.id.to_string())
     }
 
     /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
     /// recorded.
     fn lanes(&self) -> impl Iterator<Item = LaneName> {
-        std::iter::once(self.lane())
-            .chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from_lease(lease)))
+        std::iter::once(self.lane()).chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
     }
 }
 
@@ -205,7 +185,7 @@ pub(super) async fn lock_written_lanes<'a>(
     let lanes: Vec<_> = units.flat_map(UnitOfWork::written_lanes).collect();
     let started = Instant::now();
     loop {
-        let held = group::lock_or_list(tx, &lanes).await?;
+        let held = lanes::lock_unversioned(tx, &lanes).await?;
         if held.is_empty() || started.elapsed() > LANE_WAIT {
             return Ok(held);
         }

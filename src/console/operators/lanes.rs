@@ -8,9 +8,8 @@ use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
-use crate::store::lanes::leases::LaneCount;
-use crate::store::lanes::owners::OwnerCount;
-use crate::store::lanes::{LaneKind, leases, owners};
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::views::{self, LaneCount, OwnerCount};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/console/lanes").page(lanes)]
@@ -33,11 +32,11 @@ struct LaneLine {
 
 /// GET /console/lanes: shows the lanes of the database, which all replicas share.
 async fn lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
-    let counts = leases::counts(&state.store).await?;
+    let counts = views::counts_by_kind(&state.store).await?;
     let page = LanesPage {
         frame: Frame::operator(&session, "Lanes"),
         lanes: counts.into_iter().map(LaneLine::from).collect(),
-        owners: owners::counts(&state.store).await?,
+        owners: views::counts_by_owner(&state.store).await?,
     };
     show(&page)
 }

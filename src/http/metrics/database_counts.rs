@@ -12,7 +12,7 @@ use crate::http::cached::Cached;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases::{self, LaneCount};
+use crate::store::lanes::views::{self, LaneCount};
 use crate::store::operations::outages;
 use crate::store::operations::quarantine;
 use crate::store::operations::reconciliations;
@@ -74,7 +74,7 @@ impl DatabaseCounts {
         Ok(Self {
             counted_at: now,
             runs: unfinished::count(store, now).await?,
-            lanes: leases::counts(store).await?.into(),
+            lanes: views::counts_by_kind(store).await?.into(),
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
             deliveries_dead: deliveries::count_dead(store.reader()).await?,
             quarantined: quarantine::count_kept(store).await?,

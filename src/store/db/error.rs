@@ -172,7 +172,7 @@ mod tests {
     use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
     use super::*;
-    use crate::store::lanes::{self, LaneKind, Wake};
+    use crate::store::lanes::{self, LaneKind, LaneName, Taken, Wake};
     use crate::store::testing::stores;
 
     #[test]
@@ -227,13 +227,14 @@ mod tests {
             lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let holder = test.store.begin().await.unwrap();
-            lanes::lock(&holder, LaneKind::Endpoint, "7").await.unwrap();
+            let lane = |key: &str| [LaneName::new(LaneKind::Endpoint, key)];
+            lanes::lock(&holder, &lane("7"), Taken::Await).await.unwrap();
             let waiting = test.store.begin().await.unwrap();
-            let refused = lanes::lock(&waiting, LaneKind::Endpoint, "7").await.unwrap_err();
+            let refused = lanes::lock(&waiting, &lane("7"), Taken::Await).await.unwrap_err();
             assert!(refused.is_timeout() && refused.may_concern_one(), "{refused}");
             drop(waiting);
             let tx = test.store.begin().await.unwrap();
-            let other = lanes::lock_unversioned(&tx, LaneKind::Endpoint, "8").await;
+            let other = lanes::lock(&tx, &lane("8"), Taken::Await).await;
             assert!(other.is_ok(), "another lane is free");
         }
     }

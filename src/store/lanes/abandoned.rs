@@ -5,12 +5,11 @@
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
-use crate::store::lanes::{self, Lease};
 
 /// The maximum number of abandoned lanes that one query reads, to share the places of a claim between their taxpayers.
 const CANDIDATES_MAX: usize = 512;
@@ -81,7 +80,7 @@ impl Ended {
         if found.is_empty() {
             return Ok(ClaimedLanes::default());
         }
-        let free = lanes::free(request.kind, &sql::now(store.backend()))
+        let free = claim::free(request.kind, &sql::now(store.backend()))
             .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
             .and_where(Expr::col("lease_until").is_not_null())
             .and_where(Expr::cust(self.owner()))
@@ -90,31 +89,16 @@ impl Ended {
     }
 }
 
-/// Records the piece of work that is in progress on a lane; `None` clears the record. If the process crashes,
-/// the next holder of the lane knows which piece of work was in progress.
-pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
-    let statement = lanes::update_held(lease).value("working_on", what).to_owned();
-    lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
-}
-
-/// Resets the crash count of a lane and clears the record of its work in progress. The caller counts the
-/// crashes for that piece of work instead.
-pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
-    let statement =
-        lanes::update_held(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();
-    lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
     use std::time::Duration;
 
     use super::*;
+    use crate::store::db::connections::Transaction;
     use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, START};
-    use crate::store::lanes::fair_queue::QueuedLane;
-    use crate::store::lanes::leases::{self, Expire, LaneRelease, NextClaim};
-    use crate::store::lanes::{LaneKind, LeasedLane, Wake};
+    use crate::store::lanes::leases::{self, LaneRelease, LeaseEnd, NextClaim, Note};
+    use crate::store::lanes::{self, LaneKind, LeasedLane, QueuedLane, Wake};
     use crate::store::testing::{query_plan, stores};
 
     const SIGN_BLOCKED: BlockedStep = BlockedStep { step: "sign", taxpayers: None };
@@ -203,8 +187,8 @@ mod tests {
             let claimed = only(claim_abandoned(store, &request("three", OVER)).await).unwrap();
             assert_eq!(claimed.crashes, 2);
             in_tx(store, async |tx| {
-                reset_crashes(tx, &claimed.lease).await?;
-                set_working_on(tx, &claimed.lease, Some("it")).await
+                leases::note(tx, &claimed.lease, Note::CrashesCounted).await?;
+                leases::note(tx, &claimed.lease, Note::WorkingOn(Some("it"))).await
             })
             .await;
             over().await;
@@ -223,7 +207,7 @@ mod tests {
                 next_step: None,
             };
             let lanes: Vec<_> = (0..6).map(|number| lane(1, number)).chain([lane(2, 0)]).collect();
-            in_tx(store, async |tx| fair_queue::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
+            in_tx(store, async |tx| lanes::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
             claim_due(store, &request("one", OVER)).await;
             over().await;
             let share = FairShare { max: 4, held: HashMap::from([(1, 1)]), ..FairShare::without_limits() };
@@ -281,15 +265,15 @@ mod tests {
             let store = &test.store;
             due(store, &["7", "8"]).await;
             let mine = claim_due(store, &request("one", LEASE)).await;
-            leases::release_owned_by(store, "one").await.unwrap();
+            leases::end(store, LeaseEnd::Stopped("one")).await.unwrap();
             let tx = store.begin().await.unwrap();
             assert!(
-                lanes::fence(&tx, &mine[0].lane.lease).await.is_err(),
+                leases::note(&tx, &mine[0].lane.lease, Note::WorkingOn(None)).await.is_err(),
                 "nothing of it is written any more"
             );
             drop(tx);
             assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 2);
-            leases::expire(store, Expire::All).await.unwrap();
+            leases::end(store, LeaseEnd::AllCrashed).await.unwrap();
             assert_eq!(claim_due(store, &request("three", LEASE)).await, []);
             let claimed = claim_abandoned(store, &request("three", LEASE)).await;
             let crashes: Vec<_> = claimed.iter().map(|one| one.lane.crashes).collect();

@@ -1,17 +1,21 @@
-//! Claims of lanes: due ones, those whose holder is gone, and those that go alone.
+//! Claims of lanes: due ones, those whose holder is gone, those that go alone, and idle ones that get new work.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use sea_orm::sea_query::SelectStatement;
+use sea_orm::sea_query::{
+    CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement, UpdateStatement,
+};
+use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::sql::{self, SqlOnce};
 use crate::store::lanes::abandoned::Ended;
 use crate::store::lanes::fair_queue::{self, BlockedStep};
-use crate::store::lanes::{self, LaneKind, LeasedLane};
+use crate::store::lanes::{LaneKind, Lease, LeasedLane, PROBE, later, on_keys};
 
 /// The value of `ClaimRequest::after` that starts a round at the first taxpayer. It is less than every taxpayer
 /// id.
@@ -162,9 +166,201 @@ pub(super) async fn claim_found(
     found: Vec<(i64, String)>,
     free: SelectStatement,
 ) -> Result<Vec<ClaimedLane>, StoreError> {
-    let claimed = lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?;
+    let claimed = claim_where(store, request.kind, request.owner, request.lease, free).await?;
     let mut claimed: HashMap<_, _> = claimed.into_iter().map(|lane| (lane.lease.key.clone(), lane)).collect();
     let in_order =
         |(taxpayer_id, key): (i64, String)| Some(ClaimedLane { taxpayer_id, lane: claimed.remove(&key)? });
     Ok(found.into_iter().filter_map(in_order).collect())
+}
+
+/// Claims the lanes that the query `free` selects. Skips lanes that another process has locked.
+pub(crate) async fn claim_where(
+    store: &Store,
+    kind: LaneKind,
+    owner: &str,
+    lease: Duration,
+    free: SelectStatement,
+) -> Result<Vec<LeasedLane>, StoreError> {
+    execute(store, kind, &claim_statement(store.backend(), kind, owner, lease, free)).await
+}
+
+async fn execute(
+    store: &Store,
+    kind: LaneKind,
+    statement: &UpdateStatement,
+) -> Result<Vec<LeasedLane>, StoreError> {
+    let tx = store.begin().await?;
+    let rows = tx.query_all(statement).await?;
+    tx.commit().await?;
+    rows.iter()
+        .map(|row| {
+            let lease = Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? };
+            let crashes: i32 = row.try_get("", "crashes")?;
+            let crashes = u32::try_from(crashes).unwrap_or(0);
+            Ok(LeasedLane { lease, crashes, working_on: row.try_get("", "working_on")? })
+        })
+        .collect()
+}
+
+/// Builds the statement that claims the lanes of the query `free`. A materialised expression runs that query
+/// once; PostgreSQL could otherwise repeat it for each lane.
+fn claim_statement(
+    backend: DbBackend,
+    kind: LaneKind,
+    owner: &str,
+    lease: Duration,
+    mut free: SelectStatement,
+) -> UpdateStatement {
+    free.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
+    let found = CommonTableExpression::new().query(free).table_name("free").materialized(true).to_owned();
+    Query::update()
+        .with_cte(Query::with().cte(found).to_owned())
+        .table("lanes")
+        .value("owner", owner)
+        .value("epoch", Expr::col("epoch").add(1_i64))
+        .value("lease_until", later(&sql::now(backend), lease))
+        .value("crashes", crashes(owner))
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()))
+        .returning(Query::returning().columns(["key", "epoch", "crashes", "working_on"]))
+        .to_owned()
+}
+
+/// The number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
+/// crash. An expired lease of the same owner adds none: its process is alive and only lost the lease.
+fn crashes(owner: &str) -> Expr {
+    let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
+    Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
+}
+
+/// Selects the lanes of this kind that are due and free: released, or with an expired lease.
+pub(crate) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
+    Query::select()
+        .column("key")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("next_due_at").lte(now.clone()))
+        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
+        .to_owned()
+}
+
+static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
+    let now = dialect.clock();
+    let idle = format!(
+        " AND lanes.lease_until IS NULL \
+         AND (lanes.next_step IS NULL OR lanes.next_step <> '{PROBE}' OR lanes.next_due_at <= {now})"
+    );
+    let rows = dialect.json_elements("$2", "rows");
+    let given = format!("(SELECT value ->> 0 AS name FROM {rows} ORDER BY 1) AS given");
+    let condition = format!("lanes.kind = $1 AND lanes.key = given.name{idle}");
+    let found = dialect.lateral_lock("FOR UPDATE", &condition);
+    format!(
+        "WITH found AS MATERIALIZED (SELECT lanes.key AS key FROM {given} {found}) \
+         INSERT INTO lanes (kind, key, epoch, version) SELECT $1, found.key, 0, 0 FROM found WHERE TRUE \
+         ON CONFLICT (kind, key) DO UPDATE SET owner = $3, epoch = lanes.epoch + 1, lease_until = {now} + $4, \
+         next_due_at = {now} RETURNING lanes.key AS name, lanes.epoch AS epoch"
+    )
+});
+
+/// Claims lanes in the transaction that adds work to them. Skips lanes that do not exist, that are held, or
+/// that are parked.
+pub async fn claim_idle(
+    tx: &Transaction,
+    kind: LaneKind,
+    keys: &[String],
+    owner: &str,
+    lease: Duration,
+) -> Result<Vec<Lease>, StoreError> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lease = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 4);
+    let values = [owner.into(), lease.into()];
+    let rows = tx.query_all_raw(on_keys(tx, &CLAIM_IDLE, kind, keys, values)).await?;
+    rows.iter()
+        .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{Statement, Value};
+
+    use super::*;
+    use crate::store::lanes::leases::{self, LaneRelease};
+    use crate::store::lanes::{self, Wake};
+    use crate::store::testing::{query_plan, stores};
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn free_lanes_are_looked_for_once() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let free = free(LaneKind::Endpoint, &sql::now(backend)).limit(8).to_owned();
+            let Statement { sql, values, .. } = backend.build(&claim_statement(
+                backend,
+                LaneKind::Endpoint,
+                "me",
+                Duration::from_secs(9),
+                free,
+            ));
+            let once = match backend {
+                DbBackend::Postgres => "CTE Scan on free",
+                _ => "LIST SUBQUERY",
+            };
+            let plan_values = values.map(|values| values.0).unwrap_or_default();
+            let steps = query_plan(&test.store, &sql, plan_values).await;
+            assert!(steps.iter().any(|step| step.contains(once)), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("CORRELATED")), "{steps:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn new_work_takes_over_a_lane_that_is_free_and_awake() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["7".to_owned()];
+            let take = async || {
+                let tx = store.begin().await.unwrap();
+                let taken = claim_idle(&tx, LaneKind::Endpoint, &keys, "me", LEASE).await.unwrap().pop();
+                tx.commit().await.unwrap();
+                taken
+            };
+            let rest = async |lease: Lease, next_step| {
+                let release =
+                    LaneRelease { next_step, ..LaneRelease::new(&lease, Some(Duration::from_mins(1))) };
+                let tx = store.begin().await.unwrap();
+                leases::release(&tx, &[release]).await.unwrap();
+                tx.commit().await.unwrap();
+            };
+            assert_eq!(take().await, None, "there is no such lane");
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap();
+            tx.commit().await.unwrap();
+            let lease = take().await.unwrap();
+            assert_eq!((lease.key.as_str(), take().await), ("7", None), "it is held");
+            rest(lease, None).await;
+            let lease = take().await.expect("a lane that waits for another attempt has new work now");
+            rest(lease, Some(lanes::PROBE)).await;
+            assert_eq!(take().await, None, "it is parked");
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(take().await.unwrap().epoch, 3);
+        }
+    }
+
+    #[tokio::test]
+    async fn each_idle_lane_is_found_by_its_key_however_few_there_are() {
+        // PostgreSQL only: its plan depends on the number of lanes.
+        for test in stores().await.into_iter().skip(1) {
+            let store = &test.store;
+            let values: [Value; 4] = ["endpoint".into(), "[[\"1\"]]".into(), "me".into(), 1_i64.into()];
+            let steps = query_plan(store, CLAIM_IDLE.get(store.backend()), values).await;
+            let scans = steps.iter().filter(|step| step.contains("using lanes_pkey")).count();
+            let lookups = steps.iter().filter(|step| step.contains("Index Cond")).count();
+            assert!(scans > 0 && scans == lookups, "{steps:#?}");
+        }
+    }
 }

@@ -7,24 +7,13 @@
 
 use std::collections::HashMap;
 
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, START};
-use crate::store::lanes::{self, LaneKind};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueuedLane {
-    pub key: String,
-    pub taxpayer_id: i64,
-    /// The deadline in microseconds since 1970. A claim takes the lanes of a taxpayer in the order of their
-    /// deadlines.
-    pub deadline: i64,
-    pub next_step: Option<&'static str>,
-}
 
 /// A step of the pipeline that cannot run now, for example because a breaker is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,50 +54,13 @@ impl BlockedStep {
     }
 }
 
-/// Makes these lanes due now, with their taxpayer, deadline and next step. Creates the lanes that do not exist
-/// yet.
-pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
-    if lanes.is_empty() {
-        return Ok(());
-    }
-    let now = sql::now(tx.get_database_backend());
-    let mut statement = Query::insert();
-    statement.into_table("lanes").columns([
-        "kind",
-        "key",
-        "epoch",
-        "version",
-        "taxpayer_id",
-        "deadline",
-        "next_step",
-        "next_due_at",
-    ]);
-    for lane in lanes {
-        statement.values_panic([
-            kind.as_str().into(),
-            lane.key.as_str().into(),
-            0_i64.into(),
-            0_i64.into(),
-            lane.taxpayer_id.into(),
-            lane.deadline.into(),
-            lane.next_step.into(),
-            now.clone(),
-        ]);
-    }
-    let known = OnConflict::columns(["kind", "key"])
-        .update_columns(["taxpayer_id", "deadline", "next_step", "next_due_at"])
-        .to_owned();
-    tx.execute(statement.on_conflict(known)).await?;
-    Ok(())
-}
-
 /// Claims up to `limit` due lanes, starting with the taxpayer after the one served last.
 pub(super) async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
     let taxpayers = round_robin(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
     let found = interleave(most_urgent(store, request, &taxpayers).await?, request.limit);
     let found = request.share.within(store, found).await?;
-    let free = lanes::free(request.kind, &sql::now(store.backend()))
+    let free = claim::free(request.kind, &sql::now(store.backend()))
         .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
         .and_where(Expr::col("lease_until").is_null())
         .to_owned();
@@ -211,7 +163,7 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
 }
 
 /// The SQL condition that a lane is due, has no lease and does not need a blocked step.
-fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
+pub(super) fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = not_blocked("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
@@ -228,83 +180,8 @@ pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
     open
 }
 
-fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {
+pub(super) fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {
     Statement::from_sql_and_values(store.backend(), sql, values)
-}
-
-/// Makes the lanes that wait for one of these steps due now. A lane keeps its due time if `blocked` says that its
-/// step is still blocked for its taxpayer.
-pub async fn make_due_now(
-    store: &Store,
-    kind: LaneKind,
-    steps: &[&'static str],
-    blocked: &[BlockedStep],
-) -> Result<(), StoreError> {
-    let now = sql::now(store.backend());
-    let mut statement = Query::update();
-    statement
-        .table("lanes")
-        .value("next_due_at", now.clone())
-        .and_where(Expr::col("kind").eq(kind.as_str()))
-        .and_where(Expr::col("next_step").is_in(steps.iter().copied()))
-        .and_where(Expr::col("next_due_at").gt(now.clone()))
-        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)));
-    for step in blocked {
-        statement.and_where(Expr::cust(step.is_not_blocked("lanes")));
-    }
-    let tx = store.begin().await?;
-    tx.execute(&statement).await?;
-    tx.commit().await
-}
-
-/// Makes all waiting lanes due now, because their due times are those of a clock that was set back since. This does no
-/// harm to a lane without work, because its next holder releases it with a new due time. Returns the number of changed
-/// lanes.
-pub async fn make_all_due_now(store: &Store) -> Result<u64, StoreError> {
-    let now = sql::now(store.backend());
-    let statement = Query::update()
-        .table("lanes")
-        .value("next_due_at", now.clone())
-        .and_where(Expr::col("next_due_at").gt(now))
-        .to_owned();
-    let tx = store.begin().await?;
-    let changed = tx.execute(&statement).await?.rows_affected();
-    tx.commit().await?;
-    Ok(changed)
-}
-
-/// Counts the due lanes without a lease, keyed by taxpayer id.
-pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
-    let due = free(store.backend(), &[]);
-    let sql = format!(
-        "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
-         GROUP BY lanes.taxpayer_id"
-    );
-    let rows = store.reader().query_all_raw(statement(store, sql, [kind.as_str().into()])).await?;
-    rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
-}
-
-/// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. Of
-/// lanes with the same deadline, the one with the lesser key counts as more urgent.
-pub async fn more_urgent(
-    store: &Store,
-    kind: LaneKind,
-    taxpayer: i64,
-    deadline: i64,
-    key: &str,
-) -> Result<u64, StoreError> {
-    let due = free(store.backend(), &[]);
-    let sql = format!(
-        "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
-         AND (lanes.deadline < $3 OR (lanes.deadline = $3 AND lanes.key < $4)) AND {due}"
-    );
-    let values: [Value; 4] = [kind.as_str().into(), taxpayer.into(), deadline.into(), key.into()];
-    let row = store.reader().query_one_raw(statement(store, sql, values)).await?;
-    Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
-}
-
-fn count(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -313,8 +190,8 @@ mod tests {
 
     use super::*;
     use crate::store::lanes::claim::NOBODY;
-    use crate::store::lanes::leases::{self, Expire, LaneRelease};
-    use crate::store::lanes::{Lease, Wake};
+    use crate::store::lanes::leases::{self, LaneRelease, LeaseEnd};
+    use crate::store::lanes::{self, LaneKind, Lease, QueuedLane, Waiting, Wake, views};
     use crate::store::testing::{self, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -323,10 +200,14 @@ mod tests {
         QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, next_step }
     }
 
+    async fn hasten_signs(store: &Store, blocked: &[BlockedStep]) -> Result<u64, StoreError> {
+        lanes::hasten(store, Waiting::For { kind: LaneKind::Run, steps: &["sign"], blocked }).await
+    }
+
     async fn add(store: &Store, lanes: &[QueuedLane]) {
         let tx = store.begin().await.unwrap();
         for some in lanes.chunks(200) {
-            enqueue(&tx, LaneKind::Run, some).await.unwrap();
+            lanes::enqueue(&tx, LaneKind::Run, some).await.unwrap();
         }
         tx.commit().await.unwrap();
     }
@@ -496,13 +377,13 @@ mod tests {
             leases::release(&tx, &leases.iter().map(waits).collect::<Vec<_>>()).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim_keys(store, 8, START, &[]).await.0.len(), 0);
-            make_due_now(store, LaneKind::Run, &["sign"], &[blocked_for("sign", Some(&[1]))]).await.unwrap();
+            hasten_signs(store, &[blocked_for("sign", Some(&[1]))]).await.unwrap();
             assert_eq!(
                 claim_keys(store, 8, START, &[]).await.0.len(),
                 0,
                 "it is still blocked for this taxpayer"
             );
-            make_due_now(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
+            hasten_signs(store, &[]).await.unwrap();
             assert_eq!(claim_keys(store, 8, START, &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
@@ -521,9 +402,10 @@ mod tests {
             leases::release(&tx, &[due, not_due]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim_keys(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
-            assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
-            let ahead_of =
-                async |deadline, key| more_urgent(store, LaneKind::Run, 1, deadline, key).await.unwrap();
+            assert_eq!(views::due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
+            let ahead_of = async |deadline, key| {
+                views::more_urgent(store, LaneKind::Run, 1, deadline, key).await.unwrap()
+            };
             assert_eq!(ahead_of(2, "").await, 1);
             assert_eq!(ahead_of(1, "").await, 0);
             assert_eq!(ahead_of(1, "2").await, 1, "of equal deadlines the lesser key is first");
@@ -580,11 +462,11 @@ mod tests {
             leases::release(&tx, &[LaneRelease::new(&claimed[0], Some(SET_BACK))]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
-            assert_eq!(make_all_due_now(store).await.unwrap(), 1);
+            assert_eq!(lanes::hasten(store, Waiting::All).await.unwrap(), 1);
             let again = claim(LEASE).await;
             assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
             assert_eq!(
-                leases::expire(store, Expire::Beyond(LEASE * 2)).await.unwrap(),
+                leases::end(store, LeaseEnd::Beyond(LEASE * 2)).await.unwrap(),
                 1,
                 "not what is held now"
             );

@@ -1,18 +1,17 @@
-//! Operations on many lanes in one statement: fence, release, renew and count. Operations on one lane are in
-//! `lanes`.
+//! Leases: what their holders do, and how they end.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
+use sea_orm::{Condition, ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::store::db::column::json;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, Aliased, Join, dialect};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::lock::{Taken, lock_unversioned};
+use crate::store::lanes::{ABANDONED, LaneName, Lease, later};
 
 /// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
 /// bad query plans: with a bare column instead of `->>`, SQLite would index the list and scan all lanes;
@@ -40,6 +39,8 @@ pub enum NextClaim {
     Alone,
     /// Alone, too. The lane keeps its next step, and its count of crashes until its work ends without a crash.
     AloneAndCounted,
+    /// Never: the lane is deleted.
+    Never,
 }
 
 impl LaneRelease {
@@ -51,47 +52,57 @@ impl LaneRelease {
     fn row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
         let delay = self.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
         let (lease_until, keeps_crashes) = match self.next_claim {
-            NextClaim::Ordinary => (None, 0),
-            NextClaim::Alone => (Some(lanes::ABANDONED), 0),
-            NextClaim::AloneAndCounted => (Some(lanes::ABANDONED), 1),
+            NextClaim::Ordinary | NextClaim::Never => (None, 0),
+            NextClaim::Alone => (Some(ABANDONED), 0),
+            NextClaim::AloneAndCounted => (Some(ABANDONED), 1),
         };
         (&self.lease.key, self.lease.epoch, delay, self.next_step, lease_until, keeps_crashes)
     }
 }
 
-/// Locks the lanes of these leases for the rest of the transaction. Returns the leases that are still held. It
-/// locks the lanes ordered by key, so that two writers cannot deadlock.
-pub async fn fence_all(
-    tx: &Transaction,
-    kind: LaneKind,
-    leases: &[Lease],
-) -> Result<HashSet<Lease>, StoreError> {
-    lock_held(tx, kind, leases, "FOR UPDATE").await
+/// Leases that were looked at together. A lease in neither set is no longer held.
+#[derive(Debug, Default)]
+pub struct Fenced {
+    /// The leases that are still held, with their lanes locked for the rest of the transaction.
+    pub held: HashSet<Lease>,
+    /// The leases whose lanes another transaction has locked, so that their state is not known.
+    pub skipped: HashSet<Lease>,
 }
 
-/// Does the same as `fence_all`, but skips the lanes that another transaction has locked.
-pub(super) async fn fence_unlocked(
-    tx: &Transaction,
-    kind: LaneKind,
-    leases: &[Lease],
-) -> Result<HashSet<Lease>, StoreError> {
-    lock_held(tx, kind, leases, "FOR UPDATE SKIP LOCKED").await
-}
-
-async fn lock_held(
-    tx: &Transaction,
-    kind: LaneKind,
-    leases: &[Lease],
-    lock: &str,
-) -> Result<HashSet<Lease>, StoreError> {
-    if leases.is_empty() {
-        return Ok(HashSet::new());
+impl Fenced {
+    /// Fails with `Stale` if a lease is no longer held.
+    pub fn require(&self, lease: &Lease) -> Result<(), StoreError> {
+        if self.held.contains(lease) { Ok(()) } else { Err(StoreError::Stale) }
     }
-    let backend = tx.get_database_backend();
-    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
-    let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
-    let sql = lock_given(backend, lock);
-    let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+}
+
+/// Locks the lanes of these leases, which are of one kind, for the rest of the transaction. Of each lease that is still
+/// held, nobody else can claim or release the lane until then.
+pub async fn fence(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<Fenced, StoreError> {
+    let held = lock_held(tx, leases, taken).await?;
+    if taken == Taken::Await {
+        return Ok(Fenced { held, skipped: HashSet::new() });
+    }
+    let mut fenced = Fenced { held, skipped: HashSet::new() };
+    let rest: Vec<_> = leases.iter().filter(|lease| !fenced.held.contains(*lease)).collect();
+    let names: Vec<_> = rest.iter().map(|lease| LaneName::from(*lease)).collect();
+    let names_skipped = lock_unversioned(tx, &names).await?;
+    let mut free = Vec::new();
+    for lease in rest {
+        if names_skipped.contains(&LaneName::from(lease)) {
+            fenced.skipped.insert(lease.clone());
+        } else {
+            free.push(lease.clone());
+        }
+    }
+    // These lanes are locked by now: they were lost, or became free since they were skipped.
+    fenced.held.extend(lock_held(tx, &free, Taken::Await).await?);
+    Ok(fenced)
+}
+
+async fn lock_held(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<HashSet<Lease>, StoreError> {
+    let Some(kind) = leases.first().map(|lease| lease.kind) else { return Ok(HashSet::new()) };
+    let rows = tx.query_all_raw(on_leases(tx, lock_given(tx.get_database_backend(), taken), leases)).await?;
     rows.iter()
         .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
         .collect()
@@ -105,128 +116,129 @@ pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), S
     let values: [Value; 2] = [first.lease.kind.as_str().into(), json(&given).into()];
     let statement = Statement::from_sql_and_values(backend, release_sql(backend), values);
     let rows = tx.execute_raw(statement).await?.rows_affected();
-    if usize::try_from(rows) == Ok(releases.len()) { Ok(()) } else { Err(StoreError::Stale) }
-}
-
-/// Renews the leases in this list that are still held. The first statement skips lanes that a transaction has
-/// locked. Each of those lanes is then renewed in a transaction of its own, which holds no other lock: so it
-/// cannot deadlock with a transaction that locks lanes in another order.
-pub async fn renew(
-    store: &Store,
-    kind: LaneKind,
-    leases: &[Lease],
-    lease: Duration,
-) -> Result<(), StoreError> {
-    if leases.is_empty() {
-        return Ok(());
+    if usize::try_from(rows) != Ok(releases.len()) {
+        return Err(StoreError::Stale);
     }
-    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
-    let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
-    let sql = prolong(store.backend(), lease);
-    let tx = store.begin().await?;
-    let rows = tx.query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
-    tx.commit().await?;
-    let prolonged: HashSet<String> =
-        rows.iter().map(|row| row.try_get("", "name")).collect::<Result<_, _>>()?;
-    for locked in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
-        lanes::prolong(store, locked, lease).await?;
+    for gone in releases.iter().filter(|release| release.next_claim == NextClaim::Never) {
+        tx.execute(Query::delete().from_table("lanes").cond_where(is_held(&gone.lease))).await?;
     }
     Ok(())
 }
 
-/// The numbers of lanes of one kind that are due, leased and held back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LaneCount {
-    pub kind: LaneKind,
-    pub due: i64,
-    pub leased: i64,
-    /// The number of lanes that are quarantined, because their holders crashed too often.
-    pub held_back: i64,
+fn is_held(lease: &Lease) -> Condition {
+    Condition::all()
+        .add(Expr::col("kind").eq(lease.kind.as_str()))
+        .add(Expr::col("key").eq(lease.key.as_str()))
+        .add(Expr::col("epoch").eq(lease.epoch))
 }
 
-/// Counts the lanes of each kind that are due, leased and held back. The query reads only lanes with a due
-/// time, since most lanes have none: they belong to idle taxpayers and ended runs.
-pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
-    let now = sql::now(store.backend());
-    let number = |condition: Expr| {
-        let one = Expr::case(condition, 1_i64).finally(0_i64);
-        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
-    };
-    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
-    let due = Expr::col("next_due_at").lte(now);
-    let held_back = Expr::col("crashes").gte(i64::from(CRASHES_MAX));
-    let statement = Query::select()
-        .column("kind")
-        .expr_as(number(due), "due")
-        .expr_as(number(held), "leased")
-        .expr_as(number(held_back), "held_back")
-        .from("lanes")
-        .and_where(Expr::col("next_due_at").is_not_null())
-        .group_by_col("kind")
-        .to_owned();
-    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0, held_back: 0 });
-    for row in store.reader().query_all(&statement).await? {
-        let kind: String = row.try_get("", "kind")?;
-        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
-            (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
-            count.held_back = row.try_get("", "held_back")?;
-        }
+/// Renews those of these leases, which are of one kind, that are still held. The first statement skips lanes that a
+/// transaction has locked. Each of those lanes is then renewed in a transaction of its own, which holds no other lock: so
+/// it cannot deadlock with a transaction that locks lanes in another order.
+pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Result<(), StoreError> {
+    if leases.is_empty() {
+        return Ok(());
     }
-    Ok(counts)
+    let prolonged = prolong(store, leases, duration, Taken::Skip).await?;
+    for rest in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
+        prolong(store, std::slice::from_ref(rest), duration, Taken::Await).await?;
+    }
+    Ok(())
 }
 
-/// Which leases end at once.
+/// Returns the keys of the prolonged lanes.
+async fn prolong(
+    store: &Store,
+    leases: &[Lease],
+    duration: Duration,
+    taken: Taken,
+) -> Result<HashSet<String>, StoreError> {
+    let tx = store.begin().await?;
+    let sql = prolong_sql(store.backend(), duration, taken);
+    let rows = tx.query_all_raw(on_leases(&tx, sql, leases)).await?;
+    tx.commit().await?;
+    rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
+}
+
+/// What a process notes in the row of a lane that it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note<'a> {
+    /// The piece of work that is in progress. If the process crashes, the next holder of the lane knows it.
+    WorkingOn(Option<&'a str>),
+    /// The crashes of the lane are counted for its pieces of work now.
+    CrashesCounted,
+}
+
+/// Notes something in the row of a held lane.
+pub async fn note(tx: &Transaction, lease: &Lease, note: Note<'_>) -> Result<(), StoreError> {
+    let mut statement = Query::update();
+    match note {
+        Note::WorkingOn(what) => statement.value("working_on", what),
+        Note::CrashesCounted => statement.value("crashes", 0).value("working_on", Option::<String>::None),
+    };
+    statement.table("lanes").cond_where(is_held(lease));
+    let rows = tx.execute(&statement).await?.rows_affected();
+    if rows == 0 { Err(StoreError::Stale) } else { Ok(()) }
+}
+
+/// Leases that end at once, all together.
 #[derive(Debug, Clone, Copy)]
-pub enum Expire<'a> {
-    /// Only for a process that is alone on the database.
-    All,
+pub enum LeaseEnd<'a> {
+    /// Those of a process that shuts down in order. The next claims count no crash.
+    Stopped(&'a str),
     /// Those of a process that is certainly gone.
-    OwnedBy(&'a str),
+    Crashed(&'a str),
+    /// All. Only for a process that is alone on the database.
+    AllCrashed,
     /// Those that end more than this time from now, because they were taken before the clock was set back. A lease that
     /// was taken or renewed since then ends earlier, so a live holder keeps its lease.
     Beyond(Duration),
 }
 
-/// Expires leases. The next claims count their holders as crashed. Returns the number of expired leases.
-pub async fn expire(store: &Store, which: Expire<'_>) -> Result<u64, StoreError> {
+/// Ends leases. Unless their process was stopped in order, the next claims count a crash. Returns the number of leases.
+pub async fn end(store: &Store, which: LeaseEnd<'_>) -> Result<u64, StoreError> {
+    let now = sql::now(store.backend());
     let lease_until = Expr::col("lease_until");
-    let ends = match which {
-        Expire::All => lease_until.is_not_null(),
-        Expire::OwnedBy(owner) => lease_until.is_not_null().and(Expr::col("owner").eq(owner)),
-        Expire::Beyond(longest) => lease_until.gt(lanes::later(&sql::now(store.backend()), longest)),
+    let mut statement = Query::update();
+    statement.table("lanes");
+    match which {
+        LeaseEnd::Stopped(owner) => statement
+            .value("owner", Option::<String>::None)
+            .value("epoch", Expr::col("epoch").add(1_i64))
+            .value("lease_until", Option::<i64>::None)
+            .value("next_due_at", now)
+            .value("working_on", Option::<String>::None)
+            .and_where(lease_until.is_not_null().and(Expr::col("owner").eq(owner))),
+        LeaseEnd::Crashed(owner) => statement
+            .value("lease_until", ABANDONED)
+            .and_where(lease_until.is_not_null().and(Expr::col("owner").eq(owner))),
+        LeaseEnd::AllCrashed => {
+            statement.value("lease_until", ABANDONED).and_where(lease_until.is_not_null())
+        }
+        LeaseEnd::Beyond(longest) => {
+            statement.value("lease_until", ABANDONED).and_where(lease_until.gt(later(&now, longest)))
+        }
     };
-    let statement =
-        Query::update().table("lanes").value("lease_until", lanes::ABANDONED).and_where(ends).to_owned();
     let tx = store.begin().await?;
-    let expired = tx.execute(&statement).await?.rows_affected();
+    let ended = tx.execute(&statement).await?.rows_affected();
     tx.commit().await?;
-    Ok(expired)
+    Ok(ended)
 }
 
-/// Releases all lanes that this process holds, at a clean shutdown. The next claims count no crash.
-pub async fn release_owned_by(store: &Store, owner: &str) -> Result<(), StoreError> {
-    let statement = Query::update()
-        .table("lanes")
-        .value("owner", Option::<String>::None)
-        .value("lease_until", Option::<i64>::None)
-        .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("next_due_at", sql::now(store.backend()))
-        .value("working_on", Option::<String>::None)
-        .and_where(Expr::col("owner").eq(owner))
-        .and_where(Expr::col("lease_until").is_not_null())
-        .to_owned();
-    let tx = store.begin().await?;
-    tx.execute(&statement).await?;
-    tx.commit().await
+fn on_leases(tx: &Transaction, sql: String, leases: &[Lease]) -> Statement {
+    let kind = leases.first().map_or("", |lease| lease.kind.as_str());
+    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let values: [Value; 2] = [kind.into(), json(&given).into()];
+    Statement::from_sql_and_values(tx.get_database_backend(), sql, values)
 }
 
-fn prolong(backend: DbBackend, lease: Duration) -> String {
+fn prolong_sql(backend: DbBackend, duration: Duration, taken: Taken) -> String {
     format!(
-        "WITH free AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM free \
-         WHERE lanes.kind = $1 AND lanes.key = free.name RETURNING lanes.key AS name",
-        lock_given(backend, "FOR UPDATE SKIP LOCKED"),
+        "WITH held AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM held \
+         WHERE lanes.kind = $1 AND lanes.key = held.name RETURNING lanes.key AS name",
+        lock_given(backend, taken),
         dialect(backend).clock(),
-        lease.as_micros(),
+        duration.as_micros(),
     )
 }
 
@@ -255,9 +267,13 @@ fn release_sql(backend: DbBackend) -> String {
     )
 }
 
-/// Locks the lanes of the list `given` that are still held, ordered by key. The lateral join makes PostgreSQL
-/// look up each lane by its key, whatever sizes it estimates for the list and the table.
-fn lock_given(backend: DbBackend, lock: &str) -> String {
+/// Builds the query that locks the lanes of the list `given` that are still held, in the order of their keys. The lateral
+/// join makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the list and the table.
+fn lock_given(backend: DbBackend, taken: Taken) -> String {
+    let lock = match taken {
+        Taken::Await => "FOR UPDATE",
+        Taken::Skip => "FOR UPDATE SKIP LOCKED",
+    };
     let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
     format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given_table(backend))
@@ -272,7 +288,7 @@ fn given_table(backend: DbBackend) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::Wake;
+    use crate::store::lanes::{self, LaneKind, Wake, claim};
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -289,7 +305,7 @@ mod tests {
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             leases[2].epoch -= 1;
             let tx = store.begin().await.unwrap();
-            let held = fence_all(&tx, LaneKind::Endpoint, &leases).await.unwrap();
+            let held = fence(&tx, &leases, Taken::Await).await.unwrap().held;
             assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
             let due = LaneRelease::new(&leases[0], Some(Duration::ZERO));
             let idle = LaneRelease::new(&leases[1], None);
@@ -315,16 +331,9 @@ mod tests {
             tx.commit().await.unwrap();
             let gone = claim_due(store, LaneKind::Endpoint, "gone", LEASE, 1).await.unwrap();
             claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1).await.unwrap();
-            expire(store, Expire::OwnedBy("gone")).await.unwrap();
-            let claimed = lanes::claim_where(
-                store,
-                LaneKind::Endpoint,
-                "new",
-                LEASE,
-                lanes::free(LaneKind::Endpoint, &sql::now(store.backend())),
-            )
-            .await
-            .unwrap();
+            end(store, LeaseEnd::Crashed("gone")).await.unwrap();
+            let free = claim::free(LaneKind::Endpoint, &sql::now(store.backend()));
+            let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free).await.unwrap();
             let taken: Vec<_> = claimed.iter().map(|lane| (lane.lease.key.as_str(), lane.crashes)).collect();
             assert_eq!(taken, [(gone[0].key.as_str(), 1)]);
         }
@@ -345,7 +354,7 @@ mod tests {
             release(&tx, &[LaneRelease::new(&leases[1], Some(Duration::ZERO))]).await.unwrap();
             tx.commit().await.unwrap();
             leases[2].epoch -= 1;
-            renew(store, LaneKind::Endpoint, &leases[..3], LEASE).await.unwrap();
+            renew(store, &leases[..3], LEASE).await.unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
             let again = claim_due(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
             let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
@@ -366,11 +375,11 @@ mod tests {
             let mut leases = claim_due(store, LaneKind::Run, "me", short, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
-            lanes::fence(&tx, &leases[1]).await.unwrap();
-            let renewing = renew(store, LaneKind::Run, &leases, LEASE);
+            fence(&tx, &leases[1..=1], Taken::Await).await.unwrap().require(&leases[1]).unwrap();
+            let renewing = renew(store, &leases, LEASE);
             let other = async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                lanes::fence(&tx, &leases[0]).await.unwrap();
+                fence(&tx, &leases[0..=0], Taken::Await).await.unwrap().require(&leases[0]).unwrap();
                 tx.commit().await.unwrap();
             };
             let (renewed, ()) = tokio::join!(renewing, other);
@@ -380,13 +389,43 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_fence_skips_the_lanes_that_others_have_locked() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2", "3"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            leases[2].epoch -= 1;
+            let set = |leases: &[Lease]| leases.iter().cloned().collect::<HashSet<_>>();
+            let tx = store.begin().await.unwrap();
+            let fenced = fence(&tx, &leases, Taken::Skip).await.unwrap();
+            assert_eq!((fenced.held, fenced.skipped), (set(&leases[..2]), set(&[])), "the third is lost");
+            tx.rollback().await.unwrap();
+            if store.backend() == DbBackend::Postgres {
+                let other = store.begin().await.unwrap();
+                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "1")], Taken::Await).await.unwrap();
+                let tx = store.begin().await.unwrap();
+                let fenced = fence(&tx, &leases, Taken::Skip).await.unwrap();
+                assert_eq!((fenced.held, fenced.skipped), (set(&leases[1..2]), set(&leases[..1])));
+            }
+        }
+    }
+
     async fn assert_found_by_name(store: &Store) {
         let backend = store.backend();
         let by_name = match backend {
             DbBackend::Postgres => "using lanes_pkey",
             _ => "USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
-        for sql in [lock_given(backend, "FOR UPDATE"), prolong(backend, LEASE), release_sql(backend)] {
+        for sql in [
+            lock_given(backend, Taken::Await),
+            prolong_sql(backend, LEASE, Taken::Skip),
+            release_sql(backend),
+        ] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
             let steps = query_plan(store, &sql, values).await;
             assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");

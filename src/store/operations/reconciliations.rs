@@ -234,8 +234,8 @@ mod tests {
     use crate::domain::pipeline::{Operation, Run, RunRequest};
     use crate::domain::reconciliation::FindingKind;
     use crate::domain::reconciliation::day::ReconciliationCounts;
-    use crate::store::lanes::fair_queue::{self, QueuedLane};
     use crate::store::lanes::leases::{self, LaneRelease};
+    use crate::store::lanes::{self, QueuedLane, views};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
 
@@ -326,10 +326,10 @@ mod tests {
             };
             runs::save(&tx, &[&run(6, 99), &run(7, 100), &run(8, 200)]).await.unwrap();
             let requested = QueuedLane { key: "8".into(), taxpayer_id: 8, deadline: 0, next_step: None };
-            fair_queue::enqueue(&tx, LaneKind::Reconciliation, &[requested]).await.unwrap();
+            lanes::enqueue(&tx, LaneKind::Reconciliation, &[requested]).await.unwrap();
             queue_changed(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();
-            let due = fair_queue::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
+            let due = views::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
             assert_eq!(due, [(0, 1), (8, 1)].into(), "the request stays one");
             let kind = LaneKind::Reconciliation;
             let leases = claim_due(store, kind, "me", Duration::from_secs(30), 9).await.unwrap();
@@ -339,7 +339,7 @@ mod tests {
             }
             queue_changed(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();
-            let due = fair_queue::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
+            let due = views::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
             assert_eq!(due, [(0, 2)].into());
         }
     }

@@ -1,0 +1,216 @@
+//! Lanes as others see them: their state, who holds them, and how many wait. An owner is the name of a process; each start
+//! of a process has a name of its own.
+
+use std::collections::HashMap;
+
+use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, Value};
+
+use crate::domain::kernel::crash::CRASHES_MAX;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::sql;
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::fair_queue::{free, statement};
+
+/// The state of one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneState {
+    /// The next lock increments it.
+    pub version: i64,
+    /// The process that holds the lane now.
+    pub owner: Option<String>,
+}
+
+/// Returns the state of a lane, if the lane exists.
+pub async fn state(
+    reader: &impl ConnectionTrait,
+    kind: LaneKind,
+    key: &str,
+) -> Result<Option<LaneState>, StoreError> {
+    let is_held = Expr::col("lease_until").gte(sql::now(reader.get_database_backend()));
+    let statement = Query::select()
+        .column("version")
+        .expr_as(Expr::case(is_held, Expr::col("owner")), "owner")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").eq(key))
+        .to_owned();
+    let Some(row) = reader.query_one(&statement).await? else { return Ok(None) };
+    Ok(Some(LaneState { version: row.try_get("", "version")?, owner: row.try_get("", "owner")? }))
+}
+
+/// Counts the due lanes without a lease, keyed by taxpayer id.
+pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
+    let due = free(store.backend(), &[]);
+    let sql = format!(
+        "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
+         GROUP BY lanes.taxpayer_id"
+    );
+    let rows = store.reader().query_all_raw(statement(store, sql, [kind.as_str().into()])).await?;
+    rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
+}
+
+/// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. Of
+/// lanes with the same deadline, the one with the lesser key counts as more urgent.
+pub async fn more_urgent(
+    store: &Store,
+    kind: LaneKind,
+    taxpayer: i64,
+    deadline: i64,
+    key: &str,
+) -> Result<u64, StoreError> {
+    let due = free(store.backend(), &[]);
+    let sql = format!(
+        "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
+         AND (lanes.deadline < $3 OR (lanes.deadline = $3 AND lanes.key < $4)) AND {due}"
+    );
+    let values: [Value; 4] = [kind.as_str().into(), taxpayer.into(), deadline.into(), key.into()];
+    let row = store.reader().query_one_raw(statement(store, sql, values)).await?;
+    Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// The numbers of lanes of one kind that are due, leased and held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneCount {
+    pub kind: LaneKind,
+    pub due: i64,
+    pub leased: i64,
+    /// The number of lanes that are quarantined, because their holders crashed too often.
+    pub held_back: i64,
+}
+
+/// Counts the lanes of each kind that are due, leased and held back. The query reads only lanes with a due
+/// time, since most lanes have none: they belong to idle taxpayers and ended runs.
+pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
+    let now = sql::now(store.backend());
+    let number = |condition: Expr| {
+        let one = Expr::case(condition, 1_i64).finally(0_i64);
+        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
+    };
+    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
+    let due = Expr::col("next_due_at").lte(now);
+    let held_back = Expr::col("crashes").gte(i64::from(CRASHES_MAX));
+    let statement = Query::select()
+        .column("kind")
+        .expr_as(number(due), "due")
+        .expr_as(number(held), "leased")
+        .expr_as(number(held_back), "held_back")
+        .from("lanes")
+        .and_where(Expr::col("next_due_at").is_not_null())
+        .group_by_col("kind")
+        .to_owned();
+    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0, held_back: 0 });
+    for row in store.reader().query_all(&statement).await? {
+        let kind: String = row.try_get("", "kind")?;
+        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
+            (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
+            count.held_back = row.try_get("", "held_back")?;
+        }
+    }
+    Ok(counts)
+}
+
+/// How many lanes of a kind one process holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerCount {
+    pub kind: LaneKind,
+    pub owner: String,
+    /// The lanes whose lease has not ended.
+    pub held: i64,
+    /// The lanes whose lease has ended, because the process crashed or lost the database.
+    pub expired: i64,
+}
+
+/// Counts the leased lanes by kind and owner, ordered by kind and owner.
+pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreError> {
+    let mut counts = Vec::new();
+    for row in store.reader().query_all(&owner_statement(sql::now(store.backend()))).await? {
+        let kind: String = row.try_get("", "kind")?;
+        let Some(kind) = LaneKind::ALL.into_iter().find(|known| known.as_str() == kind) else { continue };
+        let owner = row.try_get("", "owner")?;
+        let held = row.try_get("", "held")?;
+        let expired = row.try_get("", "expired")?;
+        counts.push(OwnerCount { kind, owner, held, expired });
+    }
+    Ok(counts)
+}
+
+/// Names each kind, because the index of leased lanes begins with it.
+fn owner_statement(now: Expr) -> SelectStatement {
+    let number = |condition: Expr| {
+        let one = Expr::case(condition, 1_i64).finally(0_i64);
+        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
+    };
+    let is_held = Expr::col("lease_until").gte(now);
+    Query::select()
+        .columns(["kind", "owner"])
+        .expr_as(number(is_held.clone()), "held")
+        .expr_as(number(is_held.not()), "expired")
+        .from("lanes")
+        .and_where(Expr::col("kind").is_in(LaneKind::ALL.map(LaneKind::as_str)))
+        .and_where(Expr::col("lease_until").is_not_null())
+        .and_where(Expr::col("owner").is_not_null())
+        .group_by_columns(["kind", "owner"])
+        .order_by("kind", sea_orm::Order::Asc)
+        .order_by("owner", sea_orm::Order::Asc)
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::lanes::{self, Wake};
+    use crate::store::testing::{claim_due, query_plan, stores};
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn leased_lanes_are_counted_by_their_owners() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            for (kind, count) in [(LaneKind::Run, 3), (LaneKind::Endpoint, 1)] {
+                let keys: Vec<_> = (0..count).map(|number| number.to_string()).collect();
+                lanes::wake(&tx, kind, &keys, Wake::All).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            claim_due(store, LaneKind::Run, "one", LEASE, 2).await.unwrap();
+            claim_due(store, LaneKind::Endpoint, "one", Duration::from_millis(1), 9).await.unwrap();
+            let third = claim_due(store, LaneKind::Run, "two", LEASE, 9).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let found = counts_by_owner(store).await.unwrap();
+            let count =
+                |kind, owner: &str, held, expired| OwnerCount { kind, owner: owner.into(), held, expired };
+            let expected = [
+                count(LaneKind::Endpoint, "one", 0, 1),
+                count(LaneKind::Run, "one", 2, 0),
+                count(LaneKind::Run, "two", 1, 0),
+            ];
+            assert_eq!(found, expected);
+            let state = async |kind, key: &str| state(store.reader(), kind, key).await.unwrap();
+            let held = LaneState { version: 0, owner: Some("two".to_owned()) };
+            assert_eq!(state(LaneKind::Run, &third[0].key).await, Some(held));
+            let ended = LaneState { version: 0, owner: None };
+            assert_eq!(state(LaneKind::Endpoint, "0").await, Some(ended), "its lease has ended");
+            assert_eq!(state(LaneKind::Run, "unknown").await, None);
+        }
+    }
+
+    #[tokio::test]
+    async fn owners_are_counted_by_the_index_of_leased_lanes() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let sea_orm::Statement { sql, values, .. } = backend.build(&owner_statement(sql::now(backend)));
+            let values = values.map(|values| values.0).unwrap_or_default();
+            let steps = query_plan(&test.store, &sql, values).await;
+            assert!(steps.iter().any(|step| step.contains("lanes_leased")), "{steps:#?}");
+        }
+    }
+}
