@@ -19,7 +19,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 18] = [
+const MIGRATIONS: [Script; 19] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -45,6 +45,7 @@ const MIGRATIONS: [Script; 18] = [
     Script::new("m0017_look_alikes", include_str!("../sql/m0017_look_alikes.sql")),
     Script::new("m0019_second_factors", include_str!("../sql/m0019_second_factors.sql")),
     Script::new("m0022_actors", include_str!("../sql/m0022_actors.sql")),
+    Script::new("m0023_quarantine", include_str!("../sql/m0023_quarantine.sql")),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or

@@ -1,14 +1,149 @@
-//! Commands that panicked twice and were put aside. Each sender got an error, so none of these commands was accepted:
-//! a command is executed again only if an operator asks for it, and at most once.
+//! Work in quarantine: commands and steps of runs that panicked twice, and runs, deliveries and tasks that were in flight
+//! at three crashes. The sender of a quarantined command got an error, so the command was not accepted: it is executed
+//! again only if an operator asks for it, and at most once.
 
 use jiff::Timestamp;
 
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::event::EventKind;
 use crate::domain::kernel::codes::words;
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::pipeline::Run;
 
 words! {
-    /// The state of a quarantined command. Only a kept command can be replayed or dropped.
+    /// The state of quarantined work. Only kept work can be replayed or dropped. Runs, deliveries and tasks leave the
+    /// quarantine when they are released, so all of those in it are kept.
     QuarantineState { Kept = "kept", Replayed = "replayed", Dropped = "dropped" }
+}
+
+words! {
+    /// A task is work that a timer starts, such as the reconciliation of a taxpayer.
+    WorkKind { Command = "command", Run = "run", Delivery = "delivery", Task = "task" }
+}
+
+/// Work in quarantine, as the list of operators shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuarantinedWork {
+    pub kind: WorkKind,
+    /// The id of the command, run or delivery; the lane of a task.
+    pub reference: String,
+    /// The command, the operation of the run, the event of the delivery or the kind of the task.
+    pub name: String,
+    pub taxpayer_id: Option<TaxpayerId>,
+    /// The IRN of the run, or the order key of the delivery, which is its IRN if it has one.
+    pub about: Option<String>,
+    /// When it was put aside; of a task, when it is tried next.
+    pub at: Timestamp,
+    pub cause: String,
+    pub state: QuarantineState,
+    /// The time of the last replay or of the drop.
+    pub moved_at: Option<Timestamp>,
+    /// How the last replay ended.
+    pub result: Option<String>,
+    pub may_replay: bool,
+    pub may_drop: bool,
+    /// Says what an operator can do, or why nothing can be done.
+    pub guidance: &'static str,
+}
+
+impl From<QuarantinedCommand> for QuarantinedWork {
+    fn from(found: QuarantinedCommand) -> Self {
+        Self {
+            kind: WorkKind::Command,
+            may_replay: found.may_replay(),
+            may_drop: found.state == QuarantineState::Kept,
+            guidance: found.guidance(),
+            reference: found.reference.to_string(),
+            name: found.command,
+            taxpayer_id: found.taxpayer_id,
+            about: None,
+            at: found.at,
+            cause: found.panic,
+            state: found.state,
+            moved_at: found.moved_at,
+            result: found.result,
+        }
+    }
+}
+
+impl From<Run> for QuarantinedWork {
+    fn from(run: Run) -> Self {
+        let history = run.progress.crash_history;
+        let guidance = if history.may_be_lifted() {
+            "It is tried once more, alone, when a process has lived for a while. A retry tries it now."
+        } else {
+            "It stays until an operator retries or cancels it. After a retry it goes alone, and its next crash or panic \
+             puts it aside again."
+        };
+        Self {
+            kind: WorkKind::Run,
+            reference: run.id.to_string(),
+            name: run.operation().to_string(),
+            taxpayer_id: Some(run.taxpayer_id),
+            about: Some(run.irn.to_string()),
+            at: run.updated_at,
+            cause: history.cause(),
+            state: QuarantineState::Kept,
+            moved_at: None,
+            result: None,
+            may_replay: true,
+            may_drop: true,
+            guidance,
+        }
+    }
+}
+
+impl QuarantinedWork {
+    pub fn from_delivery(delivery: Delivery, kind: EventKind, at: Timestamp) -> Self {
+        let history = delivery.crash_history;
+        let guidance = if history.may_be_lifted() {
+            "It is tried once more, alone, when a process has lived for a while. A replay tries it now."
+        } else {
+            "It stays a dead letter until an operator or its taxpayer replays it. It then goes alone, and its next crash \
+             puts it aside again."
+        };
+        Self {
+            kind: WorkKind::Delivery,
+            reference: delivery.id.to_string(),
+            name: kind.to_string(),
+            taxpayer_id: Some(delivery.taxpayer_id),
+            about: Some(delivery.order_key),
+            at,
+            cause: history.cause(),
+            state: QuarantineState::Kept,
+            moved_at: None,
+            result: None,
+            may_replay: true,
+            may_drop: false,
+            guidance,
+        }
+    }
+
+    /// `taxpayer` is `None` for a task that is done for all taxpayers.
+    pub fn task(
+        lane: String,
+        name: String,
+        taxpayer: Option<TaxpayerId>,
+        at: Timestamp,
+        crashes: u32,
+    ) -> Self {
+        Self {
+            kind: WorkKind::Task,
+            reference: lane,
+            name,
+            taxpayer_id: taxpayer,
+            about: None,
+            at,
+            cause: CrashHistory { crashes, ..CrashHistory::default() }.cause(),
+            state: QuarantineState::Kept,
+            moved_at: None,
+            result: None,
+            may_replay: false,
+            may_drop: false,
+            guidance: "It is tried again by itself, alone, at this time. Each crash makes it wait longer.",
+        }
+    }
 }
 
 /// The result of a replay until its end is known. It stays if the process ends meanwhile.

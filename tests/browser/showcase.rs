@@ -53,6 +53,7 @@ impl Showcase {
             (letters.data()["data"].as_array().is_some_and(|all| !all.is_empty())).then_some(())
         };
         eventually("a dead letter", dead).await;
+        quarantine(world, id).await;
         let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
         world.authority.add_fault(fault).unwrap();
         let waits = taxpayer.invoice(&documents::invoice()).await;
@@ -87,6 +88,26 @@ async fn invitation(integrator: &testkit::roles::Integrator, id: i64) -> String 
     let path = format!("{TAXPAYERS}/{id}/contacts/{}/invitation", shown.data()["users"][0]["id"]);
     let made = integrator.call("POST", &path).await.expect_status(200);
     link_path(made.data()["link"].as_str().unwrap())
+}
+
+/// Puts a command, a delivery and a task aside.
+async fn quarantine(world: &World, taxpayer: i64) {
+    let panic = "index out of bounds: the len is 3 but the index is 7 at src/domain/invoice/totals.rs:118:24";
+    for statement in [
+        format!(
+            "INSERT INTO quarantine (reference, actor, command, taxpayer_id, at, panic, state) VALUES \
+             ('01900000-0000-7000-8000-{taxpayer:012}', '{taxpayer}', 'create', {taxpayer}, 1, '{panic}', 'kept')"
+        ),
+        format!(
+            "UPDATE deliveries SET crashes = 3, is_lifted = TRUE WHERE taxpayer_id = {taxpayer} AND state = 'dead'"
+        ),
+        format!(
+            "INSERT INTO lanes (kind, key, epoch, version, taxpayer_id, next_due_at, lease_until, crashes) \
+             VALUES ('pull', 'of {taxpayer}', 3, 0, {taxpayer}, 9000000000000000, 0, 3)"
+        ),
+    ] {
+        assert!(world.execute(&statement).await > 0, "{statement}");
+    }
 }
 
 /// Waits for the first delivery and returns its number.

@@ -96,14 +96,17 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
         let text = "The authority is out. Runs wait and go on by themselves when it answers.".to_owned();
         alerts.push(Alert { kind: "warn", text, path: "/console/breakers" });
     }
-    let held: i64 = counts.lanes.iter().map(|lane| lane.held_back).sum();
-    if held > 0 {
-        let text =
-            format!("{held} pieces of work are held back, because they were in flight at three crashes.");
-        alerts.push(Alert { kind: "bad", text, path: "/console/lanes" });
-    }
-    if counts.quarantined > 0 {
-        let text = format!("{} commands are in quarantine, because they panicked twice.", counts.quarantined);
+    let quarantined: Vec<_> = counts
+        .quarantined
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("{count} × {kind}"))
+        .collect();
+    if !quarantined.is_empty() {
+        let text = format!(
+            "In quarantine, because it panicked twice or processes crashed on it: {}.",
+            quarantined.join(", ")
+        );
         alerts.push(Alert { kind: "bad", text, path: "/console/quarantine?state=kept" });
     }
     let differences: i64 = counts.findings.iter().map(|(_, count)| count).sum();

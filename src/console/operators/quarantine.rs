@@ -1,4 +1,4 @@
-//! The quarantine: commands that panicked twice, with their replay. Their contents are not shown.
+//! The quarantine: all work that was put aside, with what an operator can do. The contents of commands are not shown.
 
 use actix_web::web;
 use askama::Template;
@@ -10,12 +10,12 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
-use crate::domain::quarantine::{QuarantineState, QuarantinedCommand};
+use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
 use crate::http::api::ops::quarantine as api;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::state::ApiState;
-use crate::store::operations::quarantine;
+use crate::store::operations::quarantine_list;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -30,24 +30,32 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct QuarantinePage {
     frame: Frame,
     list: ListQuery,
-    rows: Vec<CommandLine>,
+    rows: Vec<WorkLine>,
     pages: Pages,
 }
 
-struct CommandLine {
-    found: QuarantinedCommand,
+struct WorkLine {
+    work: QuarantinedWork,
     badge: Badge,
+    /// The page that shows the work, and the forms that move it.
+    links: Links,
 }
 
-/// GET /console/quarantine: lists the quarantined commands that match, newest first.
+#[derive(Default)]
+struct Links {
+    page: Option<String>,
+    replay: Option<(String, &'static str)>,
+    drop: Option<(String, &'static str)>,
+}
+
+/// GET /console/quarantine: lists the quarantined work that matches, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let (found, total) = quarantine::page(&state.store, api::filter(&list.0)?, list.page()).await?;
-    let row = |found: QuarantinedCommand| CommandLine { badge: found.state.into(), found };
+    let (found, total) = quarantine_list::page(&state.store, &api::filter(&list.0)?, list.page()).await?;
     let page = QuarantinePage {
         frame: Frame::operator(&session, "Quarantine"),
         pages: list.pages("/console/quarantine", total),
-        rows: found.into_iter().map(row).collect(),
+        rows: found.into_iter().map(WorkLine::from).collect(),
         list,
     };
     show(&page)
@@ -83,10 +91,40 @@ async fn drop(
     Ok(go_to("/console/quarantine", "The command was dropped."))
 }
 
+impl From<QuarantinedWork> for WorkLine {
+    fn from(work: QuarantinedWork) -> Self {
+        let reference = &work.reference;
+        let links = match work.kind {
+            WorkKind::Command => Links {
+                page: None,
+                replay: Some((format!("/console/quarantine/{reference}/replay"), "Replay")),
+                drop: Some((format!("/console/quarantine/{reference}/drop"), "Drop")),
+            },
+            WorkKind::Run => Links {
+                page: Some(format!("/console/runs/{reference}")),
+                replay: Some((format!("/console/runs/{reference}/retry"), "Retry")),
+                drop: Some((format!("/console/runs/{reference}/cancel"), "Cancel")),
+            },
+            WorkKind::Delivery => Links {
+                page: None,
+                replay: Some((format!("/console/deliveries/dead-letters/{reference}/replay"), "Replay")),
+                drop: None,
+            },
+            WorkKind::Task => Links::default(),
+        };
+        let links = Links {
+            replay: links.replay.filter(|_| work.may_replay),
+            drop: links.drop.filter(|_| work.may_drop),
+            ..links
+        };
+        Self { badge: work.state.into(), links, work }
+    }
+}
+
 impl From<QuarantineState> for Badge {
     fn from(state: QuarantineState) -> Self {
         let (class, text) = match state {
-            QuarantineState::Kept => ("bad", "Waits for an operator"),
+            QuarantineState::Kept => ("bad", "In quarantine"),
             QuarantineState::Replayed => ("ok", "Replayed"),
             QuarantineState::Dropped => ("idle", "Dropped"),
         };

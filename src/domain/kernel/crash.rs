@@ -14,7 +14,7 @@ const ALONE_FROM: u32 = 2;
 pub const CRASHES_MAX: u32 = 3;
 
 /// Work is quarantined after this number of panics. It is lower than `CRASHES_MAX`, because a panic names its work.
-const PANICS_MAX: u32 = 2;
+pub const PANICS_MAX: u32 = 2;
 
 /// The messages that operators see for a quarantined step or delivery.
 const QUARANTINED: &str = "quarantined: the process ended three times while this was under way; it is tried once more, alone, \
@@ -74,6 +74,22 @@ impl CrashHistory {
     #[must_use]
     pub fn lift(self) -> Self {
         Self { is_lifted: true, ..self.release() }
+    }
+
+    /// Says what was counted, in words.
+    pub fn cause(self) -> String {
+        let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        match self {
+            Self { crashes: 0, panics, .. } => format!("it panicked {}", times(panics)),
+            Self { crashes, panics: 0, .. } => {
+                format!("the process crashed {} while it was in flight", times(crashes))
+            }
+            Self { crashes, panics, .. } => format!(
+                "it panicked {}, and the process crashed {} while it was in flight",
+                times(panics),
+                times(crashes)
+            ),
+        }
     }
 
     /// The message that operators see while the work is quarantined.
@@ -142,6 +158,20 @@ mod tests {
         assert_eq!(
             [after(3, 0), again, after(3, 1), after(1, 2)].map(CrashHistory::reason),
             [QUARANTINED, QUARANTINED_AGAIN, QUARANTINED_AGAIN, PANICKED]
+        );
+    }
+
+    #[test]
+    fn the_cause_says_what_was_counted() {
+        let said = [(3, 0), (1, 0), (0, 2), (3, 1)].map(|(crashes, panics)| after(crashes, panics).cause());
+        assert_eq!(
+            said,
+            [
+                "the process crashed 3 times while it was in flight",
+                "the process crashed once while it was in flight",
+                "it panicked 2 times",
+                "it panicked once, and the process crashed 3 times while it was in flight",
+            ]
         );
     }
 }

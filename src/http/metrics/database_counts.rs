@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::RunState;
+use crate::domain::quarantine::WorkKind;
 use crate::http::cached::Cached;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::views::{self, LaneCount};
 use crate::store::operations::outages;
-use crate::store::operations::quarantine;
+use crate::store::operations::quarantine_list;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reference_lists;
 use crate::store::runs::unfinished::{self, UnfinishedRuns};
@@ -36,8 +37,8 @@ pub(crate) struct DatabaseCounts {
     pub(crate) lanes: Vec<LaneCount>,
     pub(crate) deliveries_pending: i64,
     pub(crate) deliveries_dead: i64,
-    /// The quarantined commands that wait for an operator.
-    pub(crate) quarantined: i64,
+    /// The work that waits in quarantine, by kind.
+    pub(crate) quarantined: Vec<(WorkKind, i64)>,
     /// The number of endpoints in each state of health.
     pub(crate) endpoints: Vec<(EndpointHealth, i64)>,
     /// True if an outage of the authority is in force.
@@ -77,7 +78,7 @@ impl DatabaseCounts {
             lanes: views::counts_by_kind(store).await?.into(),
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
             deliveries_dead: deliveries::count_dead(store.reader()).await?,
-            quarantined: quarantine::count_kept(store).await?,
+            quarantined: quarantine_list::counts(store).await?,
             endpoints: endpoint_list::count_by_health(store).await?,
             is_out: outage.is_some_and(|outage| outage.is_open()),
             findings: reconciliations::listed_now(store).await?,

@@ -67,8 +67,12 @@ fn deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
     let help = "Dead letters that are stored: deliveries that are not retried";
     registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
-    let help = "Commands in the quarantine that wait for an operator";
-    registry.register("commands_in_quarantine", help, gauge(counted.quarantined));
+    let quarantined = Family::<Pairs, Gauge>::default();
+    for (kind, count) in &counted.quarantined {
+        quarantined.get_or_create(&vec![("kind", kind.to_string())]).set(*count);
+    }
+    let help = "Work in quarantine, because it panicked twice or was in flight at three crashes";
+    registry.register("quarantined", help, quarantined);
     let endpoints = Family::<Pairs, Gauge>::default();
     for (health, count) in &counted.endpoints {
         endpoints.get_or_create(&vec![("health", health.to_string())]).set(*count);
@@ -79,15 +83,11 @@ fn deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
 fn lanes(registry: &mut Registry, counted: &DatabaseCounts) {
     let due = Family::<Pairs, Gauge>::default();
     let leased = Family::<Pairs, Gauge>::default();
-    let held_back = Family::<Pairs, Gauge>::default();
     for lane in &counted.lanes {
         let labels = vec![("kind", lane.kind.as_str().to_owned())];
         due.get_or_create(&labels).set(lane.due);
         leased.get_or_create(&labels).set(lane.leased);
-        held_back.get_or_create(&labels).set(lane.held_back);
     }
     registry.register("lanes_due", "Lanes with work that is due", due);
     registry.register("lanes_leased", "Lanes that a replica works on", leased);
-    let help = "Lanes held back since processes ended with them one after the other";
-    registry.register("lanes_held_back", help, held_back);
 }

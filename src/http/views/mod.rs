@@ -48,7 +48,7 @@ pub(crate) mod operated_run;
 pub(crate) mod outage;
 pub(crate) mod overview;
 pub(crate) mod paginator;
-pub(crate) mod quarantined_command;
+pub(crate) mod quarantined_work;
 pub(crate) mod queue;
 pub(crate) mod reconciliation;
 pub(crate) mod replay;

@@ -288,7 +288,7 @@ fn given_table(backend: DbBackend) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::{self, LaneKind, Wake, claim};
+    use crate::store::lanes::{self, LaneKind, Wake, claim, views};
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -336,6 +336,27 @@ mod tests {
             let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free).await.unwrap();
             let taken: Vec<_> = claimed.iter().map(|lane| (lane.lease.key.as_str(), lane.crashes)).collect();
             assert_eq!(taken, [(gone[0].key.as_str(), 1)]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lane_that_is_never_claimed_again_is_deleted_with_its_release() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Outage, &keys, Wake::All).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Outage, "me", LEASE, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            let never = LaneRelease { next_claim: NextClaim::Never, ..LaneRelease::new(&leases[0], None) };
+            let tx = store.begin().await.unwrap();
+            release(&tx, &[never, LaneRelease::new(&leases[1], None)]).await.unwrap();
+            tx.commit().await.unwrap();
+            let exists = async |key: &str| {
+                views::state(store.reader(), LaneKind::Outage, key).await.unwrap().is_some()
+            };
+            assert_eq!([exists("1").await, exists("2").await], [false, true]);
         }
     }
 

@@ -9,6 +9,7 @@ pub mod outage_row;
 pub mod outages;
 pub mod pull_cursors;
 pub mod quarantine;
+pub mod quarantine_list;
 pub mod quarantine_row;
 pub mod reconciliation_finding_row;
 pub mod reconciliation_row;

@@ -2,29 +2,18 @@
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
-use sea_orm::{
-    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::quarantine::{END_UNKNOWN, QuarantineState, QuarantinedCommand};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 use crate::store::operations::quarantine_row::{Column, Entity, Model};
 
 /// The commands that are stored of one taxpayer, and of all that have none. The oldest go first.
 pub const PER_TAXPAYER_MAX: u64 = 100;
-
-/// The filter of the operators' list. A field that is `None` does not filter.
-#[derive(Debug, Clone, Default)]
-pub struct QuarantineFilter {
-    pub state: Option<QuarantineState>,
-    pub taxpayer_id: Option<TaxpayerId>,
-    pub command: Option<String>,
-}
 
 /// Stores a command that was just put aside. `contents` are sealed here; without them it cannot be replayed. A command
 /// that is stored already stays as it is.
@@ -88,30 +77,6 @@ pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<Stri
     let found = Entity::find_by_id(reference.to_string()).one(store.reader()).await?;
     let sealed = found.and_then(|row| row.contents);
     sealed.map(|sealed| store.vault().open(&reference.to_string(), &sealed)).transpose()
-}
-
-/// Loads one page of the matching commands, newest first, and the number of all that match.
-pub async fn page(
-    store: &Store,
-    filter: QuarantineFilter,
-    page: Page,
-) -> Result<(Vec<QuarantinedCommand>, u64), StoreError> {
-    let mut found = Entity::find();
-    if let Some(state) = filter.state {
-        found = found.filter(Column::State.eq(state.as_str()));
-    }
-    if let Some(taxpayer) = filter.taxpayer_id {
-        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
-    }
-    if let Some(command) = filter.command {
-        found = found.filter(Column::Command.eq(command));
-    }
-    page::load(store, found.order_by_desc(Column::Reference), page).await
-}
-
-pub async fn count_kept(store: &Store) -> Result<i64, StoreError> {
-    let kept = Entity::find().filter(Column::State.eq(QuarantineState::Kept.as_str()));
-    Ok(i64::try_from(kept.count(store.reader()).await?).unwrap_or(i64::MAX))
 }
 
 /// Takes a kept command out of the quarantine and audits it. Returns false if another operator was first. Of all calls
@@ -197,6 +162,9 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::clock;
+    use crate::domain::quarantine::WorkKind;
+    use crate::store::db::page::Page;
+    use crate::store::operations::quarantine_list::{self, QuarantineFilter};
     use crate::store::testing::stores;
 
     const BY: OperatorRequest = OperatorRequest { operator_id: 1, reason: None };
@@ -228,7 +196,7 @@ mod tests {
             assert!(!row.contents.unwrap().contains("ada"));
             assert_eq!(contents(store, kept.reference).await.unwrap().as_deref(), Some("ada@example.org"));
             assert_eq!(with_reference(store, kept.reference).await.unwrap(), Some(kept.clone()));
-            assert_eq!(count_kept(store).await.unwrap(), 1);
+            assert_eq!(quarantine_list::counts(store).await.unwrap()[0], (WorkKind::Command, 1));
 
             let replay = || take(store, &kept, QuarantineState::Replayed, &BY, Timestamp::UNIX_EPOCH);
             let (one, other) = tokio::join!(replay(), replay());
@@ -237,7 +205,7 @@ mod tests {
             assert!(replay().await.unwrap(), "it was put back");
             let filter =
                 QuarantineFilter { state: Some(QuarantineState::Replayed), ..QuarantineFilter::default() };
-            let replayed = page(store, filter, ALL).await.unwrap().0;
+            let replayed = quarantine_list::page(store, &filter, ALL).await.unwrap().0;
             assert_eq!(replayed[0].result.as_deref(), Some(END_UNKNOWN), "until the end is recorded");
             let filter = audit::AuditFilter { taxpayer_id: Some(TaxpayerId(7)), ..Default::default() };
             assert_eq!(audit::page(store, filter, ALL).await.unwrap().1, 2);
@@ -257,19 +225,26 @@ mod tests {
             }
             let of =
                 |id| QuarantineFilter { taxpayer_id: Some(TaxpayerId(id)), ..QuarantineFilter::default() };
-            let (found, total) = page(store, of(7), ALL).await.unwrap();
-            assert_eq!((total, found.last().unwrap().reference), (PER_TAXPAYER_MAX, all[2].reference));
-            assert_eq!(page(store, of(8), ALL).await.unwrap().1, 1, "another taxpayer keeps its own");
+            let (found, total) = quarantine_list::page(store, &of(7), ALL).await.unwrap();
+            assert_eq!(
+                (total, found.last().unwrap().reference.clone()),
+                (PER_TAXPAYER_MAX, all[2].reference.to_string())
+            );
+            assert_eq!(
+                quarantine_list::page(store, &of(8), ALL).await.unwrap().1,
+                1,
+                "another taxpayer keeps its own"
+            );
 
             let moved_at = Timestamp::UNIX_EPOCH;
             assert!(take(store, &all[2], QuarantineState::Dropped, &BY, moved_at).await.unwrap());
             assert!(!sweep(store, moved_at, 10).await.unwrap());
-            assert_eq!(page(store, of(7), ALL).await.unwrap().1, PER_TAXPAYER_MAX);
+            assert_eq!(quarantine_list::page(store, &of(7), ALL).await.unwrap().1, PER_TAXPAYER_MAX);
             sweep(store, moved_at + SignedDuration::from_secs(1), 10).await.unwrap();
-            let left = page(store, of(7), ALL).await.unwrap().0;
+            let left = quarantine_list::page(store, &of(7), ALL).await.unwrap().0;
             assert_eq!(
-                (left.len() as u64, left.last().unwrap().reference),
-                (PER_TAXPAYER_MAX - 1, all[3].reference)
+                (left.len() as u64, left.last().unwrap().reference.clone()),
+                (PER_TAXPAYER_MAX - 1, all[3].reference.to_string())
             );
             test.store.close().await;
         }

@@ -14,7 +14,7 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
 
-use crate::domain::kernel::crash::CRASHES_MAX;
+use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::Run;
 use crate::store::db::connections::{Store, Transaction};
@@ -85,14 +85,16 @@ pub async fn stopped_owned_by(
     rows.into_iter().map(Run::try_from).collect()
 }
 
-/// The runs whose quarantine can be lifted: only crashes caused it, and it was never lifted. The partial index
-/// `pipeline_runs_liftable` has the same condition, in these words.
-const LIFTABLE: &str = "state = 'paused' AND crashes >= 3 AND panics = 0 AND NOT is_lifted";
-const _: () = assert!(CRASHES_MAX == 3, "LIFTABLE and the migration say so");
+/// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, in these words.
+pub(in crate::store) const QUARANTINED: &str = "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
+const _: () = assert!(CRASHES_MAX == 3 && PANICS_MAX == 2, "QUARANTINED and the migration say so");
+/// Of these, the runs whose quarantine can be lifted: only crashes caused it, and it was never lifted.
+const LIFTABLE: &str = "panics = 0 AND NOT is_lifted";
 
 /// Loads up to `limit` runs whose quarantine can be lifted and that have not changed after `since`, the oldest first.
 pub async fn liftable(store: &Store, since: Timestamp, limit: u64) -> Result<Vec<Run>, StoreError> {
     let rows = Entity::find()
+        .filter(Expr::cust(QUARANTINED))
         .filter(Expr::cust(LIFTABLE))
         .filter(Column::UpdatedAt.lte(since.as_microsecond()))
         .order_by_asc(Column::UpdatedAt)

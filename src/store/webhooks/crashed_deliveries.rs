@@ -21,8 +21,8 @@ use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
 /// The failure classes in the log of attempts.
-const INTERRUPTED: &str = "interrupted";
-const QUARANTINED: &str = "quarantined";
+const FAILURE_INTERRUPTED: &str = "interrupted";
+const FAILURE_QUARANTINED: &str = "quarantined";
 
 const WAS_UNDER_WAY: &str = "the process ended while this attempt was under way; the next one follows";
 const MAY_HAVE_BEEN_UNDER_WAY: &str =
@@ -110,7 +110,7 @@ fn interrupt(
     let mut attempt = DeliveryAttempt {
         at: now,
         status: None,
-        failure: Some(INTERRUPTED.to_owned()),
+        failure: Some(FAILURE_INTERRUPTED.to_owned()),
         duration_ms: 0,
         phases: PhaseDurations::default(),
         response: words.to_owned(),
@@ -119,7 +119,7 @@ fn interrupt(
     if crash_history.is_quarantined() {
         delivery.state = DeliveryState::Dead;
         delivery.next_attempt_at = None;
-        attempt.failure = Some(QUARANTINED.to_owned());
+        attempt.failure = Some(FAILURE_QUARANTINED.to_owned());
         crash_history.reason().clone_into(&mut attempt.response);
     }
     (delivery, kind, attempt)
@@ -152,15 +152,18 @@ pub(crate) fn crashes_after_replay() -> Expr {
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
 }
 
-/// The dead letters whose quarantine can be lifted: only crashes caused it, and it was never lifted. The partial index
-/// `deliveries_liftable` has the same condition, in these words.
-const LIFTABLE: &str = "state = 'dead' AND crashes >= 3 AND NOT is_lifted";
-const _: () = assert!(CRASHES_MAX == 3, "LIFTABLE and the migration say so");
+/// The dead letters in quarantine, which only crashes cause. The partial index `deliveries_quarantined` has the same
+/// condition, in these words.
+pub(in crate::store) const QUARANTINED: &str = "state = 'dead' AND crashes >= 3";
+const _: () = assert!(CRASHES_MAX == 3, "QUARANTINED and the migration say so");
+/// Of these, the dead letters whose quarantine can be lifted: it was never lifted.
+const LIFTABLE: &str = "NOT is_lifted";
 
 /// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They are due at once and go
 /// alone. Returns their number.
 pub async fn lift(store: &Store, since: Timestamp, limit: u64, now: Timestamp) -> Result<usize, StoreError> {
     let found = Entity::find()
+        .filter(Expr::cust(QUARANTINED))
         .filter(Expr::cust(LIFTABLE))
         .filter(Column::UpdatedAt.lte(since.as_microsecond()))
         .order_by_asc(Column::UpdatedAt)
@@ -191,6 +194,7 @@ async fn lift_owned_by(
     let rows: Vec<Model> = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
+        .filter(Expr::cust(QUARANTINED))
         .filter(Expr::cust(LIFTABLE))
         .all(&tx)
         .await?;
@@ -309,7 +313,7 @@ mod tests {
             assert_eq!((row.attempts, row.attempts_before, row.next_attempt_at), (2, 2, Some(1_000_000)));
             crash(&test, &[&all[0]], 2).await;
             let log = failures(&test, &all[0].0).await;
-            assert_eq!(log, [INTERRUPTED, INTERRUPTED, QUARANTINED]);
+            assert_eq!(log, [FAILURE_INTERRUPTED, FAILURE_INTERRUPTED, FAILURE_QUARANTINED]);
         }
     }
 
@@ -336,10 +340,11 @@ mod tests {
     #[tokio::test]
     async fn what_can_be_lifted_is_found_by_an_index_of_its_own() {
         for test in stores().await {
-            let sql =
-                format!("SELECT id FROM deliveries WHERE {LIFTABLE} AND updated_at <= 9 ORDER BY updated_at");
+            let sql = format!(
+                "SELECT id FROM deliveries WHERE {QUARANTINED} AND {LIFTABLE} AND updated_at <= 9 ORDER BY updated_at"
+            );
             let steps = query_plan(&test.store, &sql, []).await;
-            assert!(steps.iter().any(|step| step.contains("deliveries_liftable")), "{steps:#?}");
+            assert!(steps.iter().any(|step| step.contains("deliveries_quarantined")), "{steps:#?}");
         }
     }
 }

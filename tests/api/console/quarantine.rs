@@ -30,7 +30,7 @@ async fn a_command_is_listed_without_its_contents_and_dropped_once(world: &World
     let list = format!("/console/quarantine?state=kept&taxpayer_id={}", taxpayer.id);
     let seen = viewer.get(&list).await;
     let hidden = ["<script>alert", "/replay", "/drop"];
-    seen.shows_all(&[&reference, "pay", "Waits for an operator", "must not count twice"]).hides_all(&hidden);
+    seen.shows_all(&[&reference, "pay", "In quarantine", "must not count twice"]).hides_all(&hidden);
     let seen = operator.get(&list).await.hides("<script>alert").hides("/replay\"");
     seen.shows(&format!("/console/quarantine/{reference}/drop"));
 
@@ -53,8 +53,8 @@ async fn an_operator_lists_and_drops_over_the_api_and_nobody_else_does(world: &W
     let list = format!("/ops/quarantine?taxpayer_id={}&state=kept", taxpayer.id);
     let listed = operator.call("GET", &list).await.expect_status(200);
     let found = &listed.data()["data"][0];
-    assert_eq!((&found["reference"], &found["panic"]), (&json!(reference), &json!(PANIC)));
-    assert_eq!((&found["may_replay"], &found["contents"]), (&json!(false), &json!(null)));
+    assert_eq!((&found["reference"], &found["cause"]), (&json!(reference), &json!(PANIC)));
+    assert_eq!((&found["replay"], &found["contents"]), (&json!(null), &json!(null)));
     operator.call("GET", "/ops/quarantine?state=odd").await.expect_faults(&["state"]);
     let [replay, drop] = ["replay", "drop"].map(|to| format!("/ops/quarantine/{reference}/{to}"));
     for path in [&replay, &drop] {

@@ -11,6 +11,7 @@ mod limits;
 mod networks;
 mod outages;
 mod overview;
+mod quarantine;
 mod reconciliations;
 mod run_moves;
 mod runs;

@@ -1,4 +1,5 @@
-//! The quarantine: commands that panicked twice. An operator lists, replays and drops them.
+//! The quarantine: commands and steps that panicked twice, and work that was in flight at three crashes. An operator lists
+//! all of it, and replays and drops commands; runs and dead letters have endpoints of their own for that.
 
 use actix_web::web;
 
@@ -6,7 +7,7 @@ use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::quarantine::{QuarantineState, QuarantinedCommand};
+use crate::domain::quarantine::{QuarantineState, QuarantinedCommand, QuarantinedWork, WorkKind};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -18,31 +19,36 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
-use crate::http::views::quarantined_command::QuarantinedCommandView;
-use crate::store::operations::quarantine::{self, QuarantineFilter};
+use crate::http::views::quarantined_work::QuarantinedWorkView;
+use crate::store::operations::quarantine_list::{self, QuarantineFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/quarantine").get(list_quarantine, || {
-            doc("list_quarantine", "Commands that panicked twice, newest first")
-                .query("state", "kept, replayed or dropped")
-                .query("taxpayer_id", "of one taxpayer")
-                .query("command", "of one kind, such as create")
-                .with_paging("100 at most")
-                .gives_page::<QuarantinedCommandView<'_>>("Quarantine retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed])
+            doc(
+                "list_quarantine",
+                "Work that was put aside, because it panicked or crashed processes, newest first",
+            )
+            .with_note("`replay` and `drop` are the paths to post to, where there is something to do.")
+            .query("kind", "command, run, delivery or task")
+            .query("state", "kept, replayed or dropped")
+            .query("taxpayer_id", "of one taxpayer")
+            .query("name", "a command, an operation or an event, such as create")
+            .with_paging("100 at most")
+            .gives_page::<QuarantinedWorkView<'_>>("Quarantine retrieved successfully")
+            .fails(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/quarantine/{reference}/replay").post(replay_command, || {
-            doc("replay_command", "Execute one of them again, once")
+            doc("replay_command", "Execute a quarantined command again, once")
                 .with_note("Only a create can be replayed. `result` says how the replay ended.")
                 .may_take(reason::read, example!("reason"))
-                .gives::<QuarantinedCommandView<'_>>(200, "Command replayed successfully")
+                .gives::<QuarantinedWorkView<'_>>(200, "Command replayed successfully")
                 .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/quarantine/{reference}/drop").post(drop_command, || {
-            doc("drop_command", "Drop one of them")
+            doc("drop_command", "Drop a quarantined command")
                 .may_take(reason::read, example!("reason"))
-                .gives::<QuarantinedCommandView<'_>>(200, "Command dropped successfully")
+                .gives::<QuarantinedWorkView<'_>>(200, "Command dropped successfully")
                 .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
     ]
@@ -50,24 +56,25 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/quarantine: lists quarantined commands, without their contents.
+/// GET /ops/quarantine: lists everything in quarantine, without the contents of commands.
 async fn list_quarantine(
     state: web::Data<ApiState>,
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = quarantine::page(&state.store, filter(&query)?, page).await?;
-    let items = found.iter().map(QuarantinedCommandView::from).collect();
+    let (found, total) = quarantine_list::page(&state.store, &filter(&query)?, page).await?;
+    let items = found.iter().map(QuarantinedWorkView::from).collect();
     Ok(ApiResponse::ok("Quarantine retrieved successfully", Paginator::new(page, total, items)))
 }
 
 /// Reads the filter of the list.
 pub(crate) fn filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
+        kind: query.word("kind", WorkKind::parse, WorkKind::allowed)?,
         state: query.word("state", QuarantineState::parse, QuarantineState::allowed)?,
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
-        command: query.equal("command"),
+        name: query.equal("name"),
     })
 }
 
@@ -81,8 +88,9 @@ async fn replay_command(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let replayed = replay(&state, &reference, &by).await?;
-    let view = QuarantinedCommandView::from(&replayed);
-    Ok(ApiResponse::ok("Command replayed successfully", view).warn(&form.warnings))
+    let work = QuarantinedWork::from(replayed);
+    Ok(ApiResponse::ok("Command replayed successfully", QuarantinedWorkView::from(&work))
+        .warn(&form.warnings))
 }
 
 /// POST /ops/quarantine/{reference}/drop: an operator drops a command.
@@ -95,8 +103,8 @@ async fn drop_command(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let dropped = drop(&state, &reference, &by).await?;
-    let view = QuarantinedCommandView::from(&dropped);
-    Ok(ApiResponse::ok("Command dropped successfully", view).warn(&form.warnings))
+    let work = QuarantinedWork::from(dropped);
+    Ok(ApiResponse::ok("Command dropped successfully", QuarantinedWorkView::from(&work)).warn(&form.warnings))
 }
 
 /// Executes the command with this reference again, at most once.

@@ -1,0 +1,171 @@
+//! The operators' list of everything in quarantine. Commands have a table of their own; runs, deliveries and tasks are read
+//! where they are, so that no second row has to be kept in step with them.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, Statement, Value};
+
+use crate::domain::kernel::crash::CRASHES_MAX;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::quarantine::{QuarantineState, QuarantinedCommand, QuarantinedWork, WorkKind};
+use crate::store::db::column::RowRef;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::page::Page;
+use crate::store::lanes::LaneKind;
+use crate::store::operations::quarantine_row;
+use crate::store::runs::{self, run_list};
+use crate::store::webhooks::{crashed_deliveries, delivery_row};
+
+/// The kinds of lanes whose work is neither a run nor the deliveries of an endpoint: the lane itself counts crashes.
+const TASKS: [LaneKind; 4] =
+    [LaneKind::Pull, LaneKind::Outage, LaneKind::Reconciliation, LaneKind::Verification];
+
+/// The filter of the list. A field that is `None` does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct QuarantineFilter {
+    pub kind: Option<WorkKind>,
+    pub state: Option<QuarantineState>,
+    pub taxpayer_id: Option<TaxpayerId>,
+    pub name: Option<String>,
+}
+
+/// Everything in quarantine, as a table expression.
+fn all() -> String {
+    let tasks = TASKS.map(|kind| format!("'{}'", kind.as_str())).join(", ");
+    let run = runs::QUARANTINED;
+    let delivery = crashed_deliveries::QUARANTINED;
+    format!(
+        "(SELECT 'command' AS kind, reference AS id, taxpayer_id, at, state, command AS name, 0 AS crashes \
+         FROM quarantine \
+         UNION ALL SELECT 'run', id, taxpayer_id, updated_at, 'kept', operation, crashes FROM pipeline_runs \
+         WHERE {run} \
+         UNION ALL SELECT 'delivery', id, taxpayer_id, updated_at, 'kept', kind, crashes FROM deliveries \
+         WHERE {delivery} \
+         UNION ALL SELECT 'task', kind || '/' || key, taxpayer_id, next_due_at, 'kept', kind, crashes FROM lanes \
+         WHERE kind IN ({tasks}) AND next_due_at IS NOT NULL AND crashes >= {CRASHES_MAX}) AS work"
+    )
+}
+
+impl QuarantineFilter {
+    /// The SQL after the table, with the values that it refers to.
+    fn condition(&self) -> (String, Vec<Value>) {
+        let mut values: Vec<Value> = Vec::new();
+        let mut sql = String::from(" WHERE TRUE");
+        let mut add = |column: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                values.push(value);
+                let _ = write!(sql, " AND {column} = ${}", values.len());
+            }
+        };
+        add("kind", self.kind.map(|kind| kind.as_str().into()));
+        add("state", self.state.map(|state| state.as_str().into()));
+        add("taxpayer_id", self.taxpayer_id.map(|taxpayer| taxpayer.0.into()));
+        add("name", self.name.as_deref().map(Into::into));
+        (sql, values)
+    }
+}
+
+/// Counts the work that waits in quarantine, by kind.
+pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, i64)>, StoreError> {
+    let sql = format!("SELECT kind, COUNT(*) AS work FROM {} WHERE state = 'kept' GROUP BY kind", all());
+    let rows = store.reader().query_all_raw(Statement::from_string(store.backend(), sql)).await?;
+    let mut counts: HashMap<String, i64> = HashMap::new();
+    for row in rows {
+        counts.insert(row.try_get("", "kind")?, row.try_get("", "work")?);
+    }
+    Ok(WorkKind::ALL.iter().map(|kind| (*kind, counts.remove(kind.as_str()).unwrap_or(0))).collect())
+}
+
+/// Loads one page of the matching work, newest first, and the number of all that matches.
+pub async fn page(
+    store: &Store,
+    filter: &QuarantineFilter,
+    page: Page,
+) -> Result<(Vec<QuarantinedWork>, u64), StoreError> {
+    let table = all();
+    let (condition, values) = filter.condition();
+    let query = |sql: String| Statement::from_sql_and_values(store.backend(), sql, values.clone());
+    let count = query(format!("SELECT COUNT(*) AS work FROM {table}{condition}"));
+    let counted = store.reader().query_one_raw(count).await?;
+    let total: i64 = counted.map(|row| row.try_get("", "work")).transpose()?.unwrap_or(0);
+    let rows = query(format!(
+        "SELECT kind, id, taxpayer_id, at, name, crashes FROM {table}{condition} ORDER BY at DESC, id DESC \
+         LIMIT {} OFFSET {}",
+        page.per_page,
+        page.offset()
+    ));
+    let mut found = Vec::new();
+    for row in store.reader().query_all_raw(rows).await? {
+        let kind: String = row.try_get("", "kind")?;
+        let at = RowRef { table: "quarantine", id: row.try_get("", "id")? };
+        let kind = at.parse(&kind)?;
+        found.push(Found {
+            kind,
+            taxpayer: row.try_get::<Option<i64>>("", "taxpayer_id")?.filter(|id| *id > 0).map(TaxpayerId),
+            at: at.moment(row.try_get("", "at")?)?,
+            name: row.try_get("", "name")?,
+            crashes: at.count(row.try_get("", "crashes")?)?,
+            id: at.id,
+        });
+    }
+    Ok((load(store, found).await?, u64::try_from(total).unwrap_or(0)))
+}
+
+/// A row of the list, before what it is about is loaded.
+struct Found {
+    kind: WorkKind,
+    id: String,
+    taxpayer: Option<TaxpayerId>,
+    at: Timestamp,
+    name: String,
+    crashes: u32,
+}
+
+/// Loads what the rows are about and keeps their order. Work that has left the quarantine since is left out.
+async fn load(store: &Store, found: Vec<Found>) -> Result<Vec<QuarantinedWork>, StoreError> {
+    let ids = |kind| found.iter().filter(move |one| one.kind == kind).map(|one| one.id.clone());
+    let mut loaded: HashMap<(WorkKind, String), QuarantinedWork> = HashMap::new();
+    let mut keep = |work: QuarantinedWork| drop(loaded.insert((work.kind, work.reference.clone()), work));
+    let commands = quarantine_row::Column::Reference.is_in(ids(WorkKind::Command));
+    for row in quarantine_row::Entity::find().filter(commands).all(store.reader()).await? {
+        keep(QuarantinedCommand::try_from(row)?.into());
+    }
+    let runs: Vec<_> = ids(WorkKind::Run).filter_map(|id| id.parse().ok()).collect();
+    for run in run_list::with_ids(store, &runs).await? {
+        keep(run.into());
+    }
+    let deliveries = delivery_row::Column::Id.is_in(ids(WorkKind::Delivery));
+    for row in delivery_row::Entity::find().filter(deliveries).all(store.reader()).await? {
+        let at = RowRef { table: "deliveries", id: row.id.clone() };
+        let kind = at.parse(&row.kind)?;
+        let updated_at = at.moment(row.updated_at)?;
+        keep(QuarantinedWork::from_delivery(row.try_into()?, kind, updated_at));
+    }
+    for task in found.iter().filter(|one| one.kind == WorkKind::Task) {
+        keep(QuarantinedWork::task(task.id.clone(), task.name.clone(), task.taxpayer, task.at, task.crashes));
+    }
+    Ok(found.into_iter().filter_map(|one| loaded.remove(&(one.kind, one.id))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{query_plan, stores};
+
+    #[tokio::test]
+    async fn the_few_in_quarantine_are_found_without_reading_all_runs_and_dead_letters() {
+        for test in stores().await {
+            let sql = format!("SELECT kind, id FROM {}", all());
+            let values: [Value; 0] = [];
+            let steps = query_plan(&test.store, &sql, values).await;
+            // Runs that are paused are few, too.
+            let runs = ["pipeline_runs_quarantined", "pipeline_runs_by_state_id"];
+            assert!(steps.iter().any(|step| runs.iter().any(|index| step.contains(index))), "{steps:#?}");
+            assert!(steps.iter().any(|step| step.contains("deliveries_quarantined")), "{steps:#?}");
+            test.store.close().await;
+        }
+    }
+}
