@@ -10,6 +10,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::pipeline::Run;
+use crate::domain::pipeline::operator_action::OperatorAction;
 
 words! {
     /// The state of quarantined work. Only kept work can be replayed or dropped. Runs, deliveries and tasks leave the
@@ -31,7 +32,7 @@ pub struct QuarantinedWork {
     /// The command, the operation of the run, the event of the delivery or the kind of the task.
     pub name: String,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The IRN of the run, or the order key of the delivery, which is its IRN if it has one.
+    /// The actor of the command, the IRN of the run, or the order key of the delivery, which is its IRN if it has one.
     pub about: Option<String>,
     /// When it was put aside; of a task, when it is tried next.
     pub at: Timestamp,
@@ -44,7 +45,7 @@ pub struct QuarantinedWork {
     pub may_replay: bool,
     pub may_drop: bool,
     /// Says what an operator can do, or why nothing can be done.
-    pub guidance: &'static str,
+    pub guidance: String,
 }
 
 impl From<QuarantinedCommand> for QuarantinedWork {
@@ -53,11 +54,11 @@ impl From<QuarantinedCommand> for QuarantinedWork {
             kind: WorkKind::Command,
             may_replay: found.may_replay(),
             may_drop: found.state == QuarantineState::Kept,
-            guidance: found.guidance(),
+            guidance: found.guidance().to_owned(),
             reference: found.reference.to_string(),
             name: found.command,
             taxpayer_id: found.taxpayer_id,
-            about: None,
+            about: Some(found.actor),
             at: found.at,
             cause: found.panic,
             state: found.state,
@@ -70,11 +71,12 @@ impl From<QuarantinedCommand> for QuarantinedWork {
 impl From<Run> for QuarantinedWork {
     fn from(run: Run) -> Self {
         let history = run.progress.crash_history;
-        let guidance = if history.may_be_lifted() {
-            "It is tried once more, alone, when a process has lived for a while. A retry tries it now."
+        let step = run.progress.intent.or_else(|| run.next_step());
+        let may_cancel = run.check_move(OperatorAction::Cancel).is_ok();
+        let acts = if may_cancel {
+            "Retry it, or cancel it."
         } else {
-            "It stays until an operator retries or cancels it. After a retry it goes alone, and its next crash or panic \
-             puts it aside again."
+            "Retry it. It cannot be cancelled, because the authority may know of it."
         };
         Self {
             kind: WorkKind::Run,
@@ -83,13 +85,16 @@ impl From<Run> for QuarantinedWork {
             taxpayer_id: Some(run.taxpayer_id),
             about: Some(run.irn.to_string()),
             at: run.updated_at,
-            cause: history.cause(),
+            cause: match step {
+                Some(step) => format!("{}, at the step {step}", history.cause()),
+                None => history.cause(),
+            },
             state: QuarantineState::Kept,
             moved_at: None,
             result: None,
-            may_replay: true,
-            may_drop: true,
-            guidance,
+            may_replay: run.check_move(OperatorAction::Retry).is_ok(),
+            may_drop: may_cancel,
+            guidance: format!("{} {acts}", outlook(history)),
         }
     }
 }
@@ -97,12 +102,7 @@ impl From<Run> for QuarantinedWork {
 impl QuarantinedWork {
     pub fn from_delivery(delivery: Delivery, kind: EventKind, at: Timestamp) -> Self {
         let history = delivery.crash_history;
-        let guidance = if history.may_be_lifted() {
-            "It is tried once more, alone, when a process has lived for a while. A replay tries it now."
-        } else {
-            "It stays a dead letter until an operator or its taxpayer replays it. It then goes alone, and its next crash \
-             puts it aside again."
-        };
+        let acts = "Replay it, or drop it: it then stays a dead letter, which its taxpayer may replay.";
         Self {
             kind: WorkKind::Delivery,
             reference: delivery.id.to_string(),
@@ -115,8 +115,8 @@ impl QuarantinedWork {
             moved_at: None,
             result: None,
             may_replay: true,
-            may_drop: false,
-            guidance,
+            may_drop: true,
+            guidance: format!("{} {acts}", outlook(history)),
         }
     }
 
@@ -141,8 +141,20 @@ impl QuarantinedWork {
             result: None,
             may_replay: false,
             may_drop: false,
-            guidance: "It is tried again by itself, alone, at this time. Each crash makes it wait longer.",
+            guidance: "It is tried again by itself, alone, at this time. Each crash makes it wait longer."
+                .to_owned(),
         }
+    }
+}
+
+/// Says when quarantined work is tried again, and what puts it aside again.
+fn outlook(history: CrashHistory) -> &'static str {
+    if history.may_be_lifted() {
+        "It is tried once more, alone, when a process has lived for a while."
+    } else if history.release().goes_alone() {
+        "It is tried again only when it is released. It then goes alone, and its next crash puts it aside again."
+    } else {
+        "It is tried again only when it is released. Its next panic then puts it aside again."
     }
 }
 
@@ -203,6 +215,7 @@ impl QuarantinedCommand {
 mod tests {
     use super::*;
     use crate::domain::kernel::clock;
+    use crate::domain::pipeline::{Operation, RunRequest, Step, StepResult};
 
     #[test]
     fn only_a_kept_command_with_contents_may_be_replayed_and_each_says_why() {
@@ -229,5 +242,43 @@ mod tests {
         assert!(!without("pay").may_replay());
         let said = ["create", "open-run", "pay", "rotate-key"].map(|command| without(command).guidance());
         assert_eq!(said.iter().collect::<std::collections::HashSet<_>>().len(), 4, "each has its own reason");
+    }
+
+    #[test]
+    fn what_can_be_done_with_a_run_depends_on_what_the_authority_may_know_of_it() {
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
+        let run = Run::open(clock::new_id(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+        let crashed = |run: &Run| run.clone().after_crash().after_crash().after_crash();
+        let begun = run.clone().begin_attempt(Step::Sign, Timestamp::UNIX_EPOCH);
+        for (run, may_drop) in [(crashed(&run), true), (crashed(&begun), false)] {
+            let error = run.progress.crash_history.reason().to_owned();
+            let pause = StepResult::Pause { error };
+            let work = QuarantinedWork::from(run.after(Step::Sign, &pause, Timestamp::UNIX_EPOCH));
+            assert_eq!((work.may_replay, work.may_drop), (true, may_drop), "{}", work.guidance);
+            assert_eq!(work.guidance.contains("cannot be cancelled"), !may_drop, "{}", work.guidance);
+        }
+    }
+
+    #[test]
+    fn the_outlook_says_what_a_release_does() {
+        let history = |crashes, panics, is_lifted| CrashHistory { crashes, panics, is_lifted };
+        for (counted, said) in [
+            (history(3, 0, false), "by itself"),
+            (history(3, 0, true), "its next crash puts"),
+            (history(3, 1, false), "its next crash puts"),
+            (history(0, 2, false), "Its next panic then puts"),
+            (history(1, 2, false), "Its next panic then puts"),
+        ] {
+            let outlook = outlook(counted);
+            let is_said =
+                if said == "by itself" { outlook.contains("once more") } else { outlook.contains(said) };
+            assert!(is_said, "{counted:?}: {outlook}");
+            let again = counted.release();
+            if outlook.contains("its next crash") {
+                assert!(again.after_crash().is_quarantined(), "{counted:?}");
+            } else if outlook.contains("Its next panic") {
+                assert!(again.after_panic().is_quarantined() && !again.after_crash().is_quarantined());
+            }
+        }
     }
 }

@@ -101,7 +101,7 @@ const STORY: &[(&str, u16)] = &[
     ("list_quarantine", 200),
     // No command has panicked.
     ("replay_command", 404),
-    ("drop_command", 404),
+    ("drop_quarantined", 404),
     ("create_reconciliation", 200),
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),

@@ -79,7 +79,7 @@ async fn replay(
     Ok(go_to("/console/quarantine", notice))
 }
 
-/// POST /console/quarantine/{reference}/drop: drops a command.
+/// POST /console/quarantine/{reference}/drop: drops a command or a delivery.
 async fn drop(
     state: web::Data<ApiState>,
     Operator(session): Operator,
@@ -88,7 +88,7 @@ async fn drop(
 ) -> Answer {
     let by = form.0.request(&state, &session)?;
     api::drop(&state, &reference, &by).await?;
-    Ok(go_to("/console/quarantine", "The command was dropped."))
+    Ok(go_to("/console/quarantine", "It was dropped."))
 }
 
 impl From<QuarantinedWork> for WorkLine {
@@ -108,7 +108,7 @@ impl From<QuarantinedWork> for WorkLine {
             WorkKind::Delivery => Links {
                 page: None,
                 replay: Some((format!("/console/deliveries/dead-letters/{reference}/replay"), "Replay")),
-                drop: None,
+                drop: Some((format!("/console/quarantine/{reference}/drop"), "Drop")),
             },
             WorkKind::Task => Links::default(),
         };

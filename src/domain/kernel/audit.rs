@@ -18,6 +18,7 @@ words! {
         RetryRun = "run.retry",
         CancelRun = "run.cancel",
         ReplayDelivery = "delivery.replay",
+        DropDelivery = "delivery.drop",
         ReplayDeadLetters = "dead-letters.replay",
         Reconcile = "taxpayer.reconcile",
         SetIntegration = "taxpayer.set-integration",

@@ -16,7 +16,7 @@ pub(crate) struct QuarantinedWorkView<'a> {
     /// The command, the operation of the run, the event of the delivery or the kind of the task.
     name: &'a str,
     taxpayer_id: Option<i64>,
-    /// The IRN of the run; the key that orders the delivery, which is its IRN if it has one.
+    /// The actor of the command, the IRN of the run, or the key that orders the delivery, which is its IRN if it has one.
     about: Option<&'a str>,
     /// When it was put aside. Of a task: when it is tried next.
     at: String,
@@ -32,7 +32,7 @@ pub(crate) struct QuarantinedWorkView<'a> {
     /// The path to post to, to have it never tried again.
     drop: Option<String>,
     /// What an operator can do, or why nothing can be done.
-    guidance: &'static str,
+    guidance: &'a str,
 }
 
 impl<'a> From<&'a QuarantinedWork> for QuarantinedWorkView<'a> {
@@ -47,7 +47,10 @@ impl<'a> From<&'a QuarantinedWork> for QuarantinedWorkView<'a> {
                 Some(format!("/ops/pipeline/runs/{reference}/retry")),
                 Some(format!("/ops/pipeline/runs/{reference}/cancel")),
             ),
-            WorkKind::Delivery => (Some(format!("/ops/webhooks/dead-letters/{reference}/replay")), None),
+            WorkKind::Delivery => (
+                Some(format!("/ops/webhooks/dead-letters/{reference}/replay")),
+                Some(format!("/ops/quarantine/{reference}/drop")),
+            ),
             WorkKind::Task => (None, None),
         };
         Self {
@@ -63,7 +66,7 @@ impl<'a> From<&'a QuarantinedWork> for QuarantinedWorkView<'a> {
             result: found.result.as_deref(),
             replay: replay.filter(|_| found.may_replay),
             drop: drop.filter(|_| found.may_drop),
-            guidance: found.guidance,
+            guidance: &found.guidance,
         }
     }
 }

@@ -18,7 +18,8 @@ pub enum Taken {
     Skip,
 }
 
-/// The lanes that this transaction has locked, and those that it skipped. A lane that does not exist is in neither.
+/// The lanes that this transaction has locked, and those that it skipped. A lane that does not exist is in neither, and nor
+/// is one that became free while it was looked at: this transaction has locked it, but does not know its state.
 #[derive(Debug, Default)]
 pub struct Locked {
     own: HashMap<LaneName, LockedLane>,

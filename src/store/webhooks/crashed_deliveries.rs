@@ -10,12 +10,14 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, PhaseDurations};
 use crate::domain::events::event::EventKind;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::crash::{CRASHES_MAX, CrashHistory};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Wake};
+use crate::store::operations::audit;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
@@ -158,6 +160,38 @@ pub(in crate::store) const QUARANTINED: &str = "state = 'dead' AND crashes >= 3"
 const _: () = assert!(CRASHES_MAX == 3, "QUARANTINED and the migration say so");
 /// Of these, the dead letters whose quarantine can be lifted: it was never lifted.
 const LIFTABLE: &str = "NOT is_lifted";
+
+/// Takes a delivery out of the quarantine and audits it: it stays a dead letter like any other. Returns the delivery as it
+/// was. `None` if no delivery with this id is in quarantine.
+pub async fn release_to_dead_letters(
+    store: &Store,
+    id: uuid::Uuid,
+    by: &OperatorRequest,
+    now: Timestamp,
+) -> Result<Option<QuarantinedDelivery>, StoreError> {
+    let tx = store.begin().await?;
+    let quarantined = || Condition::all().add(Column::Id.eq(id.to_string())).add(Expr::cust(QUARANTINED));
+    let Some(row) = Entity::find().filter(quarantined()).one(&tx).await? else {
+        tx.rollback().await?;
+        return Ok(None);
+    };
+    let kind = RowRef { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
+    let delivery = Delivery::try_from(row)?;
+    let released = Entity::update_many()
+        .col_expr(Column::Crashes, Expr::value(0))
+        .filter(Column::TaxpayerId.eq(delivery.taxpayer_id.0))
+        .filter(quarantined())
+        .exec(&tx)
+        .await?;
+    if released.rows_affected == 0 {
+        tx.rollback().await?;
+        return Ok(None);
+    }
+    let entry = AuditEntry::from_order(by, AuditAction::DropDelivery, &id, now);
+    audit::append(&tx, &[entry.of_taxpayer(delivery.taxpayer_id)]).await?;
+    tx.commit().await?;
+    Ok(Some((delivery, kind)))
+}
 
 /// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They are due at once and go
 /// alone. Returns their number.

@@ -32,8 +32,11 @@ async fn a_run_in_quarantine_is_listed_until_it_is_retried(world: &World) {
     let filter = format!("taxpayer_id={}", taxpayer.id);
     assert!(is_empty(&operator, &filter).await, "an operator's pause is no quarantine");
     for (counted, cause) in [
-        ("crashes = 3, panics = 0", "the process crashed 3 times while it was in flight"),
-        ("crashes = 0, panics = 2", "it panicked 2 times"),
+        (
+            "crashes = 3, panics = 0",
+            "the process crashed 3 times while it was in flight, at the step irn-check",
+        ),
+        ("crashes = 0, panics = 2", "it panicked 2 times, at the step irn-check"),
     ] {
         let update = format!("UPDATE pipeline_runs SET {counted} WHERE id = '{}'", id(&run));
         assert_eq!(world.execute(&update).await, 1);
@@ -65,7 +68,15 @@ async fn a_delivery_in_quarantine_is_listed_until_it_is_replayed(world: &World) 
     let found = only(&operator, &filter).await;
     let shown = ["kind", "name", "state"].map(|name| found[name].as_str().unwrap());
     assert_eq!(shown, ["delivery", "invoice.created", "kept"]);
-    assert_eq!(found["drop"], Value::Null);
+    let drop = found["drop"].as_str().unwrap();
+    let dropped = operator.call("POST", drop).await.expect_status(200);
+    let shown = ["state", "replay", "drop"].map(|name| dropped.data()[name].clone());
+    assert_eq!(shown, [json!("dropped"), Value::Null, Value::Null]);
+    assert!(is_empty(&operator, &filter).await, "it is a dead letter like any other");
+    operator.call("POST", drop).await.expect_refusal(404, "COMMAND_NOT_FOUND");
+    let audit = operator.get(&format!("/ops/audit?subject={}", found["reference"].as_str().unwrap())).await;
+    assert_eq!(audit.data()["data"][0]["action"], "delivery.drop");
+    assert_eq!(world.execute(&update).await, 1);
     operator.call("POST", found["replay"].as_str().unwrap()).await.expect_status(200);
     eventually("an empty quarantine", async || is_empty(&operator, &filter).await.then_some(())).await;
 }
@@ -77,7 +88,7 @@ async fn a_task_in_quarantine_is_listed_with_nothing_to_do(world: &World) {
     let far = 9_000_000_000_000_000_i64;
     let insert = format!(
         "INSERT INTO lanes (kind, key, epoch, version, taxpayer_id, next_due_at, lease_until, crashes) \
-         VALUES ('reconciliation', '{0}', 3, 0, {0}, {far}, 0, 3)",
+         VALUES ('reconciliation', '{0}', 3, 0, 0, {far}, 0, 3)",
         taxpayer.id
     );
     assert_eq!(world.execute(&insert).await, 1);

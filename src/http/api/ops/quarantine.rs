@@ -1,5 +1,6 @@
 //! The quarantine: commands and steps that panicked twice, and work that was in flight at three crashes. An operator lists
-//! all of it, and replays and drops commands; runs and dead letters have endpoints of their own for that.
+//! all of it, replays commands, and drops commands and deliveries; runs and dead letters have endpoints of their own for
+//! the rest.
 
 use actix_web::web;
 
@@ -21,6 +22,7 @@ use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::quarantined_work::QuarantinedWorkView;
 use crate::store::operations::quarantine_list::{self, QuarantineFilter};
+use crate::store::webhooks::crashed_deliveries;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -45,10 +47,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .gives::<QuarantinedWorkView<'_>>(200, "Command replayed successfully")
                 .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
-        path("/ops/quarantine/{reference}/drop").post(drop_command, || {
-            doc("drop_command", "Drop a quarantined command")
+        path("/ops/quarantine/{reference}/drop").post(drop_work, || {
+            doc("drop_quarantined", "Drop a quarantined command or delivery")
+                .with_note("A command is not executed. A delivery stays a dead letter.")
                 .may_take(reason::read, example!("reason"))
-                .gives::<QuarantinedWorkView<'_>>(200, "Command dropped successfully")
+                .gives::<QuarantinedWorkView<'_>>(200, "Work dropped successfully")
                 .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
     ]
@@ -93,8 +96,8 @@ async fn replay_command(
         .warn(&form.warnings))
 }
 
-/// POST /ops/quarantine/{reference}/drop: an operator drops a command.
-async fn drop_command(
+/// POST /ops/quarantine/{reference}/drop: an operator drops a command or a delivery.
+async fn drop_work(
     state: web::Data<ApiState>,
     OpsOperator(operator_id): OpsOperator,
     reference: web::Path<String>,
@@ -103,8 +106,7 @@ async fn drop_command(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let dropped = drop(&state, &reference, &by).await?;
-    let work = QuarantinedWork::from(dropped);
-    Ok(ApiResponse::ok("Command dropped successfully", QuarantinedWorkView::from(&work)).warn(&form.warnings))
+    Ok(ApiResponse::ok("Work dropped successfully", QuarantinedWorkView::from(&dropped)).warn(&form.warnings))
 }
 
 /// Executes the command with this reference again, at most once.
@@ -116,13 +118,23 @@ pub(crate) async fn replay(
     Ok(state.taxpayers.replay_quarantined(id(reference)?, by, state.now()).await?)
 }
 
-/// Drops the command with this reference.
+/// Drops the command or the delivery with this reference.
 pub(crate) async fn drop(
     state: &ApiState,
     reference: &str,
     by: &OperatorRequest,
-) -> Result<QuarantinedCommand, ApiError> {
-    Ok(state.taxpayers.drop_quarantined(id(reference)?, by, state.now()).await?)
+) -> Result<QuarantinedWork, ApiError> {
+    let id = id(reference)?;
+    let now = state.now();
+    if let Some((delivery, kind)) =
+        crashed_deliveries::release_to_dead_letters(&state.store, id, by, now).await?
+    {
+        let work = QuarantinedWork::from_delivery(delivery, kind, now);
+        let guidance = "It was dropped. It stays a dead letter.".to_owned();
+        let state = QuarantineState::Dropped;
+        return Ok(QuarantinedWork { state, may_replay: false, may_drop: false, guidance, ..work });
+    }
+    Ok(state.taxpayers.drop_quarantined(id, by, now).await?.into())
 }
 
 fn id(reference: &str) -> Result<CommandId, Refusal> {
