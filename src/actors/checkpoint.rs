@@ -99,11 +99,11 @@ impl Checkpointer {
             broken.push(*taxpayer_id);
         }
         let signed: HashMap<_, _> = signed.iter().map(|one| (one.taxpayer_id, &one.head)).collect();
-        let grown = |id: &TaxpayerId| {
+        let grown = ids.iter().filter_map(|id| {
             let head = found.get(id).filter(|head| signed.get(id) != Some(head) && !broken.contains(id))?;
             Some(ChainHead { taxpayer_id: *id, head: head.clone() })
-        };
-        Ok(ids.iter().filter_map(grown).collect())
+        });
+        Ok(grown.collect())
     }
 
     /// Runs `work` on a blocking thread, because access to the file may have to wait.

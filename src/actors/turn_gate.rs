@@ -145,12 +145,12 @@ impl GateState {
     /// those of one holder, the one that waits longest.
     fn first(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
         let waiting = self.waiting.iter().enumerate().filter(|(_, waiter)| counts(waiter));
-        let rank = |(index, waiter): &(usize, &Waiter)| {
+        let first = waiting.min_by_key(|(index, waiter)| {
             let used = self.used_by.get(&waiter.holder).copied().unwrap_or_default();
             let served = self.served.get(&waiter.holder).copied().unwrap_or_default();
             (used, served, *index)
-        };
-        waiting.min_by_key(rank).map(|(index, _)| index)
+        });
+        first.map(|(index, _)| index)
     }
 
     fn add(&mut self, holder: Holder, amount: usize) {

@@ -177,10 +177,12 @@ impl BuildContext<'_> {
     /// demand only.
     fn checkpoints(&self, checkpointer: Checkpointer) -> Option<Addr<PeriodicActor>> {
         let every = Duration::from_secs(self.settings.checkpoints.every_s);
+        if every.is_zero() {
+            return None;
+        }
         let period = Period::new(NodeKind::Janitor, "checkpoints", every);
         let period = Period { first_after: every.min(checkpoint::FIRST_AFTER_MAX), ..period };
-        let work = async move || checkpointer.checkpoint().await.map(|()| None);
-        (!every.is_zero()).then(|| self.start_periodic(period, work))
+        Some(self.start_periodic(period, async move || checkpointer.checkpoint().await.map(|()| None)))
     }
 
     fn key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
@@ -239,14 +241,14 @@ impl BuildContext<'_> {
         };
         let authority = self.authority.clone();
         let period = Period::new(NodeKind::Inbound, "outages", OBSERVE_EVERY);
-        let work = async move || detector.observe_authority(&authority).await.map(|()| None);
-        self.start_periodic(period, work)
+        self.start_periodic(period, async move || detector.observe_authority(&authority).await.map(|()| None))
     }
 
     fn reference(&self, refresher: ReferenceRefresher, fresh_for: Duration) -> Addr<PeriodicActor> {
         let period = Period::new(NodeKind::Reference, "reference-lists", fresh_for);
-        let work = async move || Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await));
-        self.start_periodic(period, work)
+        self.start_periodic(period, async move || {
+            Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await))
+        })
     }
 
     /// Starts the janitor. It passivates idle actors, lets actors that failed too often start again after
@@ -259,14 +261,14 @@ impl BuildContext<'_> {
         let tree = self.tree.clone();
         let external_timeout =
             Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
-        let work = async move || {
+        let period = Period::new(NodeKind::Janitor, "janitor", JANITOR_INTERVAL);
+        self.start_periodic(period, async move || {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
             watchdog::scan(&tree, |kind| watchdog_limits(kind, external_timeout), now);
             Ok::<_, Infallible>(None)
-        };
-        self.start_periodic(Period::new(NodeKind::Janitor, "janitor", JANITOR_INTERVAL), work)
+        })
     }
 }
 

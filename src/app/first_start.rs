@@ -93,15 +93,16 @@ async fn make(
     let now = app.clock.now();
     let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
     let key: NewKey = integrator_key.clone().into();
-    let new_integrator = || NewIntegrator {
-        name: "Demo Integrator".into(),
-        email: INTEGRATOR_EMAIL.into(),
-        password_hash: None,
-        key: key.clone(),
-    };
-    let integrator = match integrator {
-        Some(id) => accounts::replace_integrator_key(store, id, &key, now).await.map(|()| id)?,
-        None => accounts::add_integrator(store, &new_integrator(), now).await?,
+    let integrator = if let Some(id) = integrator {
+        accounts::replace_integrator_key(store, id, &key, now).await.map(|()| id)?
+    } else {
+        let new = NewIntegrator {
+            name: "Demo Integrator".into(),
+            email: INTEGRATOR_EMAIL.into(),
+            password_hash: None,
+            key,
+        };
+        accounts::add_integrator(store, &new, now).await?
     };
     let mut contact_password = None;
     let id = if let Some(id) = taxpayer {

@@ -39,6 +39,7 @@ async fn make(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, 
     let new = NewInvitation { owner, token: &token, by, reason: None, now: SystemClock.now() };
     let made = invitations::add(&store, new).await;
     store.close().await;
-    let show = |expires_at: jiff::Timestamp| json!({ "id": owner.id(), "path": token.path(), "expires_at": expires_at.to_string() });
-    Ok(made?.map(show))
+    Ok(made?.map(
+        |expires_at| json!({ "id": owner.id(), "path": token.path(), "expires_at": expires_at.to_string() }),
+    ))
 }

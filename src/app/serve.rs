@@ -198,7 +198,13 @@ impl Application {
         }
         let state = web::Data::new(state(&app, settings));
         let stopping = state.stopping.clone();
-        let handlers = move |listener: http::Listener| {
+        let limits = DoorLimits::new(&settings.http, open_files);
+        let rules = DoorRules {
+            proxies: trusted_proxies(&settings.http),
+            stalled_after: Duration::from_secs(settings.http.answer_stalled_s),
+        };
+        let doors = doors(listener, ops_listener, limits);
+        let server = server::start(doors, &rules, move |listener| {
             actix_web::App::new()
                 .app_data(state.clone())
                 .app_data(listener)
@@ -206,13 +212,7 @@ impl Application {
                 .wrap(from_fn(http::request_context))
                 .configure(http::routes)
                 .configure(console::routes)
-        };
-        let limits = DoorLimits::new(&settings.http, open_files);
-        let rules = DoorRules {
-            proxies: trusted_proxies(&settings.http),
-            stalled_after: Duration::from_secs(settings.http.answer_stalled_s),
-        };
-        let server = server::start(doors(listener, ops_listener, limits), &rules, handlers)?;
+        })?;
         Ok(Self { app, server, stopping, address, ops_address })
     }
 

@@ -141,10 +141,13 @@ fn without_password(mut url: Url) -> String {
         return MASK.to_owned();
     }
     if url.query().is_some() {
-        let mask =
-            |name: &str, value: &str| if name.contains("password") { MASK.into() } else { value.to_owned() };
-        let pairs: Vec<_> =
-            url.query_pairs().map(|(name, value)| (name.to_string(), mask(&name, &value))).collect();
+        let pairs: Vec<_> = url
+            .query_pairs()
+            .map(|(name, value)| {
+                let shown = if name.contains("password") { MASK.to_owned() } else { value.into_owned() };
+                (name.into_owned(), shown)
+            })
+            .collect();
         url.query_pairs_mut().clear().extend_pairs(pairs);
     }
     url.into()

@@ -45,11 +45,9 @@ impl LayerChecks {
 
     fn file(&mut self, path: &Path) -> Table {
         let origin = SettingSource::File(path.to_owned());
-        let unreadable = |error: std::io::Error| SettingFault::Unreadable {
-            file: path.to_owned(),
-            reason: error.to_string(),
-        };
-        let layer = std::fs::read_to_string(path).map_err(unreadable).and_then(|text| parse(&text, &origin));
+        let layer = std::fs::read_to_string(path)
+            .map_err(|error| SettingFault::Unreadable { file: path.to_owned(), reason: error.to_string() })
+            .and_then(|text| parse(&text, &origin));
         match layer {
             Ok(layer) => self.layer(layer, &origin),
             Err(fault) => {

@@ -173,8 +173,8 @@ impl Allowed {
             (Self::Word(words), Value::String(text)) => words.contains(&text.as_str()),
             (Self::Text(passes, _), Value::String(text)) => passes(text),
             (Self::Numbers(range), Value::Array(values)) => {
-                let fits = |value: &Value| value.as_integer().is_some_and(|number| range.contains(&number));
-                !values.is_empty() && values.iter().all(fits)
+                !values.is_empty()
+                    && values.iter().all(|value| value.as_integer().is_some_and(|one| range.contains(&one)))
             }
             (Self::Texts(passes, _), Value::Array(values)) => {
                 values.iter().all(|value| value.as_str().is_some_and(passes))
@@ -209,23 +209,24 @@ fn is_address(text: &str) -> bool {
 }
 
 fn is_database(text: &str) -> bool {
-    let is_postgres = || {
-        Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql") && url.has_host())
-    };
     let is_sqlite = text.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty());
-    text.is_empty() || is_sqlite || is_postgres()
+    text.is_empty() || is_sqlite || Url::parse(text).is_ok_and(|url| is_postgres(&url))
+}
+
+fn is_postgres(url: &Url) -> bool {
+    matches!(url.scheme(), "postgres" | "postgresql") && url.has_host()
 }
 
 fn is_root(text: &str) -> bool {
-    let passes = |url: Url| {
-        matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none()
-    };
-    text.is_empty() || Url::parse(text).is_ok_and(passes)
+    text.is_empty()
+        || Url::parse(text).is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https")
+                && url.has_host()
+                && url.username().is_empty()
+                && url.password().is_none()
+                && url.query().is_none()
+                && url.fragment().is_none()
+        })
 }
 
 fn is_header(text: &str) -> bool {
@@ -253,6 +254,6 @@ fn is_one_encryption_key(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    !text.is_empty() && text.bytes().all(is_part)
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }

@@ -65,8 +65,10 @@ fn distinct(bytes: &[u8]) -> usize {
 
 /// True if three quarters of the bytes differ by at most one from the byte before, as in `aabbcc` and `123456`.
 fn is_sequence(bytes: &[u8]) -> bool {
-    let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
-    let small = bytes.windows(2).filter(is_small).count();
+    let small = bytes
+        .windows(2)
+        .filter(|pair| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09")
+        .count();
     bytes.len() > 2 && small * 4 >= (bytes.len() - 1) * 3
 }
 

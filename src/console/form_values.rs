@@ -79,18 +79,22 @@ impl FormState {
 
     /// Returns the messages about a field and about the items of its list; `None` if there are none.
     pub(crate) fn fault(&self, name: &str) -> Option<String> {
-        let is_about =
-            |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let messages = self.faults.iter().filter(|fault| is_about(&fault.path)).map(ToString::to_string);
-        let text = messages.collect::<Vec<_>>().join(" ");
+        let about = self.faults.iter().filter(|fault| {
+            let rest = fault.path.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+        let text = about.map(ToString::to_string).collect::<Vec<_>>().join(" ");
         (!text.is_empty()).then_some(text)
     }
 
     /// Returns the messages about fields that the page does not show.
     pub(crate) fn other_faults(&self, shown: &[&str]) -> Vec<String> {
-        let root = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
-        let is_shown = |path: &str| shown.contains(&path) || shown.contains(&root(path).as_str());
-        self.faults.iter().filter(|fault| !is_shown(&fault.path)).map(ToString::to_string).collect()
+        let others = self.faults.iter().filter(|fault| {
+            let path = fault.path.as_str();
+            let root = path.split('.').next().unwrap_or_default();
+            !shown.contains(&path) && !shown.contains(&root)
+        });
+        others.map(ToString::to_string).collect()
     }
 }
 

@@ -238,12 +238,14 @@ pub(super) fn is_ours(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let starts = ["/console", "/dashboard", "/account"];
     let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else { return false };
-    let is_plain = |segment: &str| {
-        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-        !segment.is_empty() && !segment.starts_with('.') && segment.bytes().all(is_letter)
-    };
     let mut segments = rest.split('/');
     segments.next() == Some("") && segments.all(is_plain) && query.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn is_plain(segment: &str) -> bool {
+    !segment.is_empty()
+        && !segment.starts_with('.')
+        && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
 }
 
 /// Returns the first page of a person.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
-use actix_web::guard::{self, GuardContext};
+use actix_web::guard;
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
@@ -189,8 +189,8 @@ impl Path {
         self.roles.push((methods.to_vec(), Args::LEAST));
         self.allowed.extend(methods.clone());
         self.allowed.sort_by_key(|method| METHODS.iter().position(|known| known == method));
-        let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
-        self.routes.push(web::route().guard(guard::fn_guard(is_taken)).to(handler));
+        let is_taken = guard::fn_guard(move |context| methods.contains(&context.head().method));
+        self.routes.push(web::route().guard(is_taken).to(handler));
         self
     }
 
@@ -258,16 +258,16 @@ impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
         let Self { pattern, routes, policy, allowed, .. } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
-        let refuse = move || {
+        let refusal = web::to(move || {
             let allowed = allowed.clone();
             async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
-        };
+        });
         let admit = from_fn(move |request: ServiceRequest, next| {
             let is_taken = taken.contains(request.method());
             policy.admit(request, next, is_taken)
         });
         let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
-        resource.default_service(web::to(refuse)).wrap(admit).register(config);
+        resource.default_service(refusal).wrap(admit).register(config);
     }
 }
 

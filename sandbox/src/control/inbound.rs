@@ -64,12 +64,15 @@ impl State {
 }
 
 fn usual(inbound: &Inbound, today: Date, planted: usize) -> Value {
-    let made_up = || format!("SUP{:05}-{SUPPLIER_SERVICE}-{}", planted + 1, today.strftime("%Y%m%d"));
+    let irn = inbound
+        .irn
+        .clone()
+        .unwrap_or_else(|| format!("SUP{:05}-{SUPPLIER_SERVICE}-{}", planted + 1, today.strftime("%Y%m%d")));
     let supplier_name = inbound.supplier_name.as_deref().unwrap_or("Simulated Supplier Ltd");
     let supplier_tin = inbound.supplier_tin.as_deref().unwrap_or("99999999-0001");
     json!({
         "business_id": SUPPLIER_BUSINESS,
-        "irn": inbound.irn.clone().unwrap_or_else(made_up),
+        "irn": irn,
         "payment_status": "PENDING",
         "issue_date": today.to_string(),
         "issue_time": "09:00:00",

@@ -121,14 +121,17 @@ impl<'a> Node<'a> {
     }
 
     fn number_items(&self, items: &'a [Value]) -> Vec<Self> {
-        let item = |(index, value)| Self { value, path: format!("{}[{index}]", self.path) };
-        items.iter().enumerate().map(item).collect()
+        items
+            .iter()
+            .enumerate()
+            .map(|(index, value)| Self { value, path: format!("{}[{index}]", self.path) })
+            .collect()
     }
 }
 
 /// Returns true if the text is a UUID: groups of 8, 4, 4, 4 and 12 hexadecimal digits, with hyphens between the groups.
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
-    let hex = |group: &str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
-    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.into_iter().all(hex)
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
+        && groups.into_iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

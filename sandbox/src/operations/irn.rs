@@ -24,8 +24,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.ledger.open();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();
-    let seen = || ServiceId::Seen(found.to_owned());
-    match ledger.business(business_id).service_id.get_or_insert_with(seen) {
+    match ledger.business(business_id).service_id.get_or_insert_with(|| ServiceId::Seen(found.to_owned())) {
         ServiceId::Enrolled(expected) if !expected.eq_ignore_ascii_case(found) => {}
         _ => return Ok(()),
     }

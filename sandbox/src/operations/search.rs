@@ -63,15 +63,14 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
     let from = parse_bound(call, "from")?;
     let to = parse_bound(call, "to")?;
-    let within = |invoice: &&Invoice| {
-        from.is_none_or(|(from, _)| from <= invoice.signed_at)
-            && to.is_none_or(|(_, to)| invoice.signed_at < to)
-    };
     let ledger = state.ledger.open();
     let rows: Vec<Value> = ledger
         .oldest_first()
         .filter(|invoice| invoice.is_transmitted() && invoice.is_delivered() == confirmed)
-        .filter(within)
+        .filter(|invoice| {
+            from.is_none_or(|(from, _)| from <= invoice.signed_at)
+                && to.is_none_or(|(_, to)| invoice.signed_at < to)
+        })
         .map(in_transit)
         .collect();
     Ok(json!(rows))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::answer::{OperationResult, ok, with_invoice};
 use crate::call::Call;
-use crate::records::{Invoice, Ledger};
+use crate::records::Ledger;
 use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
@@ -18,9 +18,10 @@ pub(super) fn lookup(call: &Call, state: &State) -> OperationResult {
         return Ok(party(&mut ledger, tin, !call.offline));
     }
     let irn = call.irn().unwrap_or_default();
-    let parties = |invoice: &Invoice| (invoice.supplier_tin.clone(), invoice.customer_tin.clone());
-    let found = ledger.invoice(irn).map(parties);
-    let (supplier, customer) = found.ok_or_else(|| Refusal::new(404, "invoice not found"))?;
+    let (supplier, customer) = ledger
+        .invoice(irn)
+        .map(|invoice| (invoice.supplier_tin.clone(), invoice.customer_tin.clone()))
+        .ok_or_else(|| Refusal::new(404, "invoice not found"))?;
     let customer = customer.map(|tin| party(&mut ledger, &tin, !call.offline));
     Ok(json!({ "irn": irn, "supplier": party(&mut ledger, &supplier, true), "customer": customer }))
 }

@@ -88,8 +88,11 @@ impl Ledger {
 
     /// Returns the party with this tax number. Adds it as online if it is unknown. Sets `name` if the party has none.
     pub(crate) fn party(&mut self, tin: &str, name: &str) -> &mut Party {
-        let enrol = || Party { tin: tin.to_owned(), name: name.to_owned(), online: true };
-        let party = self.parties.entry(tin.to_owned()).or_insert_with(enrol);
+        let party = self.parties.entry(tin.to_owned()).or_insert_with(|| Party {
+            tin: tin.to_owned(),
+            name: name.to_owned(),
+            online: true,
+        });
         if party.name.is_empty() {
             name.clone_into(&mut party.name);
         }

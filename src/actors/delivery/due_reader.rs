@@ -47,10 +47,10 @@ impl BatchWork for DueReader {
             webhooks::recipients(store, &taxpayers, at),
             delivery_queue::due_owned_by_each(store, &taxpayers, at, max_held(self.0.max_concurrent))
         )?;
-        let found = |taxpayer: &TaxpayerId| {
+        let found = taxpayers.iter().map(|taxpayer| {
             let recipient = recipients.remove(taxpayer)?;
             Some(DueWork { recipient, next: next.remove(taxpayer).unwrap_or_default().into(), at })
-        };
-        Ok(taxpayers.iter().map(found).map(Ok).collect())
+        });
+        Ok(found.map(Ok).collect())
     }
 }

@@ -13,9 +13,7 @@ use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::webhook::{
-    self, AttemptResult, GradeCheck, GradeReport, PostRequest, SignedMessage, SigningSecret,
-};
+use crate::webhook::{self, AttemptResult, GradeCheck, GradeReport, PostRequest, SigningSecret};
 
 /// The timeout of the whole series of messages.
 const SERIES_TIMEOUT: Duration = Duration::from_mins(1);
@@ -101,15 +99,16 @@ impl DeliveryDeps {
     async fn send_signed(&self, series: &TestSeries, event: &Event, signing: Signing) -> AttemptResult {
         let age = if signing == Signing::Old { OLD_TIMESTAMP_AGE } else { Duration::ZERO };
         let at = self.clock.now().saturating_sub(age).unwrap_or(Timestamp::MIN);
-        let sign = |message: &SignedMessage<'_>| {
+        let outgoing = Outgoing { to: &series.to, event, at, keep: PostRequest::KEPT_FOR_LOG };
+        self.send(outgoing, |message| {
             let mut headers = match signing {
                 Signing::WithAnother => message.headers(&[SigningSecret::generate(&mut clock::chance())]),
                 Signing::Right | Signing::Absent | Signing::Old => message.headers(&series.to.secrets),
             };
             headers.retain(|(name, _)| signing != Signing::Absent || *name != "webhook-signature");
             headers
-        };
-        self.send(Outgoing { to: &series.to, event, at, keep: PostRequest::KEPT_FOR_LOG }, sign).await
+        })
+        .await
     }
 }
 

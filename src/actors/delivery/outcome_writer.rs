@@ -158,13 +158,13 @@ impl BatchWork for OutcomeWriter {
             self.warn_of_dead_letter(delivery, *kind, attempt);
         }
         let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
-        let status = |report: &&Arc<OutcomeReport>| match &report.lease {
+        let statuses = reports.iter().map(|report| match &report.lease {
             lease if released.contains(lease) => Ok(LaneStatus::Released),
             lease if held.contains(lease) => Ok(LaneStatus::Held),
             lease if skipped.contains(lease) => Err(StoreError::Locked),
             _ => Err(StoreError::Stale),
-        };
-        Ok(reports.iter().map(status).collect())
+        });
+        Ok(statuses.collect())
     }
 }
 
@@ -182,15 +182,15 @@ async fn rests(
     let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
     let is_replaying = delivery_queue::in_service(tx, &taxpayers).await?;
     let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
-    let rest = |(report, circuit_state): (&OutcomeReport, CircuitState)| {
+    let releases = resting.into_iter().filter_map(|(report, circuit_state)| {
         let delay = idle_time(report.taxpayer, circuit_state, &is_replaying, &due, now);
         if delay == Some(Duration::ZERO) {
             return None;
         }
         let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(PROBE);
         Some(LaneRelease { next_step, ..LaneRelease::new(&report.lease, delay) })
-    };
-    Ok(resting.into_iter().filter_map(rest).collect())
+    });
+    Ok(releases.collect())
 }
 
 /// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint has no pending delivery. If the

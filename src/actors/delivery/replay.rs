@@ -32,10 +32,10 @@ impl DeliveryDeps {
                 continue;
             }
             let ahead = replays::irns_ahead(self.store.reader(), replay, irns).await?;
-            let waits = |delivery: &Delivery| {
-                is_newer(delivery) && delivery.irn().is_some_and(|irn| ahead.contains(irn))
-            };
-            next.retain(|(delivery, _)| !waits(delivery));
+            next.retain(|(delivery, _)| {
+                let waits = is_newer(delivery) && delivery.irn().is_some_and(|irn| ahead.contains(irn));
+                !waits
+            });
         }
         Ok(next)
     }

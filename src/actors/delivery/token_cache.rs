@@ -82,14 +82,10 @@ impl TokenSlot {
 
     /// Returns the cached token if it fits the settings, has not expired and was not refused.
     fn usable(&self, request: &TokenRequest) -> Option<SecretText> {
-        let is_refused = |held: &CachedToken| {
-            request.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access))
-        };
-        let is_for_these =
-            |held: &CachedToken| held.version >= request.version && held.origin == request.origin;
-        let is_good =
-            |held: &&CachedToken| is_for_these(held) && held.until > request.now && !is_refused(held);
-        self.token.as_ref().filter(is_good).map(|held| held.access.clone())
+        let held = self.token.as_ref()?;
+        let is_for_these = held.version >= request.version && held.origin == request.origin;
+        let is_refused = request.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
+        (is_for_these && held.until > request.now && !is_refused).then(|| held.access.clone())
     }
 
     /// Returns the reason of the last failure if the failure happened between `moment` and `now`. A failure after `now`

@@ -141,8 +141,8 @@ impl TransitPoller {
     fn unprocessed_lines(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
         let mut processed = self.lock_processed();
         let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
-        let is_later = |at: Timestamp| now < at && at <= latest;
-        processed.retain(|line, again| lines.contains(line) && again.is_none_or(is_later));
+        processed
+            .retain(|line, again| lines.contains(line) && again.is_none_or(|at| now < at && at <= latest));
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 

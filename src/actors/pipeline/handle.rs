@@ -164,13 +164,15 @@ impl PipelineHandle {
     ) -> Result<Run, TaxpayerError> {
         let found = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
         let runs = found.map_err(TaxpayerError::Store)?.into_iter();
-        let rank = |run: &Run| match run.operation() {
-            Operation::Transmit => 2,
-            Operation::Submit => 1,
-            Operation::Report | Operation::Payment => 0,
-        };
         let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation()));
-        let latest = meant.max_by_key(|run| (rank(run), run.updated_at));
+        let latest = meant.max_by_key(|run| {
+            let rank = match run.operation() {
+                Operation::Transmit => 2,
+                Operation::Submit => 1,
+                Operation::Report | Operation::Payment => 0,
+            };
+            (rank, run.updated_at)
+        });
         latest.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }
 }

@@ -195,10 +195,9 @@ impl PipelineDeps {
     /// run does not go on now, the same transaction releases its lane.
     async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
         let RunSession { lease, authority, node, run: before, steps, .. } = session;
-        let is_signed = |outcome: &StepOutcome| {
-            outcome.step == Step::Sign && matches!(outcome.verdict, StepResult::Done { .. })
-        };
-        let has_signed = steps.iter().any(is_signed);
+        let has_signed = steps
+            .iter()
+            .any(|outcome| outcome.step == Step::Sign && matches!(outcome.verdict, StepResult::Done { .. }));
         let gives_up = steps.iter().any(|outcome| matches!(outcome.verdict, StepResult::Pause { .. }));
         let attempt_id = clock::new_id();
         let progress = RecordSteps {

@@ -75,8 +75,11 @@ impl StepExecutor<'_> {
         let irn = run.irn.as_str();
         let query = SearchQuery { irn: Some(irn.to_owned()), ..SearchQuery::default() };
         let page = self.authority.search(&business_id, &query).await.ok()?;
-        let is_ours = |row: &&Value| row["irn"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(irn));
-        page.items.iter().find(is_ours).map(RemoteStatus::of_row)
+        let ours = page
+            .items
+            .iter()
+            .find(|row| row["irn"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(irn)));
+        ours.map(RemoteStatus::of_row)
     }
 
     /// Returns the taxpayer's business id with the authority: from the run's document, else from the stored taxpayer.

@@ -137,11 +137,13 @@ impl StepExecutor<'_> {
 
     /// Checks that the authority knows the signature. The invoice is already signed, so this step never refuses it.
     async fn confirm(&self, run: &Run) -> ExecutionResult {
-        let unheard =
-            || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
-        match self.resolve_by_status(run, |_| true).await?.ok_or_else(|| StepError::Call(unheard()))? {
-            ResolvedBy::Confirm => Ok(done_step()),
-            by => Ok(resolved_step(by)),
+        match self.resolve_by_status(run, |_| true).await? {
+            Some(ResolvedBy::Confirm) => Ok(done_step()),
+            Some(by) => Ok(resolved_step(by)),
+            None => {
+                let message = "the authority does not know the IRN".to_owned();
+                Err(StepError::Call(AuthorityFailure::NotFound { message }))
+            }
         }
     }
 
@@ -236,9 +238,12 @@ fn not_found_is_final(trouble: StepError) -> StepError {
 
 /// If an earlier call has an unknown outcome (`resuming`), the refusal "already reported" counts as success.
 fn report_result(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
-    let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {
-        Err(AuthorityFailure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done_step()),
+        Err(AuthorityFailure::Refused { message, .. })
+            if resuming && message.to_lowercase().contains("already reported") =>
+        {
+            Ok(done_step())
+        }
         answer => execution_result(answer),
     }
 }

@@ -66,10 +66,10 @@ impl Reconciler {
 
     /// Blocks the lanes of the timer while the authority cannot be searched.
     pub fn blocked_steps(&self) -> Vec<BlockedStep> {
-        let is_held = |held: &HeldCallers| matches!(held, HeldCallers::Everybody);
         let views = self.authority.breakers();
         let search = views.iter().find(|view| view.operation == Operation::Search);
-        search.filter(|view| is_held(&view.held)).map(|_| timer_step()).into_iter().collect()
+        let held = search.filter(|view| matches!(view.held, HeldCallers::Everybody));
+        held.map(|_| timer_step()).into_iter().collect()
     }
 
     /// Works on a lane: on the timer, or on the due days of a taxpayer. If another replica takes over the lane, it
@@ -123,9 +123,8 @@ impl Reconciler {
         if let Some(open) = reconciliations::next_open(self.store.reader(), taxpayer).await? {
             return Ok(Some(open));
         }
-        let asked =
-            |day| Reconciliation::new(clock::new_id(), taxpayer, day, AskedBy::Timer, self.clock.now());
-        Ok(periodic.pop().map(asked))
+        let Some(day) = periodic.pop() else { return Ok(None) };
+        Ok(Some(Reconciliation::new(clock::new_id(), taxpayer, day, AskedBy::Timer, self.clock.now())))
     }
 
     /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has

@@ -110,9 +110,11 @@ impl AuthorityListing {
 
 /// Parses a date. For a timestamp, returns its day in `zone`.
 fn date(text: &str, zone: Offset) -> Option<Date> {
-    let moment = || text.parse::<Timestamp>().ok().map(|at| day_of(at, zone));
-    let leading = || text.get(..10)?.parse().ok();
-    if text.len() == 10 { text.parse().ok() } else { moment().or_else(leading) }
+    if text.len() == 10 {
+        return text.parse().ok();
+    }
+    let moment: Option<Timestamp> = text.parse().ok();
+    moment.map(|at| day_of(at, zone)).or_else(|| text.get(..10)?.parse().ok())
 }
 
 /// Removes control characters from a text of the authority, so that the database accepts the text, and cuts it to

@@ -110,8 +110,10 @@ impl PermitPool {
     }
 
     fn take_process(&self) -> bool {
-        let take = |used| (used < self.limits.process_max).then_some(used + 1);
-        self.process.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
+        let taken = self.process.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
+            (used < self.limits.process_max).then_some(used + 1)
+        });
+        taken.is_ok()
     }
 }
 

@@ -287,8 +287,9 @@ where
         handles.sort_by_cached_key(|handle| handle.used_at.load(Ordering::SeqCst));
         let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
         let latest = self.tree.moment(now).checked_sub(idle_micros);
-        let is_idle = |handle: &ActorHandle<C, R>| latest.is_some_and(|latest| handle.used_at() <= latest);
-        let due = handles.iter().enumerate().filter(|(rank, handle)| *rank < excess || is_idle(handle));
+        let due = handles.iter().enumerate().filter(|(rank, handle)| {
+            *rank < excess || latest.is_some_and(|latest| handle.used_at() <= latest)
+        });
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 

@@ -152,12 +152,15 @@ async fn wake_endpoints(
     }
     keys.retain(|key| !taken.contains_key(key));
     let held = lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::NotParked).await?;
-    let wake = |unit: &UnitOfWork| {
+    let wakes = units.iter().map(|unit| {
         let key = unit.id.to_string();
-        let woken = || if held.contains(&key) { WakeResult::Held } else { WakeResult::Due };
-        unit.wakes_endpoint().then(|| taken.remove(&key).map_or_else(woken, WakeResult::Taken))
-    };
-    Ok(units.iter().map(wake).collect())
+        unit.wakes_endpoint().then(|| match taken.remove(&key) {
+            Some(lease) => WakeResult::Taken(lease),
+            None if held.contains(&key) => WakeResult::Held,
+            None => WakeResult::Due,
+        })
+    });
+    Ok(wakes.collect())
 }
 
 impl UnitOfWork {

@@ -77,11 +77,9 @@ impl Turn {
         }
         tokio::spawn(async move {
             let begun = Instant::now();
-            let is_needed = || {
-                let is_young = begun.elapsed() < BUSY_FOR;
-                is_young || self.turns.has_another_written(self.taxpayer, BUSY_FOR)
-            };
-            while begun.elapsed() < took.saturating_mul(REST) && is_needed() {
+            while begun.elapsed() < took.saturating_mul(REST)
+                && (begun.elapsed() < BUSY_FOR || self.turns.has_another_written(self.taxpayer, BUSY_FOR))
+            {
                 sleep(LOOK_EVERY).await;
             }
             drop(self.place);

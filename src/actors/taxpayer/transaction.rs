@@ -82,9 +82,11 @@ pub(super) async fn execute_alone(
     };
     let version = version.ok_or(StoreError::Stale)?;
     // A lane that became free since it was skipped is locked by now, but its state is not known yet.
-    let is_unknown = |lease: &&Lease| !locked.contains(&LaneName::from(*lease));
-    let unknown: Vec<_> =
-        step_leases(member.tasks).map(|(_, lease)| lease).filter(is_unknown).cloned().collect();
+    let unknown: Vec<_> = step_leases(member.tasks)
+        .map(|(_, lease)| lease)
+        .filter(|lease| !locked.contains(&LaneName::from(*lease)))
+        .cloned()
+        .collect();
     let fenced = leases::fence(&tx, &unknown, Taken::Await).await?.held;
     let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
@@ -128,10 +130,11 @@ pub(super) async fn execute_group(
     let mut decided = Vec::new();
     for (member, mut unit) in entered.members {
         let is_held = |lease: &Lease| locked.is_held(lease);
-        let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
         // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
         // recovers if the command panics again.
-        if let Ok(results) = catch_unwind(AssertUnwindSafe(decision)) {
+        let decision =
+            catch_unwind(AssertUnwindSafe(|| decide(member.tasks, &mut unit, &entered.used_keys, &is_held)));
+        if let Ok(results) = decision {
             decided.push((member, unit, results));
         }
     }
@@ -156,12 +159,12 @@ pub(super) async fn execute_group(
     let executed = members.iter().zip(states).zip(results);
     let mut executed: HashMap<_, _> =
         executed.map(|((member, cached), results)| (member.id, Executed { cached, results })).collect();
-    let outcome = |id: &TaxpayerId| match (executed.remove(id), waits.remove(id)) {
+    let outcomes = order.iter().map(|id| match (executed.remove(id), waits.remove(id)) {
         (Some(executed), _) => Outcome::Executed(Box::new(executed)),
         (None, Some(lanes)) => Outcome::Held(lanes),
         (None, None) => Outcome::LeftOut,
-    };
-    Ok(order.iter().map(outcome).collect())
+    });
+    Ok(outcomes.collect())
 }
 
 impl Member<'_> {
@@ -300,13 +303,13 @@ pub(super) fn decide(
     is_held: &dyn Fn(&Lease) -> bool,
 ) -> CommandResults {
     let stale: Vec<_> = step_leases(tasks).filter(|(_, lease)| !is_held(lease)).map(|(id, _)| id).collect();
-    let result = |task: &Task<CommandEnvelope>| {
+    let results = tasks.iter().map(|task| {
         if stale.contains(&task.id) {
             return (task.id, Err(CommandError::Store(StoreError::Stale)));
         }
         (task.id, decide_once(task, unit, used_keys))
-    };
-    tasks.iter().map(result).collect()
+    });
+    results.collect()
 }
 
 /// Executes a command unless its idempotency key is used, and stores the key with the answer. The answer to a refusal
@@ -315,10 +318,10 @@ fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &
     let CommandEnvelope { command, claim, acting, .. } = &*task.command;
     unit.acting = acting.clone();
     unit.cause = task.id;
-    let is_used = |id: &String| {
-        used_keys.contains(id) || unit.writes.used_keys.iter().any(|entry| entry.claim.id == *id)
-    };
-    if claim.as_ref().is_some_and(|claim| is_used(&claim.id)) {
+    let is_used = claim.as_ref().is_some_and(|claim| {
+        used_keys.contains(&claim.id) || unit.writes.used_keys.iter().any(|entry| entry.claim.id == claim.id)
+    });
+    if is_used {
         return Err(CommandError::AlreadyProcessed);
     }
     let executed = command.execute(unit).map_err(CommandError::Refused)?;

@@ -237,9 +237,9 @@ impl AdaptiveLimit {
             return;
         }
         self.unmeasured += 1;
-        let tolerated = |usual: u64| usual.saturating_mul(2).saturating_add(SLACK_US);
+        let is_slow = self.usual.is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
         // Slow answers lower the limit only if the calls nearly used it up. Otherwise our calls are not the cause.
-        if peak >= share(self.bound) && self.usual.is_some_and(|usual| mean > tolerated(usual)) {
+        if peak >= share(self.bound) && is_slow {
             self.fall(UNLOADED_CALLS);
         }
         if self.unmeasured >= MEASURE_EVERY {

@@ -175,9 +175,11 @@ impl Breaker {
         }
         let called: Vec<_> =
             self.lanes.iter().filter(|(_, lane)| lane.is_open() || lane.total(now).calls() > 0).collect();
-        let is_failing = |lane: &PayerLane| lane.is_open() || lane.total(now).half_failed();
-        let failing: Vec<_> =
-            called.iter().filter(|(_, lane)| is_failing(lane)).map(|(payer, _)| **payer).collect();
+        let failing: Vec<_> = called
+            .iter()
+            .filter(|(_, lane)| lane.is_open() || lane.total(now).half_failed())
+            .map(|(payer, _)| **payer)
+            .collect();
         if failing.len() * 2 < called.len() {
             return false;
         }
@@ -201,14 +203,13 @@ impl Breaker {
 
     pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
         let total = self.total(now);
-        let has_open_lane = || self.lanes.values().any(PayerLane::is_open);
         let is_probing = match &self.open {
             Some(open) => open.probing_since.is_some(),
             None => self.lanes.values().any(PayerLane::is_probing),
         };
         let state = match &self.open {
             _ if is_probing => BreakerState::HalfOpen,
-            None if !has_open_lane() => BreakerState::Closed,
+            None if !self.lanes.values().any(PayerLane::is_open) => BreakerState::Closed,
             _ => BreakerState::Open,
         };
         BreakerView {
@@ -252,8 +253,8 @@ impl Breaker {
     }
 
     fn is_in_doubt(&self, now: Timestamp) -> bool {
-        let is_doubtful = || self.lanes.values().any(|lane| lane.is_in_doubt(now));
-        self.open.is_none() && (self.total(now).says_something() || is_doubtful())
+        self.open.is_none()
+            && (self.total(now).says_something() || self.lanes.values().any(|lane| lane.is_in_doubt(now)))
     }
 
     fn total(&self, now: Timestamp) -> CallCounts {

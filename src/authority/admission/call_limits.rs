@@ -113,7 +113,7 @@ impl CallLimits {
 
     pub(crate) fn views(&self) -> Vec<LimitView> {
         let now = self.clock.now();
-        let view = |operation| {
+        let views = Operation::ALL.into_iter().map(|operation| {
             let state = self.lock(operation);
             LimitView {
                 operation,
@@ -122,8 +122,8 @@ impl CallLimits {
                 waiting: state.queue.len(),
                 held_until: state.slots.limit.not_before(now),
             }
-        };
-        Operation::ALL.into_iter().map(view).collect()
+        });
+        views.collect()
     }
 
     fn join(

@@ -118,14 +118,14 @@ impl CallCounters {
     }
 
     pub(crate) fn all(&self) -> Vec<CallStats> {
-        let of = |operation: Operation| {
+        let stats = Operation::ALL.into_iter().flat_map(|operation| {
             CallOutcome::ALL.into_iter().map(move |outcome| {
                 let cell = &self.cells[operation as usize][outcome as usize];
                 let duration = Duration::from_micros(cell.micros.load(Ordering::Relaxed));
                 CallStats { operation, outcome, calls: cell.calls.load(Ordering::Relaxed), duration }
             })
-        };
-        Operation::ALL.into_iter().flat_map(of).collect()
+        });
+        stats.collect()
     }
 }
 

@@ -50,8 +50,9 @@ impl<C: Copy + PartialEq> LatestCallers<C> {
     fn has_other(&self, than: C, now: Timestamp) -> bool {
         let entries = [self.latest, self.other].into_iter().flatten();
         // A time in the future was recorded before the clock was set back, so it does not count.
-        let recent = |at: Timestamp| (SignedDuration::ZERO..RECENT).contains(&now.duration_since(at));
-        entries.into_iter().any(|(caller, at)| caller != than && recent(at))
+        entries.into_iter().any(|(caller, at)| {
+            caller != than && (SignedDuration::ZERO..RECENT).contains(&now.duration_since(at))
+        })
     }
 }
 

@@ -63,9 +63,12 @@ impl AuthorityAnswer {
 
     /// Returns true if the answer names a field of the request.
     pub(crate) fn names_field(&self) -> bool {
-        let is_request = |path: &str| path.split('.').next().is_some_and(|first| first.ends_with("request"));
-        let is_listed = self.fields().iter().any(|fault| !fault.field.is_empty());
-        is_listed || self.candidates().iter().find_map(|text| field_path_in(text)).is_some_and(is_request)
+        if self.fields().iter().any(|fault| !fault.field.is_empty()) {
+            return true;
+        }
+        let candidates = self.candidates();
+        let path = candidates.iter().find_map(|text| field_path_in(text));
+        path.and_then(|path| path.split('.').next()).is_some_and(|first| first.ends_with("request"))
     }
 
     /// Returns true if the answer gives no reason.
@@ -130,8 +133,11 @@ fn text_of(value: &Value) -> Option<String> {
 
 /// Returns the fields and texts of an object as `field: text`, joined by semicolons.
 fn pairs_of(value: &Value) -> Option<String> {
-    let text = |(field, value): (&String, &Value)| Some(format!("{field}: {}", text_of(value)?));
-    let texts: Vec<String> = value.as_object()?.iter().filter_map(text).collect();
+    let texts: Vec<String> = value
+        .as_object()?
+        .iter()
+        .filter_map(|(field, value)| Some(format!("{field}: {}", text_of(value)?)))
+        .collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
@@ -149,11 +155,10 @@ fn field_path_in(text: &str) -> Option<&str> {
 }
 
 fn is_field_path(word: &str) -> bool {
-    let legal = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.' | b'[' | b']')
-    };
     word.contains('.')
-        && word.bytes().all(legal)
+        && word.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.' | b'[' | b']')
+        })
         && word
             .split('.')
             .all(|part| part.len() > 1 && part.starts_with(|first: char| first.is_ascii_lowercase()))

@@ -162,13 +162,13 @@ fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) 
     if matches!(status, 400 | 422) && answer.is_wordless() {
         return AnswerClass::Unreadable;
     }
-    let said = |row: &&AnswerPhrase| {
+    let phrase = PHRASES.iter().find(|row| {
         row.statuses.contains(&status)
             && row.operation.is_none_or(|of| of == operation)
             && answer.contains(row.words)
             && !(row.meaning == AnswerClass::Ambiguous && answer.names_field())
-    };
-    PHRASES.iter().find(said).map_or(meaning, |row| row.meaning)
+    });
+    phrase.map_or(meaning, |row| row.meaning)
 }
 
 /// Returns true if the answer's data is the usual `{ "ok": true }`.

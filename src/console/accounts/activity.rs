@@ -99,14 +99,14 @@ async fn show_integrators_activity(
     let filter = AuditFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), ..AuditFilter::default() };
     let here = filter.taxpayer_id.map(|id| format!("?taxpayer_id={id}")).unwrap_or_default();
     let (found, total) = audit::page_owned_by(&state.store, integrator.id, filter, page).await?;
-    let line = |entry: AuditEntry| AuditLine {
+    let lines = found.into_iter().map(|entry| AuditLine {
         who: actor_name(&NamedActor::from(&Acting::from(entry.actor))),
         what: words(entry.action.as_str()),
         entry,
-    };
+    });
     show(&IntegratorActivityPage {
         frame: Frame::person(&integrator.person, &integrator.csrf, "Activity"),
-        lines: found.into_iter().map(line).collect(),
+        lines: lines.collect(),
         pages: Pages::new(page.number, total, page.per_page, format!("/dashboard/taxpayers/activity{here}")),
     })
 }

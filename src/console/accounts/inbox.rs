@@ -134,11 +134,8 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
         ("With tax", "/legal_monetary_total/tax_inclusive_amount"),
         ("Payable", "/legal_monetary_total/payable_amount"),
     ];
-    let fact = |(label, pointer)| {
-        let text = text(document, pointer);
-        (!text.is_empty()).then_some((label, text))
-    };
-    places.into_iter().filter_map(fact).collect()
+    let texts = places.into_iter().map(|(label, pointer)| (label, text(document, pointer)));
+    texts.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 fn lines(document: &Value) -> Vec<ReceivedLine> {

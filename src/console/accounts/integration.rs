@@ -108,16 +108,20 @@ fn page(
     } else {
         Vec::new()
     };
-    let auth_field = |name: &&str| FieldLine::new("auth", name, kept.contains(name));
-    let format_field = |name: &&str| FieldLine::new("format", name, false);
     IntegrationPage {
         frame: Frame::account(session, "Integration"),
         base: base(session),
         erp_systems: state.settings.erp_systems.clone(),
         auth_types: AuthType::ALL.iter().map(|kind| (kind.as_str(), words(kind.as_str()))).collect(),
         data_formats: DataFormat::ALL.iter().map(|kind| (kind.as_str(), words(kind.as_str()))).collect(),
-        auth_fields: integration::fields_of(auth_type).iter().map(auth_field).collect(),
-        format_fields: integration::settings_of(data_format).iter().map(format_field).collect(),
+        auth_fields: integration::fields_of(auth_type)
+            .iter()
+            .map(|name| FieldLine::new("auth", name, kept.contains(name)))
+            .collect(),
+        format_fields: integration::settings_of(data_format)
+            .iter()
+            .map(|name| FieldLine::new("format", name, false))
+            .collect(),
         networks: stored.allowed_networks.iter().map(ToString::to_string).collect(),
         auth_type,
         form,

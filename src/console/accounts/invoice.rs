@@ -274,11 +274,11 @@ async fn payment_faults(
     let entries = payments::owned_by_of_invoice(&state.store, session.taxpayer, invoice.id).await?;
     let amount = Amount::parse(form.text("amount")).ok();
     let since = state.now().saturating_sub(SAME_PAYMENT_WITHIN).unwrap_or(Timestamp::MIN);
-    let is_same = |entry: &LedgerEntry| {
+    let is_repeated = entries.iter().any(|entry| {
         let posting = entry.posting;
         entry.at >= since && Some(posting.status) == status && (!is_partial || Some(posting.amount) == amount)
-    };
-    if !entries.iter().any(is_same) {
+    });
+    if !is_repeated {
         return Ok(Faults::default());
     }
     let message = "You recorded the same payment a moment ago. Record it again?";

@@ -81,10 +81,6 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
     let base = base(&session);
     let here = here(&base, &values);
     let catalog = state.catalog.get();
-    let row = |invoice: Invoice| {
-        let digits = catalog.currency_digits(&invoice.currency);
-        Row::new(invoice, digits, state.today())
-    };
     show(&InvoicesPage {
         frame: Frame::account(&session, "Invoices"),
         is_filtered: FILTERS.iter().any(|name| !values.text(name).is_empty()),
@@ -92,7 +88,14 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
         payment_statuses: PaymentStatus::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
         sums: sums(&found.invoices, &catalog),
         pages: Pages::new(page.number, found.total, page.per_page, here),
-        rows: found.invoices.into_iter().map(row).collect(),
+        rows: found
+            .invoices
+            .into_iter()
+            .map(|invoice| {
+                let digits = catalog.currency_digits(&invoice.currency);
+                Row::new(invoice, digits, state.today())
+            })
+            .collect(),
         filter,
         base,
     })

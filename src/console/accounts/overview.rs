@@ -86,13 +86,12 @@ async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer
     let keys = keys_of(&state, id).await?;
     let is_complete = Completeness::from_taxpayer(&taxpayer).is_complete();
     let has_invoices = counts.iter().any(|(_, count)| *count > 0);
-    let is_submitted = |(status, count): &(WorkflowStatus, u64)| status.stage().is_some() && *count > 0;
     let steps = vec![
         NextStep { is_done: is_complete, label: "Complete the business profile", path: "/profile" },
         NextStep { is_done: !keys.is_empty(), label: "Make an API key for your system", path: "/keys" },
         NextStep { is_done: has_invoices, label: "Create the first invoice with it", path: "/invoices" },
         NextStep {
-            is_done: counts.iter().any(is_submitted),
+            is_done: counts.iter().any(|(status, count)| status.stage().is_some() && *count > 0),
             label: "Submit it to the authority",
             path: "/invoices",
         },

@@ -119,13 +119,15 @@ fn body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["webhook_url"]);
     let events: Vec<_> = values.checked_values("enabled_events").map(Value::from).collect();
     body.insert("enabled_events".to_owned(), events.into());
-    let delay = |text: &str| match text.trim().parse::<u32>() {
-        Ok(seconds) => Value::from(seconds),
-        Err(_) => Value::from(text.trim()),
-    };
     let schedule = match values.text("retry_schedule_s") {
         "" => Value::Null,
-        text => text.split(',').map(delay).collect(),
+        text => text
+            .split(',')
+            .map(|delay| match delay.trim().parse::<u32>() {
+                Ok(seconds) => Value::from(seconds),
+                Err(_) => Value::from(delay.trim()),
+            })
+            .collect(),
     };
     body.insert("retry_schedule_s".to_owned(), schedule);
     body
@@ -168,12 +170,15 @@ fn values_of(endpoint: Option<&Endpoint>) -> FormValues {
 fn choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
     let kinds = EventKind::ALL.iter().copied().filter(|kind| *kind != EventKind::WebhookTest);
     let known = kinds.map(|kind| (kind.to_string(), words(kind)));
-    let is_unknown = |name: &&String| !EventKind::ALL.iter().any(|kind| kind.as_str() == **name);
     let names = endpoint.map(|endpoint| endpoint.enabled_events.as_slice()).unwrap_or_default();
-    let unknown = names.iter().filter(is_unknown).map(|name| (name.clone(), "Not an event of this service"));
-    let choice =
-        |(name, words): (String, _)| EventChoice { is_on: form.has("enabled_events", &name), name, words };
-    known.chain(unknown).map(choice).collect()
+    let unknown = names
+        .iter()
+        .filter(|name| !EventKind::ALL.iter().any(|kind| kind.as_str() == **name))
+        .map(|name| (name.clone(), "Not an event of this service"));
+    known
+        .chain(unknown)
+        .map(|(name, words)| EventChoice { is_on: form.has("enabled_events", &name), name, words })
+        .collect()
 }
 
 fn words(kind: EventKind) -> &'static str {

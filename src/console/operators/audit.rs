@@ -71,12 +71,12 @@ pub(super) async fn newest(state: &ApiState, filter: AuditFilter) -> Result<Vec<
 async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine>, ApiError> {
     let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
     let operators = audit::operators(&state.store, operators).await?;
-    let line = |entry: AuditEntry| AuditLine {
+    let lines = found.into_iter().map(|entry| AuditLine {
         actor: actor(entry.actor, &operators),
         address: address(&entry),
         entry,
-    };
-    Ok(found.into_iter().map(line).collect())
+    });
+    Ok(lines.collect())
 }
 
 fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {

@@ -76,7 +76,7 @@ async fn endpoint_page(state: web::Data<ApiState>, Viewer(session): Viewer, quer
     let health = list.0.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
     let filter = EndpointFilter { health, taxpayer_id: list.0.taxpayer_id("taxpayer_id") };
     let (found, total) = endpoint_list::page(&state.store, filter, list.page()).await?;
-    let row = |listed: ListedEndpoint| {
+    let rows = found.into_iter().map(|listed| {
         let circuit = listed.streak.as_ref().map(|streak| streak.circuit_state(now));
         EndpointLine {
             badge: listed.health.into(),
@@ -84,11 +84,11 @@ async fn endpoint_page(state: web::Data<ApiState>, Viewer(session): Viewer, quer
             why: why(&listed, circuit),
             listed,
         }
-    };
+    });
     let page = EndpointsPage {
         frame: Frame::operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries", total),
-        rows: found.into_iter().map(row).collect(),
+        rows: rows.collect(),
         list,
     };
     show(&page)

@@ -3,7 +3,6 @@
 
 use actix_web::web;
 use askama::Template;
-use serde_json::Value;
 
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -151,9 +150,11 @@ impl From<TimelineEntry> for TimelineLine {
             EntryKind::Step => "Call to the authority",
             EntryKind::Delivery => "Notification",
         };
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let detail = redaction::redact_fields(entry.detail.clone());
-        let details = detail.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
-        Self { class, kind, details, entry }
+        let details = detail.iter().map(|(name, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{name}: {text}")
+        });
+        Self { class, kind, details: details.collect(), entry }
     }
 }

@@ -194,9 +194,6 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
 }
 
 fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
-    let mean_us = |second: &SecondOfRequests| {
-        u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
-    };
     vec![
         Chart::new("Requests a second", "/s", seconds.iter().map(|second| second.requests).collect()),
         Chart::new("Mean time to the answer", "µs", seconds.iter().map(mean_us).collect()),
@@ -206,6 +203,10 @@ fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
             seconds.iter().map(|second| second.failures).collect(),
         ),
     ]
+}
+
+fn mean_us(second: &SecondOfRequests) -> u64 {
+    u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
 }
 
 fn breakers(state: &ApiState) -> Vec<BreakerLine> {

@@ -85,7 +85,7 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
     let owners: Vec<TaxpayerId> = found.iter().map(|run| run.taxpayer_id).collect();
     let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
     let now = state.now();
-    let row = |run: Run| RunRow {
+    let rows = found.into_iter().map(|run| RunRow {
         taxpayer: owners
             .get(&run.taxpayer_id)
             .map_or_else(|| run.taxpayer_id.to_string(), |owner| owner.name.clone()),
@@ -94,8 +94,8 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
         is_overdue: run.is_overdue(now),
         irn_address: page_of_irn(run.taxpayer_id, &run.irn),
         run,
-    };
-    Ok(found.into_iter().map(row).collect())
+    });
+    Ok(rows.collect())
 }
 
 /// Says in a few words what a run waits for. The page of the run says it in full.

@@ -89,8 +89,11 @@ fn render(state: &ApiState) -> Result<String, ApiError> {
 }
 
 fn troubled_of(group: &ActorGroup) -> impl Iterator<Item = ActorLine> {
-    let is_troubled = |actor: &&ActorView| actor.state >= NodeState::Busy || actor.last_panic.is_some();
-    group.nodes.iter().filter(is_troubled).map(|actor| ActorLine::new(group, actor))
+    group
+        .nodes
+        .iter()
+        .filter(|actor| actor.state >= NodeState::Busy || actor.last_panic.is_some())
+        .map(|actor| ActorLine::new(group, actor))
 }
 
 impl ActorLine {

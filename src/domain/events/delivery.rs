@@ -152,12 +152,12 @@ impl Endpoint {
 
     /// Returns the API names of the settings that differ from `before`; for a new endpoint, of those that have a value.
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
-        let blank = || {
-            let url = String::new();
-            let enabled_events = Vec::new();
-            Self { url, enabled_events, retry_schedule: None, ..self.clone() }
-        };
-        let before = before.cloned().unwrap_or_else(blank);
+        let before = before.cloned().unwrap_or_else(|| Self {
+            url: String::new(),
+            enabled_events: Vec::new(),
+            retry_schedule: None,
+            ..self.clone()
+        });
         [
             ("webhook_url", self.url != before.url),
             ("enabled_events", self.enabled_events != before.enabled_events),

@@ -123,8 +123,7 @@ pub enum Format {
 impl Integration {
     /// True if a request to this URL may carry the credentials: they were set for its origin, or there are none.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
-        let is_bound = || self.origin.is_some() && self.origin == Origin::from_url(url);
-        self.auth.kind() == AuthType::None || is_bound()
+        self.auth.kind() == AuthType::None || (self.origin.is_some() && self.origin == Origin::from_url(url))
     }
 
     /// Returns the names of the settings that differ from `before`.
@@ -265,9 +264,9 @@ impl<S> TokenClient<S> {
 impl Auth<Option<SecretText>> {
     /// Fills in missing secrets from stored settings of the same type and token origin, or names those still missing.
     pub fn complete(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
-        let is_same =
-            |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
-        let kept = stored.filter(is_same).map(Auth::secrets).unwrap_or_default();
+        let same = stored
+            .filter(|stored| stored.kind() == self.kind() && stored.token_origin() == self.token_origin());
+        let kept = same.map(Auth::secrets).unwrap_or_default();
         let mut missing = Vec::new();
         let auth = self.with_secrets(|name, sent| {
             let kept = || kept.iter().find(|(field, _)| *field == name).map(|(_, secret)| (*secret).clone());

@@ -85,9 +85,9 @@ fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
 /// True if nobody may allow this network: it overlaps the link-local range, or it is a single metadata address. In a
 /// wider network, calls to the metadata address stay blocked.
 fn is_refused(network: IpNet) -> bool {
-    let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();
-    LINK_LOCAL.iter().any(overlaps) || (is_host && is_never_called(network.addr()))
+    LINK_LOCAL.iter().any(|other| other.contains(&network) || network.contains(other))
+        || (is_host && is_never_called(network.addr()))
 }
 
 impl FromStr for AllowedNetwork {

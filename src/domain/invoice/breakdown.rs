@@ -41,11 +41,13 @@ impl Breakdown {
         let net = stated.or_else(|| Amount::sum(lines.iter().copied().collect::<Option<Vec<_>>>()?));
         let taxes = stated_taxes(&invoice.extras);
         let taxes = if taxes.is_empty() { taxes_of(&invoice.lines, catalog) } else { taxes };
-        let shown_part = |part: TaxPart| TaxPart { base: shown(part.base), tax: shown(part.tax), ..part };
         Self {
             lines,
             net: net.map(shown),
-            taxes: taxes.into_iter().map(shown_part).collect(),
+            taxes: taxes
+                .into_iter()
+                .map(|part| TaxPart { base: shown(part.base), tax: shown(part.tax), ..part })
+                .collect(),
             payable: shown(invoice.payment.payable),
         }
     }
@@ -63,18 +65,19 @@ fn amount(object: &Value, name: &str) -> Option<Amount> {
 /// Returns the tax subtotals that the document states. Subtotals without amounts are left out.
 fn stated_taxes(extras: &Map<String, Value>) -> Vec<TaxPart> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let part = |subtotal: &Value| {
-        let category = subtotal.get("tax_category")?;
-        Some(TaxPart {
-            category: category.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            percent: amount(category, "percent"),
-            base: amount(subtotal, "taxable_amount")?,
-            tax: amount(subtotal, "tax_amount")?,
-        })
-    };
     let totals = list(extras.get("tax_total"));
     let subtotals = totals.iter().flat_map(|total| list(total.get("tax_subtotal")));
-    subtotals.filter_map(|subtotal| part(&subtotal)).collect()
+    subtotals.filter_map(|subtotal| stated_tax(&subtotal)).collect()
+}
+
+fn stated_tax(subtotal: &Value) -> Option<TaxPart> {
+    let category = subtotal.get("tax_category")?;
+    Some(TaxPart {
+        category: category.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        percent: amount(category, "percent"),
+        base: amount(subtotal, "taxable_amount")?,
+        tax: amount(subtotal, "tax_amount")?,
+    })
 }
 
 /// Returns the tax of each category of the lines. A category whose sum is too large is left out.
@@ -84,13 +87,13 @@ fn taxes_of(lines: &[Line], catalog: &Catalog) -> Vec<TaxPart> {
         let base = bases.entry(&line.tax_category).or_insert(Some(Amount::ZERO));
         *base = base.zip(line_amount(line)).and_then(|(sum, amount)| sum.plus(amount));
     }
-    let part = |(category, base): (&str, Option<Amount>)| {
+    let parts = bases.into_iter().filter_map(|(category, base)| {
         let base = base?;
         let percent = catalog.percent(category);
         let tax = percent.percent_of(base)?;
         Some(TaxPart { category: category.to_owned(), percent: Some(percent), base, tax })
-    };
-    bases.into_iter().filter_map(part).collect()
+    });
+    parts.collect()
 }
 
 #[cfg(test)]

@@ -93,12 +93,13 @@ fn changes(before: &Value, after: &Value) -> Vec<Change> {
     names.sort_unstable();
     names.dedup();
     let changed = names.into_iter().filter(|name| fields.get(*name) != new_fields.get(*name));
-    let change = |name: &String| Change {
-        field: name.clone(),
-        before: fields.get(name).cloned(),
-        after: new_fields.get(name).cloned(),
-    };
-    changed.map(change).collect()
+    changed
+        .map(|name| Change {
+            field: name.clone(),
+            before: fields.get(name).cloned(),
+            after: new_fields.get(name).cloned(),
+        })
+        .collect()
 }
 
 /// Adds the leaves of a document under their paths, such as `customer.tin`.

@@ -12,11 +12,12 @@ pub struct TotalTooLarge;
 
 /// Returns the total of the lines with tax, rounded to the digits of the currency.
 pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amount, TotalTooLarge> {
-    let gross = |line: &Line| {
+    let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| {
         let net = net(line)?;
-        net.plus(catalog.percent(&line.tax_category).percent_of(net)?)
-    };
-    let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| sum.plus(gross(line)?)).ok_or(TotalTooLarge)?;
+        let gross = net.plus(catalog.percent(&line.tax_category).percent_of(net)?)?;
+        sum.plus(gross)
+    });
+    let sum = sum.ok_or(TotalTooLarge)?;
     let digits = catalog.currency_digits(currency);
     let rounded = sum.round_half_up(digits).with_digits(digits);
     Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)

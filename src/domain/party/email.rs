@@ -8,21 +8,27 @@ const LOCAL_CHARS_MAX: usize = 64;
 /// True if the text is a local part, one `@`, and a domain with a dot.
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };
-    let is_word = |part: &str| {
-        !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
-    };
-    let is_label = |label: &str| {
-        let inner = |letter: char| letter.is_alphanumeric() || letter == '-';
-        !label.is_empty() && !label.starts_with('-') && !label.ends_with('-') && label.chars().all(inner)
-    };
-    let is_odd =
-        |letter: char| letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter);
     text.chars().count() <= CHARS_MAX
         && is_word(local)
         && local.chars().count() <= LOCAL_CHARS_MAX
         && !local.contains(is_odd)
         && domain.contains('.')
         && domain.split('.').all(is_label)
+}
+
+fn is_odd(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter)
+}
+
+fn is_word(part: &str) -> bool {
+    !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
+}
+
+fn is_label(label: &str) -> bool {
+    !label.is_empty()
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label.chars().all(|letter| letter.is_alphanumeric() || letter == '-')
 }
 
 #[cfg(test)]

@@ -54,10 +54,6 @@ impl AuthorityDocument {
     /// Reads a stored document.
     pub fn read(json: Value) -> Self {
         let text = |name: &str| json.get(name).and_then(Value::as_str);
-        let status = |word: &str| {
-            let declared = || DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::reads_as);
-            PaymentStatus::parse(word).or_else(declared)
-        };
         Self {
             invoice_reference: text("invoice_reference").map(str::to_owned),
             business_id: text("business_id").map(str::to_owned),
@@ -65,7 +61,10 @@ impl AuthorityDocument {
             issue_date: text("issue_date").and_then(date),
             issue_time: text("issue_time").and_then(|time| time.parse().ok()),
             due_date: text("due_date").and_then(date),
-            payment_status: text("payment_status").and_then(status),
+            payment_status: text("payment_status").and_then(|word| {
+                PaymentStatus::parse(word)
+                    .or_else(|| DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::reads_as))
+            }),
             json,
         }
     }

@@ -226,17 +226,18 @@ impl LocalRecord {
 
     /// True if our records say that the authority has signed the invoice.
     pub fn claims_signature(&self) -> bool {
-        let relayed = || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded);
         match &self.submission {
             Some(run) => run.state == RunState::Succeeded || self.is_signed,
-            None => self.transit.is_transmitted || relayed(),
+            None => {
+                self.transit.is_transmitted
+                    || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded)
+            }
         }
     }
 
     /// True if the authority may have signed the invoice: our records say so, or the submission is paused.
     pub fn may_be_signed(&self) -> bool {
-        let is_paused = |run: &RunSnapshot| run.state == RunState::Paused;
-        self.claims_signature() || self.submission.as_ref().is_some_and(is_paused)
+        self.claims_signature() || self.submission.as_ref().is_some_and(|run| run.state == RunState::Paused)
     }
 
     fn alone(&self) -> Comparison {
@@ -289,8 +290,8 @@ impl LocalRecord {
                     return None;
                 }
                 let waiting = run.filter(|run| run.state == RunState::Waiting);
-                let ask = || waiting.cloned().map(Repair::Ask);
-                (FindingKind::TransmittedRemotely, self.record(false).or_else(ask))
+                let repair = self.record(false).or_else(|| waiting.cloned().map(Repair::Ask));
+                (FindingKind::TransmittedRemotely, repair)
             }
             (Transit { is_transmitted: true, .. }, _) if !is_transmitted => {
                 (FindingKind::NotTransmittedRemotely, None)

@@ -89,12 +89,12 @@ fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
 fn month(text: &str) -> Option<&'static str> {
     const NUMBERS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
     let text = text.trim_end_matches('.').to_ascii_lowercase();
-    let is_named = |name: &&str| {
+    let place = MONTHS.iter().position(|name| {
         **name == text
             || text.len() == 3 && name.starts_with(&text)
             || text == "sept" && name.starts_with("sept")
-    };
-    MONTHS.iter().position(is_named).and_then(|place| NUMBERS.get(place).copied())
+    });
+    NUMBERS.get(place?).copied()
 }
 
 /// Removes the ending of an ordinal number: `15th` becomes `15`.

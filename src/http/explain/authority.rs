@@ -123,11 +123,10 @@ fn of_validator(said: &str) -> Option<(&str, &str)> {
 }
 
 fn about_all(words: &str, document: &Value) -> Explanation {
-    let is_said = |pattern: &&SentencePattern| {
+    let found = SENTENCES.iter().find(|pattern| {
         let lower = words.to_lowercase();
         lower.starts_with(pattern.begins) && lower.trim_end_matches('.').ends_with(pattern.ends)
-    };
-    let found = SENTENCES.iter().find(is_said);
+    });
     let path = found.and_then(|pattern| pattern.path);
     // This service writes that refusal itself.
     let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER);

@@ -72,8 +72,10 @@ pub(super) fn details(explanations: &[Explanation]) -> Details {
 
 /// Returns one fault for each explanation that names a field.
 pub(super) fn faults(explanations: &[Explanation]) -> Faults {
-    let fault = |why: &Explanation| Some(Fault::new(why.path.clone()?, why.rule, why.message.clone()));
-    explanations.iter().filter_map(fault).collect()
+    explanations
+        .iter()
+        .filter_map(|why| Some(Fault::new(why.path.clone()?, why.rule, why.message.clone())))
+        .collect()
 }
 
 #[cfg(test)]

@@ -142,11 +142,10 @@ const TAGS: [(&str, &str); 13] = [
 /// Finds the meaning of a sentence without its field name, such as `must be a number`.
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
-    let row = |(phrase, rule, expected): &Row| {
+    TABLES.iter().flat_map(|table| table.iter()).find_map(|(phrase, rule, expected)| {
         let found = capture(phrase, what)?;
         Some(Meaning { rule, expected: expected.replacen('*', found, 1) })
-    };
-    TABLES.iter().flat_map(|table| table.iter()).find_map(row)
+    })
 }
 
 /// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.

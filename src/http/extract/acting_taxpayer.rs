@@ -44,9 +44,8 @@ pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Resu
             taxpayers::owned_by_with_service_id(&state.store, integrator, irn.service_id()).await?
         }
     };
-    let is_theirs = |taxpayer: &Taxpayer| irn.has_service_id(&taxpayer.service_id);
-    let found = found.filter(is_theirs).ok_or_else(ApiError::invoice_not_found)?;
-    require_verified(state, found)
+    let found = found.filter(|taxpayer| irn.has_service_id(&taxpayer.service_id));
+    require_verified(state, found.ok_or_else(ApiError::invoice_not_found)?)
 }
 
 /// Returns the taxpayer that the call acts for. Returns `None` if an integrator's request names no taxpayer.

@@ -25,8 +25,8 @@ pub(crate) async fn read_first(request: &mut ServiceRequest, limit: Duration) ->
     let body = Payload::from_request(request.request(), &mut payload).await.map_err(ApiError::internal)?;
     let read = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
     let read = read.map_err(|_| body::too_slow(limit))?;
-    let too_large = |_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large");
-    let form = read.map_err(too_large)?.map_err(|error| malformed_error(&error))?;
+    let read = read.map_err(|_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large"))?;
+    let form = read.map_err(|error| malformed_error(&error))?;
     request.extensions_mut().insert(PostedForm(form));
     Ok(())
 }

@@ -63,17 +63,20 @@ impl<'f> Field<'f> {
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
         self.describe(|| FieldType::Text { min, max }).check_trimmed(|text| {
             chars(text, min, max)?;
-            let is_odd = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
-            if text.chars().any(is_odd) { Err(FieldRule::NoControlCharacters) } else { Ok(text.to_owned()) }
+            if text.chars().any(|letter| letter.is_control() && !"\n\r\t".contains(letter)) {
+                return Err(FieldRule::NoControlCharacters);
+            }
+            Ok(text.to_owned())
         })
     }
 
     pub(crate) fn email(self) -> Option<String> {
         self.describe(|| FieldType::Email).check_trimmed(|text| {
             chars(text, 0, TEXT_MAX)?;
-            let rule =
-                || FieldRule::with_expected("email", "must be a valid email address", "an email address");
-            if is_email(text) { Ok(text.to_owned()) } else { Err(rule()) }
+            if is_email(text) {
+                return Ok(text.to_owned());
+            }
+            Err(FieldRule::with_expected("email", "must be a valid email address", "an email address"))
         })
     }
 
@@ -90,8 +93,8 @@ impl<'f> Field<'f> {
 
     /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
-        let shape = || FieldType::Pattern { pattern, list: None };
-        self.describe(shape).check_trimmed(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
+        self.describe(|| FieldType::Pattern { pattern, list: None })
+            .check_trimmed(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
     /// Reads a text that `check` accepts. `rule` and `what` describe the text in the API document.
@@ -129,9 +132,10 @@ impl<'f> Field<'f> {
         parse: fn(&str) -> Option<T>,
         allowed: fn() -> String,
     ) -> Option<T> {
-        let both = || format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase());
-        self.describe(|| FieldType::Word(both()))
-            .check_trimmed(|text| text_checks::word(text, parse, allowed))
+        self.describe(|| {
+            FieldType::Word(format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase()))
+        })
+        .check_trimmed(|text| text_checks::word(text, parse, allowed))
     }
 
     /// Reads a code of one of the authority's lists.

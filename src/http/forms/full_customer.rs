@@ -54,8 +54,7 @@ fn address(reader: &mut Reader<'_>) -> Option<Address> {
 
 fn is_telephone(text: &str) -> bool {
     let number = text.strip_prefix('+').unwrap_or(text);
-    let is_allowed = |letter: char| letter.is_ascii_digit() || " -()".contains(letter);
     PHONE_CHARS.contains(&text.chars().count())
-        && number.chars().all(is_allowed)
+        && number.chars().all(|letter| letter.is_ascii_digit() || " -()".contains(letter))
         && number.contains(|letter: char| letter.is_ascii_digit())
 }

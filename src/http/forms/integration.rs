@@ -43,8 +43,9 @@ pub(crate) fn read(
     erp_systems: &[String],
 ) -> Option<Integration> {
     let rule = FieldRule::must_be("one_of", "one of the erp_systems of GET /v1/core/commons/enums");
-    let is_known = |text: &str| erp_systems.iter().any(|known| known == text);
-    let erp_system = reader.optional("erp_system").fitting_text(rule, is_known);
+    let erp_system = reader
+        .optional("erp_system")
+        .fitting_text(rule, |text| erp_systems.iter().any(|known| known == text));
     let allowed_networks = networks(reader, policy);
     let policy = &policy.with(&allowed_networks);
     let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
@@ -87,10 +88,9 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
 /// Reads the only origin to which credentials are sent: an allowed URL without path and query.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
-    let is_bare = |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     let text =
         field.checked_by("origin", "a scheme, host and port", |text| match policy.check_url(text) {
-            Ok(url) if is_bare(&url) => Ok(()),
+            Ok(url) if url.path() == "/" && url.query().is_none() && url.fragment().is_none() => Ok(()),
             Ok(_) => Err(FieldRule::must_be("origin", bare)),
             Err(fault) => Err(webhook::url_rule(fault)),
         })?;
@@ -195,14 +195,17 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
     let action = reader.optional("action").fitting_text(action_rule, is_action);
-    // The namespace becomes part of the default SOAP action, so it may have only the characters of an action.
-    let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
     let value = "an absolute URI of visible ASCII characters without quotation marks";
-    let namespace = reader.optional("namespace").fitting_text(FieldRule::must_be("uri", value), is_uri);
+    let uri_rule = FieldRule::must_be("uri", value);
+    // The namespace becomes part of the default SOAP action, so it may have only the characters of an action.
+    let namespace = reader
+        .optional("namespace")
+        .fitting_text(uri_rule, |text| is_action(text) && Url::parse(text).is_ok());
     let value = "the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
     let method_rule = FieldRule::must_be("method", value);
-    let is_name = |text: &str| text.len() <= TEXT_MAX && is_method_of(kind, text);
-    let method = reader.optional("method").fitting_text(method_rule, is_name);
+    let method = reader
+        .optional("method")
+        .fitting_text(method_rule, |text| text.len() <= TEXT_MAX && is_method_of(kind, text));
     let mutation = reader.optional("mutation").long_text(0, MUTATION_MAX);
     if let Some(kind) = kind {
         refuse_others(reader, &["action", "namespace", "method", "mutation"], settings_of(kind));
@@ -211,15 +214,14 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
         reader
             .fault("mutation", FieldRule::must_be("mutation", "a mutation document with a variable $event"));
     }
-    let soap = |action: Option<String>, namespace: Option<String>, method: Option<String>| {
-        let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
-        let method = method.unwrap_or_else(|| SOAP_METHOD.to_owned());
-        let action = action.unwrap_or_else(|| default_action(&namespace, &method));
-        Format::Soap { action, namespace, method }
-    };
     Some(match kind? {
         DataFormat::Rest => Format::Rest,
-        DataFormat::Soap => soap(action, namespace, method),
+        DataFormat::Soap => {
+            let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
+            let method = method.unwrap_or_else(|| SOAP_METHOD.to_owned());
+            let action = action.unwrap_or_else(|| default_action(&namespace, &method));
+            Format::Soap { action, namespace, method }
+        }
         DataFormat::GraphQl => Format::GraphQl { mutation: mutation.unwrap_or_else(|| MUTATION.to_owned()) },
         DataFormat::OData => Format::OData,
         DataFormat::JsonRpc => {
@@ -236,9 +238,11 @@ fn is_method_of(kind: Option<DataFormat>, name: &str) -> bool {
 }
 
 fn is_mutation(text: &str) -> bool {
-    let is_next = |rest: &str| rest.starts_with(|letter: char| letter.is_whitespace() || letter == '(');
     let code = text.trim_start();
-    code.strip_prefix("mutation").is_some_and(is_next) && code.contains("$event") && code.contains('{')
+    let rest = code.strip_prefix("mutation");
+    rest.is_some_and(|rest| rest.starts_with(|letter: char| letter.is_whitespace() || letter == '('))
+        && code.contains("$event")
+        && code.contains('{')
 }
 
 /// Returns the settings of a data format for a caller that sends no `format` object.

@@ -123,10 +123,12 @@ fn short(text: &str) -> Result<String, FieldRule> {
 /// `+`, because a query decodes an unescaped `+` as a blank.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
-    let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);
-    let day = || text_checks::date(text).ok().and_then(|date| utc(date.into()));
-    let found =
-        text.parse().ok().or_else(as_shown).or_else(|| text.replace(' ', "+").parse().ok()).or_else(day);
+    let found = text
+        .parse()
+        .ok()
+        .or_else(|| DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc))
+        .or_else(|| text.replace(' ', "+").parse().ok())
+        .or_else(|| text_checks::date(text).ok().and_then(|date| utc(date.into())));
     found.ok_or_else(|| FieldRule::must_be("time", "a time such as 2026-01-31T09:30:00Z"))
 }
 

@@ -20,8 +20,10 @@ pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxp
 }
 
 fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpayer: Option<&Taxpayer>) {
-    let is_other = |id: &str, taxpayer: &Taxpayer| !id.eq_ignore_ascii_case(&taxpayer.business_id);
-    if business_id.zip(taxpayer).is_some_and(|(id, taxpayer)| is_other(&id, taxpayer)) {
+    let is_other = business_id
+        .zip(taxpayer)
+        .is_some_and(|(id, taxpayer)| !id.eq_ignore_ascii_case(&taxpayer.business_id));
+    if is_other {
         reader.fault("business_id", FieldRule::must_be("own", "the business id of this taxpayer"));
     }
 }
@@ -29,8 +31,7 @@ fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpa
 /// Reads the tax number of a party. If a taxpayer is given, the tax number must be that taxpayer's.
 pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let tin = reader.required("tin").identifier(TEXT_MAX);
-    let is_other = |tin: &str, taxpayer: &Taxpayer| !is_same_tin(tin, &taxpayer.tin);
-    if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| is_other(&tin, taxpayer)) {
+    if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
         reader.fault("tin", FieldRule::must_be("own", "the tax number of this taxpayer"));
     }
 }

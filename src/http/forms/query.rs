@@ -51,8 +51,9 @@ impl Query {
         let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
-        let rule = || FieldRule::must_be("integer", format!("a whole number of at least {min}"));
-        number.map(Some).ok_or_else(|| Fault::field(name, rule()))
+        number.map(Some).ok_or_else(|| {
+            Fault::field(name, FieldRule::must_be("integer", format!("a whole number of at least {min}")))
+        })
     }
 
     /// Returns the value as one of a fixed set of words, which `allowed` describes. Any other word is a fault, since a
@@ -125,8 +126,8 @@ impl Query {
     }
 
     pub(crate) fn page(&self, per_page_default: u64) -> Page {
-        let positive = |name| self.number(name).filter(|number| *number > 0).map(u64::from);
-        Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
+        let number = self.number("page").filter(|number| *number > 0).map_or(1, u64::from);
+        Page { number, per_page: self.per_page().unwrap_or(per_page_default) }
     }
 
     /// Returns the requested number of items per page, at most `PER_PAGE_MAX`; `None` if it is absent or invalid.

@@ -122,9 +122,11 @@ impl<'c> Report<'c> {
         }
         let unknown = self.unknown.borrow();
         if !unknown.is_empty() {
-            let shown =
-                |steps: &Vec<String>| steps.join(".").chars().take(PATH_SHOWN_MAX).collect::<String>();
-            let named: Vec<_> = unknown.iter().take(UNKNOWN_NAMED_MAX).map(shown).collect();
+            let named: Vec<String> = unknown
+                .iter()
+                .take(UNKNOWN_NAMED_MAX)
+                .map(|steps| steps.join(".").chars().take(PATH_SHOWN_MAX).collect())
+                .collect();
             let more = unknown.len().saturating_sub(UNKNOWN_NAMED_MAX);
             let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
             warnings.push(format!("unknown field: {}{rest}", named.join(", ")));

@@ -64,9 +64,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
     // With another taxpayer's service id, only the IRN is reported. The tax number would show the same mistake.
-    let is_other =
-        |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
-    let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));
+    let own =
+        taxpayer.filter(|taxpayer| irn.as_ref().is_none_or(|irn| irn.has_service_id(&taxpayer.service_id)));
     let (supplier, customer) = if is_self_billed { (None, own) } else { (own, None) };
     reader.required("accounting_supplier_party").object(|reader| document::party(reader, supplier));
     let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);

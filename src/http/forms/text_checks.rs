@@ -52,14 +52,14 @@ pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule>
 
 /// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.
 pub(crate) fn matches_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
-    let fits = |byte: u8, expected: u8| {
-        if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
-    };
     let mut bytes = text.bytes().zip(pattern.bytes());
-    if text.len() == pattern.len() && bytes.all(|pair| fits(pair.0, pair.1)) {
-        return Ok(());
-    }
-    Err(FieldRule::Written { id: "format", format: pattern })
+    let fits = text.len() == pattern.len()
+        && bytes.all(
+            |(byte, expected)| {
+                if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
+            },
+        );
+    if fits { Ok(()) } else { Err(FieldRule::Written { id: "format", format: pattern }) }
 }
 
 /// Returns true if the text consists of exactly `count` ASCII letters.
@@ -70,20 +70,20 @@ pub(crate) fn is_letters(text: &str, count: usize) -> bool {
 /// Reads a day that exists in the calendar, written `YYYY-MM-DD`.
 pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
     let bytes = text.as_bytes();
-    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
-    let has_digits = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(is_digit);
+    let has_digits =
+        [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(|at| bytes.get(at).is_some_and(u8::is_ascii_digit));
     let found = if is_written && has_digits { text.parse().ok() } else { None };
     found.ok_or(FieldRule::DATE)
 }
 
 /// Returns true for a time of day written `HH:mm:ss`. A leap second is none: receivers that parse the time fail on it.
 pub(crate) fn is_time_of_day(text: &str) -> bool {
-    let number = |part: &str| {
+    let parts = text.split(':').map(|part| {
         let is_written = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
         if is_written { part.parse::<i8>().ok() } else { None }
-    };
-    let parts: Option<Vec<i8>> = text.split(':').map(number).collect();
+    });
+    let parts: Option<Vec<i8>> = parts.collect();
     let Some([hour, minute, second]) = parts.as_deref() else { return false };
     Time::new(*hour, *minute, *second, 0).is_ok()
 }

@@ -20,8 +20,8 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault
 }
 
 fn check_key(key: &HeaderValue) -> Result<&str, Fault> {
-    let is_printable = |key: &&str| key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    let Some(key) = key.to_str().ok().filter(is_printable) else {
+    let key = key.to_str().ok().filter(|key| key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
+    let Some(key) = key else {
         return Err(fault("format", "must hold only printable characters of ASCII"));
     };
     match key.len() {

@@ -14,9 +14,11 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Converts a response for storage. Returns `None` if the body is a stream or is not UTF-8.
 pub(crate) fn to_stored(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
-    let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
-    let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.to_string(), text(value)?)));
-    let headers = headers.collect();
+    let headers = answer
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect();
     let body = answer.into_body().try_into_bytes().ok()?;
     Some(StoredResponse { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
 }

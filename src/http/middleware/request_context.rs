@@ -125,8 +125,8 @@ fn prefers_problem(accept: &Accept) -> bool {
 
 /// Returns true if a request id has 1 to 128 characters that need no quoting in a header, a log line or a URL.
 fn is_safe(id: &str) -> bool {
-    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte);
-    (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.bytes().all(safe)
+    (1..=REQUEST_ID_CHARS_MAX).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte))
 }
 
 /// If the response carries an error, logs the error and renders the body for it.

@@ -155,8 +155,9 @@ impl MessageBody for LastBody {
         {
             return Poll::Ready(Some(chunk));
         }
-        let start = || Linger { until: Box::pin(sleep(LINGER)), bytes_left: LINGER_BYTES_MAX };
-        let linger = this.linger.get_or_insert_with(start);
+        let linger = this
+            .linger
+            .get_or_insert_with(|| Linger { until: Box::pin(sleep(LINGER)), bytes_left: LINGER_BYTES_MAX });
         linger.poll(&mut this.stream, context).map(|()| None)
     }
 }

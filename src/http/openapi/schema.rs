@@ -133,15 +133,16 @@ fn rules(property: &Property) -> Extensions {
 /// Returns a name for each word if two words differ in case only: generators name the words of an enumeration in one
 /// case, so without names of their own two of them would be the same.
 fn names(words: &str) -> Option<Vec<String>> {
-    let name = |word: &str| {
-        let is_lower = word.chars().all(|letter| !letter.is_uppercase());
-        format!("{}{}", word.to_uppercase(), if is_lower { "_IN_LOWER_CASE" } else { "" })
-    };
     let mut folded: Vec<_> = words.split(", ").map(str::to_lowercase).collect();
     let all = folded.len();
     folded.sort_unstable();
     folded.dedup();
-    (folded.len() < all).then(|| words.split(", ").map(name).collect())
+    (folded.len() < all).then(|| words.split(", ").map(variant_name).collect())
+}
+
+fn variant_name(word: &str) -> String {
+    let is_lower = word.chars().all(|letter| !letter.is_uppercase());
+    format!("{}{}", word.to_uppercase(), if is_lower { "_IN_LOWER_CASE" } else { "" })
 }
 
 fn note(presence: Presence) -> &'static str {
@@ -243,9 +244,10 @@ pub(crate) fn any() -> Schema {
 
 /// Returns the schema of one page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
-    let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     let names = ["current_page", "total", "per_page", "last_page"];
-    let fields = names.into_iter().fold(ObjectBuilder::new(), |page, name| page.property(name, number()));
+    let fields = names.into_iter().fold(ObjectBuilder::new(), |page, name| {
+        page.property(name, ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)))
+    });
     let fields = fields.property("data", ArrayBuilder::new().items(item.into()));
     names.into_iter().fold(fields.required("data"), ObjectBuilder::required).build().into()
 }

@@ -13,9 +13,12 @@ const MORE: &str = "What passes is waited for and tried again: the invoice is si
 
 /// Returns the section in Markdown.
 pub(super) fn section() -> String {
-    let row = |known: &MagicWord| format!("| `{}` | {} |\n", known.word, known.happens);
     let rows: String = MAGIC_WORDS.iter().map(row).collect();
     format!(
         "## Trying it against the simulator\n\n{HOW}\n\n| Word | What happens |\n|---|---|\n{rows}\n{MORE}"
     )
+}
+
+fn row(known: &MagicWord) -> String {
+    format!("| `{}` | {} |\n", known.word, known.happens)
 }

@@ -28,8 +28,8 @@ fn fields(faults: &Faults) -> Option<String> {
 
 /// Returns the first `chars_max` characters of a text. Each character that a log line cannot hold is replaced by `?`.
 pub(crate) fn printable(text: &str, chars_max: usize) -> String {
-    let shown = |letter: char| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' };
-    text.chars().take(chars_max).map(shown).collect()
+    let letters = text.chars().take(chars_max);
+    letters.map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
 }
 
 #[cfg(test)]

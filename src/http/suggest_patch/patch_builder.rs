@@ -103,8 +103,7 @@ impl<'l> PatchBuilder<'l> {
         if self.fixes.len() >= OPERATIONS_MAX || !fix.apply(&mut self.body) {
             return false;
         }
-        let is_same = |earlier: &&mut (PatchOp, bool)| earlier.0.pointer == fix.pointer;
-        match self.fixes.iter_mut().find(is_same) {
+        match self.fixes.iter_mut().find(|earlier| earlier.0.pointer == fix.pointer) {
             Some(earlier)
                 if matches!((&earlier.0.change, &fix.change), (PatchAction::Set(_), PatchAction::Set(_))) =>
             {

@@ -80,11 +80,10 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     } else if !is_agreed && payable > inclusive {
         return None;
     }
-    let below = |pointer: &str, stated: Amount| pointer == INCLUSIVE && stated < exclusive;
-    let differs = |pointer: &str, right: Amount| {
-        amount(body, pointer).is_none_or(|stated| !stated.about(right) || below(pointer, stated))
-    };
-    let wanted = wanted.into_iter().filter(|(pointer, right, _)| differs(pointer, *right));
+    let wanted = wanted.into_iter().filter(|(pointer, right, _)| {
+        amount(body, pointer)
+            .is_none_or(|stated| !stated.about(*right) || *pointer == INCLUSIVE && stated < exclusive)
+    });
     Some(wanted.map(|(pointer, right, why)| PatchOp::set(pointer, json!(right), why)).collect())
 }
 

@@ -78,8 +78,8 @@ pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
     let known = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
-    let in_list = |code: &str| catalog.has(ReferenceList::QuantityCodes, code) == Some(true);
-    let by_word = known(&word).or_else(|| singular.and_then(known)).filter(|code| in_list(code));
+    let by_word = known(&word).or_else(|| singular.and_then(known));
+    let by_word = by_word.filter(|code| catalog.has(ReferenceList::QuantityCodes, code) == Some(true));
     let by_list = nearest(catalog, ReferenceList::QuantityCodes, text)
         .filter(|near| near.likeness != MatchKind::Slip)
         .or_else(|| {

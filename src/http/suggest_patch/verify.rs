@@ -37,14 +37,13 @@ pub(crate) async fn patch(
 ) -> Patch {
     let catalog = context.catalog;
     let mut builder = PatchBuilder::new(body, context);
-    let check = |body: &Map<String, Value>| match validation::read(body, Some(taxpayer), catalog) {
-        Ok(_) => Vec::new(),
-        Err(faults) => faults.iter().map(Violation::from).collect(),
-    };
     let authority = authority.on_behalf_of(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..QUESTIONS_MAX {
-        let is_right = builder.until_right(check);
+        let is_right = builder.until_right(|body| match validation::read(body, Some(taxpayer), catalog) {
+            Ok(_) => Vec::new(),
+            Err(faults) => faults.iter().map(Violation::from).collect(),
+        });
         let read = builder.body().and_then(|body| validation::read(body, Some(taxpayer), catalog).ok());
         let Some(form) = read.filter(|_| is_right) else { break };
         let words = match authority.validate(form.value.document.as_json()).await {

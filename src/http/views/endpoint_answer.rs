@@ -16,14 +16,13 @@ pub(crate) struct EndpointAnswer {
 impl EndpointAnswer {
     /// Returns the answer of the endpoint, whatever its status is. Returns an error if the endpoint did not answer.
     pub(crate) fn from_attempt(attempt: &AttemptResult) -> Result<Self, ApiError> {
-        let unreachable = || {
+        let status = attempt.status.ok_or_else(|| {
             let why = attempt.outcome.failure().unwrap_or_default();
             ApiError::new(ErrorCode::WebhookUnreachable, sentence(&why))
-        };
-        let status = attempt.status.ok_or_else(unreachable)?;
+        })?;
         let text = &attempt.response_head;
-        let as_text = |_| if text.is_empty() { Value::Null } else { Value::from(text.as_str()) };
-        let body = strict_json::from_untrusted(text.as_bytes()).unwrap_or_else(as_text);
+        let body = strict_json::from_untrusted(text.as_bytes())
+            .unwrap_or_else(|_| if text.is_empty() { Value::Null } else { Value::from(text.as_str()) });
         Ok(Self { status, body })
     }
 }

@@ -34,14 +34,15 @@ impl<'a> From<&'a GradeReport> for GradeView<'a> {
 
 impl<'a> From<&'a CheckResult> for CheckView<'a> {
     fn from(result: &'a CheckResult) -> Self {
-        let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let duration_ms =
+            result.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
         Self {
             name: result.check,
             passed: result.passed,
             sent: result.check.sent_message(),
             expected: result.check.expected_answer(),
             status: result.status,
-            duration_ms: result.duration.map(millis),
+            duration_ms,
             explanation: &result.explanation,
         }
     }

@@ -151,8 +151,9 @@ pub async fn confirm(
     if confirmed.rows_affected == 0 {
         return Ok(None);
     }
-    let row = |code: &RecoveryCode| second_factor_code_row::Model { owner: name(owner), hash: code.hash() };
-    let rows = codes.iter().map(|code| row(code).into_active_model());
+    let rows = codes.iter().map(|code| {
+        second_factor_code_row::Model { owner: name(owner), hash: code.hash() }.into_active_model()
+    });
     second_factor_code_row::Entity::insert_many(rows).exec_without_returning(&tx).await?;
     sessions::close_all(&tx, owner).await?;
     audit::append(&tx, &[sessions::entry(owner, AuditAction::EnableSecondFactor, now)]).await?;

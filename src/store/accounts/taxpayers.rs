@@ -189,13 +189,13 @@ pub async fn taken_values(
     let others = Entity::find().filter(Column::Id.ne(row.id)).filter(any).all(connection).await?;
     let mut faults = Faults::default();
     for (field, column, value) in unique {
-        let has = |other: &Model| match column {
+        let is_taken = others.iter().any(|other| match column {
             Column::EmailKey => &other.email_key == value,
             Column::TinNormal => &other.tin_normal == value || other.tin_skeleton == row.tin_skeleton,
             Column::ServiceIdKey => &other.service_id_key == value,
             _ => &other.business_id_key == value,
-        };
-        if others.iter().any(has) {
+        });
+        if is_taken {
             faults.push(taken_fault(field));
         }
     }

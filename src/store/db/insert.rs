@@ -117,8 +117,10 @@ fn arrays<E: EntityTrait>(rows: Vec<E::ActiveModel>) -> Vec<Value> {
         let kind = first.array_type();
         let are_null: Option<Vec<bool>> =
             column.def().is_null().then(|| values.iter().map(|value| *value == value.as_null()).collect());
-        let filled = |value: Value| if value == value.as_null() { value.dummy_value() } else { value };
-        arrays.push(Value::Array(kind, Some(Box::new(values.into_iter().map(filled).collect()))));
+        let elements = values
+            .into_iter()
+            .map(|value| if value == value.as_null() { value.dummy_value() } else { value });
+        arrays.push(Value::Array(kind, Some(Box::new(elements.collect()))));
         arrays.extend(are_null.map(Value::from));
     }
     arrays

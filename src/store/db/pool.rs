@@ -123,11 +123,21 @@ impl Pool {
             let settings = *settings;
             if url.starts_with("sqlite:") {
                 let cache = if keeps { READER_CACHE } else { WRITER_CACHE };
-                let options = move |_: &_| sqlite(&url, connections, is_created, cache);
-                Self::connect(DbBackend::Sqlite, &settings, Box::new(options), keeps).await
+                Self::connect(
+                    DbBackend::Sqlite,
+                    &settings,
+                    Box::new(move |_| sqlite(&url, connections, is_created, cache)),
+                    keeps,
+                )
+                .await
             } else {
-                let options = move |liveness: &_| postgres(&url, connections, &settings, liveness);
-                Self::connect(DbBackend::Postgres, &settings, Box::new(options), keeps).await
+                Self::connect(
+                    DbBackend::Postgres,
+                    &settings,
+                    Box::new(move |liveness| postgres(&url, connections, &settings, liveness)),
+                    keeps,
+                )
+                .await
             }
         };
         let sizes = if url.starts_with("sqlite:") {

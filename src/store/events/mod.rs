@@ -8,9 +8,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect, Statement,
-};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement};
 
 use crate::domain::events::checkpoint::ChainHead;
 use crate::domain::events::event::{Event, EventKind, LogHead};
@@ -76,11 +74,12 @@ async fn chain_heads(
     let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
     let statement = Statement::from_sql_and_values(backend, sql, [list.into()]);
     let rows = connection.query_all_raw(statement).await?;
-    let read = |row: &QueryResult| {
-        let head = LogHead { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
-        Ok((TaxpayerId(row.try_get("", "taxpayer_id")?), head))
-    };
-    rows.iter().map(read).collect()
+    rows.iter()
+        .map(|row| {
+            let head = LogHead { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
+            Ok((TaxpayerId(row.try_get("", "taxpayer_id")?), head))
+        })
+        .collect()
 }
 
 static INSERT: Insert<Entity> = Insert::new();
@@ -106,10 +105,9 @@ pub async fn actors_of(
             .into_tuple()
             .all(store.reader())
             .await?;
-        let named = |(sequence, actor): (i64, Option<String>)| {
+        actors.extend(rows.into_iter().filter_map(|(sequence, actor)| {
             NamedActor::parse(actor.as_deref()?).map(|actor| (sequence, actor))
-        };
-        actors.extend(rows.into_iter().filter_map(named));
+        }));
     }
     Ok(actors)
 }

@@ -93,11 +93,11 @@ pub async fn summaries_owned_by(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let summary = |(batch_no, created, duplicates, failed, at): (String, i32, i32, i32, i64)| {
+    let summaries = rows.into_iter().map(|(batch_no, created, duplicates, failed, at)| {
         let created_at = RowRef { table: "batches", id: batch_no.as_str() }.moment(at)?;
         Ok(BatchSummary { batch_no, created, duplicates, failed, created_at })
-    };
-    Ok((rows.into_iter().map(summary).collect::<Result<_, StoreError>>()?, total))
+    });
+    Ok((summaries.collect::<Result<_, StoreError>>()?, total))
 }
 
 pub async fn owned_by_with_number(

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic, Iterable, PaginatorTrait,
-    QueryFilter, QueryResult, QuerySelect, Select, Statement,
+    QueryFilter, QuerySelect, Select, Statement,
 };
 
 use crate::domain::invoice::Invoice;
@@ -145,11 +145,12 @@ pub async fn count_by_status(
     let statement = Statement::from_sql_and_values(backend, COUNT_BY_STATUS.get(backend), values);
     let rows = store.reader().query_all_raw(statement).await?;
     let at = RowRef { table: "invoices", id: "status" };
-    let read = |row: &QueryResult| {
-        let (status, count): (String, i64) = (row.try_get("", "status")?, row.try_get("", "invoices")?);
-        Ok((at.parse(&status)?, count.unsigned_abs()))
-    };
-    rows.iter().map(read).collect()
+    rows.iter()
+        .map(|row| {
+            let (status, count): (String, i64) = (row.try_get("", "status")?, row.try_get("", "invoices")?);
+            Ok((at.parse(&status)?, count.unsigned_abs()))
+        })
+        .collect()
 }
 
 /// Counts the invoices of each of these taxpayers that were created at `since` or later. Taxpayers without such an

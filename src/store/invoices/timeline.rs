@@ -111,8 +111,7 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Tim
         .all(store.reader())
         .await?;
     let operation = |row: &step_row::Model| runs.iter().find(|run| run.id.to_string() == row.run_id);
-    let entry = |row: step_row::Model| entry_of_step(operation(&row).map(Run::operation), row);
-    rows.into_iter().rev().map(entry).collect()
+    rows.into_iter().rev().map(|row| entry_of_step(operation(&row).map(Run::operation), row)).collect()
 }
 
 fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<TimelineEntry, StoreError> {
@@ -146,8 +145,11 @@ async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<
         .limit(LIMIT)
         .all(store.reader())
         .await?;
-    let of = |attempt: &attempt_row::Model| deliveries.iter().find(|row| row.id == attempt.delivery_id);
-    made.into_iter().rev().filter_map(|attempt| Some(entry_of_attempt(of(&attempt)?, attempt))).collect()
+    let entries = made.into_iter().rev().filter_map(|attempt| {
+        let delivery = deliveries.iter().find(|row| row.id == attempt.delivery_id)?;
+        Some(entry_of_attempt(delivery, attempt))
+    });
+    entries.collect()
 }
 
 fn entry_of_attempt(

@@ -168,9 +168,10 @@ pub(super) async fn claim_found(
 ) -> Result<Vec<ClaimedLane>, StoreError> {
     let claimed = claim_where(store, request.kind, request.owner, request.lease, free).await?;
     let mut claimed: HashMap<_, _> = claimed.into_iter().map(|lane| (lane.lease.key.clone(), lane)).collect();
-    let in_order =
-        |(taxpayer_id, key): (i64, String)| Some(ClaimedLane { taxpayer_id, lane: claimed.remove(&key)? });
-    Ok(found.into_iter().filter_map(in_order).collect())
+    let in_order = found
+        .into_iter()
+        .filter_map(|(taxpayer_id, key)| Some(ClaimedLane { taxpayer_id, lane: claimed.remove(&key)? }));
+    Ok(in_order.collect())
 }
 
 /// Claims the lanes that the query `free` selects. Skips lanes that another process has locked.

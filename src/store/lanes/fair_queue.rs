@@ -117,7 +117,7 @@ async fn most_urgent(
 ) -> Result<Vec<(i64, String)>, StoreError> {
     let free = free(store.backend(), request.blocked);
     let to_fill = request.limit.div_ceil(taxpayers.len());
-    let of_one = |(index, taxpayer): (usize, &i64)| {
+    let turns = taxpayers.iter().enumerate().map(|(index, taxpayer)| {
         let number = index + 2;
         let limit = to_fill.min(request.share.room_left(*taxpayer));
         format!(
@@ -125,8 +125,8 @@ async fn most_urgent(
              AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
              LIMIT {limit}) AS turn{number}"
         )
-    };
-    let sql = taxpayers.iter().enumerate().map(of_one).collect::<Vec<_>>().join(" UNION ALL ");
+    });
+    let sql = turns.collect::<Vec<_>>().join(" UNION ALL ");
     let values =
         [request.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
     let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
@@ -137,12 +137,12 @@ async fn most_urgent(
 /// hold.
 pub(super) fn share_out(lanes: Vec<(i64, String)>, share: &FairShare, limit: usize) -> Vec<(i64, String)> {
     let mut held: HashMap<i64, usize> = HashMap::new();
-    let may_hold = |lane: &(i64, String)| {
+    let lanes = lanes.into_iter().filter(|lane| {
         let held = held.entry(lane.0).or_default();
         *held += 1;
         *held <= share.room_left(lane.0)
-    };
-    interleave(lanes.into_iter().filter(may_hold).collect(), limit)
+    });
+    interleave(lanes.collect(), limit)
 }
 
 /// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on, up to `limit`

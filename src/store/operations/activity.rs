@@ -148,8 +148,7 @@ async fn events(
         .into_model::<EventRow>()
         .all(store.reader())
         .await?;
-    let line = |row: EventRow| entry_of_event(taxpayer, row).transpose();
-    rows.into_iter().filter_map(line).collect()
+    rows.into_iter().filter_map(|row| entry_of_event(taxpayer, row).transpose()).collect()
 }
 
 /// The text of an actor begins with its kind. What only the authority or the service did is no activity.
@@ -199,8 +198,9 @@ async fn audit(
     }
     let rows = found.all(store.reader()).await?;
     let names = Names::load(store, taxpayer).await?;
-    let line = |row: audit_row::Model| AuditEntry::try_from(row).map(|entry| (entry.id, names.entry(entry)));
-    rows.into_iter().map(line).collect()
+    rows.into_iter()
+        .map(|row| AuditEntry::try_from(row).map(|entry| (entry.id, names.entry(entry))))
+        .collect()
 }
 
 /// The names of the people and keys of an account.
@@ -212,14 +212,14 @@ struct Names {
 impl Names {
     async fn load(store: &Store, taxpayer: TaxpayerId) -> Result<Self, StoreError> {
         let people = contacts::owned_by(store, taxpayer).await?;
-        let name = |person: contacts::ContactAccess| {
-            let contact = person.contact;
-            (contact.id, format!("{} {}", contact.first_name, contact.last_name))
-        };
         let mut keys = keys::of_accounts(store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
         let keys = keys.remove(&taxpayer.0).unwrap_or_default();
+        let names = people.into_iter().map(|person| {
+            let contact = person.contact;
+            (contact.id, format!("{} {}", contact.first_name, contact.last_name))
+        });
         Ok(Self {
-            contacts: people.into_iter().map(name).collect(),
+            contacts: names.collect(),
             keys: keys.into_iter().map(|key| (key.id.clone(), key.label())).collect(),
         })
     }

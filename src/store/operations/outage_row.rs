@@ -60,15 +60,15 @@ impl TryFrom<Model> for Outage {
 impl From<&Outage> for Model {
     fn from(outage: &Outage) -> Self {
         let micros = Timestamp::as_microsecond;
-        let part = |one: &AffectedOperation| AffectedColumn {
+        let affected = outage.affected.iter().map(|one| AffectedColumn {
             operation: one.operation.clone(),
             failed_at: micros(one.failed_at),
             answered_at: one.answered_at.map(micros),
-        };
+        });
         Self {
             id: outage.id.to_string(),
             open: outage.is_open().then(|| AUTHORITY.to_owned()),
-            affected: json(&outage.affected.iter().map(part).collect::<Vec<_>>()),
+            affected: json(&affected.collect::<Vec<_>>()),
             started_at: micros(outage.started_at),
             ended_at: outage.ended_at.map(micros),
         }

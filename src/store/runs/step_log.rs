@@ -28,13 +28,13 @@ pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), Stor
     if attempts.is_empty() {
         return Ok(());
     }
-    let row = |entry: &&StepAttempt| {
+    let rows = attempts.iter().map(|entry| {
         let StepAttempt { taxpayer, id, run, record } = entry;
         let StepRecord { step, attempt, outcome, started_at, duration_ms, error } = record;
         let started_at = started_at.as_microsecond();
         json(&(taxpayer.0, id, run, step, attempt, started_at, outcome, duration_ms, error))
-    };
-    let list = format!("[{}]", attempts.iter().map(row).collect::<Vec<_>>().join(","));
+    });
+    let list = format!("[{}]", rows.collect::<Vec<_>>().join(","));
     let backend = tx.get_database_backend();
     tx.execute_raw(Statement::from_sql_and_values(backend, LOG.get(backend), [list.into()])).await?;
     Ok(())

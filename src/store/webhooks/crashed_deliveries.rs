@@ -61,8 +61,7 @@ pub async fn count_crash(
     }
     deliveries::record(tx, &outcomes, now).await?;
     keep_schedules(tx, outcomes.iter().map(|(delivery, ..)| delivery)).await?;
-    let is_dead = |delivery: &Delivery| delivery.state == DeliveryState::Dead;
-    let dead = outcomes.into_iter().filter(|(delivery, ..)| is_dead(delivery));
+    let dead = outcomes.into_iter().filter(|(delivery, ..)| delivery.state == DeliveryState::Dead);
     Ok(dead.map(|(delivery, kind, _)| (delivery, kind)).collect())
 }
 

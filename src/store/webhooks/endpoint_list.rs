@@ -57,10 +57,10 @@ pub async fn count_by_health(store: &Store) -> Result<Vec<(EndpointHealth, i64)>
     }
     let counts = counts.from(Entity).to_owned();
     let Some(row) = store.reader().query_one(&counts).await? else { return Ok(Vec::new()) };
-    let count = |health: &EndpointHealth| {
-        Ok((*health, row.try_get::<Option<i64>>("", health.as_str())?.unwrap_or_default()))
-    };
-    EndpointHealth::ALL.iter().map(count).collect()
+    EndpointHealth::ALL
+        .iter()
+        .map(|health| Ok((*health, row.try_get::<Option<i64>>("", health.as_str())?.unwrap_or_default())))
+        .collect()
 }
 
 /// Loads one page of the endpoints of all taxpayers, the longest known first, and the number of all matches.

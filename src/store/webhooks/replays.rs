@@ -151,9 +151,6 @@ async fn again(
     let rows = found.order_by_asc(delivery_row::Column::Sequence).limit(batch as u64).all(tx).await?;
     let is_last = rows.len() < batch;
     let position = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
-    let is_fresh = |row: &delivery_row::Model| {
-        row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
-    };
     let rows: Vec<_> = rows.into_iter().filter(|row| !is_fresh(row)).collect();
     let ids = rows.iter().map(|row| row.id.clone());
     delivery_row::Entity::update_many()
@@ -169,6 +166,11 @@ async fn again(
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
     delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
     Ok((position, rows.len()))
+}
+
+/// True for a delivery that is queued already and was not attempted since.
+fn is_fresh(row: &delivery_row::Model) -> bool {
+    row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
 }
 
 /// Adds a delivery for each enabled event without one in the next `BATCH` sequences of the log. Returns the new

@@ -12,8 +12,10 @@ pub(super) fn render(mutation: &str, notification: &str) -> String {
 /// Returns true if the response has data and no error.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
-    let is_silent = |errors: &Value| errors.is_null() || errors.as_array().is_some_and(Vec::is_empty);
-    answer.get("data").is_some_and(|data| !data.is_null()) && answer.get("errors").is_none_or(is_silent)
+    answer.get("data").is_some_and(|data| !data.is_null())
+        && answer
+            .get("errors")
+            .is_none_or(|errors| errors.is_null() || errors.as_array().is_some_and(Vec::is_empty))
 }
 
 #[cfg(test)]

@@ -38,9 +38,10 @@ fn element(name: &str, value: &Value, out: &mut String) {
 /// Returns true for a valid element name that is ASCII and has no prefix.
 pub(super) fn is_name(name: &str) -> bool {
     let is_first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
-    let is_next = |letter: char| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter);
     let is_reserved = name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("xml"));
-    name.starts_with(is_first) && name.chars().all(is_next) && !is_reserved
+    name.starts_with(is_first)
+        && name.chars().all(|letter| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter))
+        && !is_reserved
 }
 
 /// Escapes text for an element or an attribute. Characters that XML cannot represent become U+FFFD.

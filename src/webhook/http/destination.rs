@@ -97,8 +97,7 @@ impl AddressPolicy {
 
 /// Parses a URL more strictly than browsers do: no blanks, backslashes or empty labels, and `//` after the scheme.
 fn absolute(text: &str) -> Result<Url, UrlFault> {
-    let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\';
-    if text.contains(odd) {
+    if text.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
         return Err(UrlFault::Malformed);
     }
     let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
@@ -123,9 +122,10 @@ fn is_loopback_name(name: &str) -> bool {
 /// Returns true for a name of one label or with a private suffix. `name` is already in lower case.
 fn is_private_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
-    let is_below =
-        |suffix: &str| name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    !name.contains('.') || PRIVATE_SUFFIXES.iter().any(|suffix| is_below(suffix))
+    !name.contains('.')
+        || PRIVATE_SUFFIXES.iter().any(|suffix| {
+            name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
 }
 
 #[cfg(test)]

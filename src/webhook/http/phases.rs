@@ -99,8 +99,8 @@ impl Moments {
 
     /// Returns true if the attempt used an open connection: it started none, or an open one became free first.
     fn used_an_open_connection(&self) -> bool {
-        let in_time = |head| self.connected.is_some_and(|connected| connected <= head);
-        self.connect_started.is_none() || self.answered.is_some_and(|head| !in_time(head))
+        self.connect_started.is_none()
+            || self.answered.is_some_and(|head| self.connected.is_none_or(|connected| connected > head))
     }
 }
 

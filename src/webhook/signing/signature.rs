@@ -64,11 +64,11 @@ impl SignedMessage<'_> {
             .filter_map(|part| part.split_once(','))
             .filter_map(|(version, text)| Some((version, STANDARD.decode(text).ok()?)))
             .collect();
-        let matches = |secret: &SigningSecret| {
+        let is_signed = secrets.iter().any(|secret| {
             let mut of_its_kind = given.iter().filter(|(version, _)| *version == secret.version());
             of_its_kind.any(|(_, signature)| secret.verifies(&content, signature))
-        };
-        if secrets.iter().any(matches) { Ok(()) } else { Err(VerifyFault::Signature) }
+        });
+        if is_signed { Ok(()) } else { Err(VerifyFault::Signature) }
     }
 
     fn content(&self) -> Vec<u8> {

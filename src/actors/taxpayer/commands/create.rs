@@ -125,8 +125,11 @@ fn want_ids(draft: &Draft, wanted: &mut WantedIds) {
 fn read_for(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
-    let built = || Irn::of_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok();
-    if let Some(irn) = draft.irn.clone().or_else(built) {
+    let irn = draft
+        .irn
+        .clone()
+        .or_else(|| Irn::of_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok());
+    if let Some(irn) = irn {
         wanted.add_irn(&irn);
     }
     wanted.add_customer(&draft.customer);

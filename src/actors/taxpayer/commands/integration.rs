@@ -108,25 +108,23 @@ fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, R
     if change.auth.kind() == AuthType::None {
         return Ok(None);
     }
-    let url_origin = || Origin::from_url(&uow.endpoint.as_ref()?.url);
-    let origin = change.origin.clone().or_else(url_origin);
-    let unknown = || {
+    let origin = change.origin.clone().or_else(|| Origin::from_url(&uow.endpoint.as_ref()?.url));
+    origin.map(Some).ok_or_else(|| {
         let message = "The origin field is required while the taxpayer has no webhook_url.";
         Refusal::from(Fault::new("origin", "required", message))
-    };
-    origin.map(Some).ok_or_else(unknown)
+    })
 }
 
 /// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored
 /// values, if it differs from the new origin.
 fn missing_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
     let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
-    let fault = |name: &&str| {
+    let faults = names.iter().map(|name| {
         let path = format!("auth.{name}");
         let message = format!("The {path} field is required{why}.");
         Fault::new(path, "required", message)
-    };
-    names.iter().map(fault).collect::<Faults>().into()
+    });
+    faults.collect::<Faults>().into()
 }
 
 fn describe(integration: &Integration) -> String {

@@ -89,12 +89,10 @@ pub(super) fn check_preconditions(
 pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
     let Some(relayed) = run.payload.payment() else { return false };
     let is_paid = relayed.payment_status == RelayedPaymentStatus::Paid;
-    let follows = || {
-        let invoice = uow.invoice_with_irn(&run.irn);
-        invoice.is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
-    };
     let is_relayed = run.state() == RunState::Succeeded && run.digest == request.digest();
-    is_paid && is_relayed && follows()
+    is_paid
+        && is_relayed
+        && uow.invoice_with_irn(&run.irn).is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
 }
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller

@@ -74,9 +74,11 @@ impl TaxpayerCommand for SetStatus {
 fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     let runs =
         [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());
-    let may_cancel =
-        |run: &Run| (run.state().is_open() || run.state() == RunState::Paused) && run.is_replaceable();
-    let cancelled: Vec<Run> = runs.into_iter().flatten().filter(may_cancel).collect();
+    let cancelled: Vec<Run> = runs
+        .into_iter()
+        .flatten()
+        .filter(|run| (run.state().is_open() || run.state() == RunState::Paused) && run.is_replaceable())
+        .collect();
     let any = !cancelled.is_empty();
     for run in cancelled {
         uow.put_run(run.cancel(uow.now));
@@ -172,8 +174,10 @@ fn check(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Result<(Vec
 
 fn category_conflict(uow: &UnitOfWork, revision: &Revision) -> Option<Fault> {
     let stored = uow.customer(&revision.customer)?.category;
-    let message = || format!("The invoice_category contradicts the stored customer, who is {stored}.");
-    (stored != revision.category).then(|| Fault::new("invoice_category", "category_conflict", message()))
+    (stored != revision.category).then(|| {
+        let message = format!("The invoice_category contradicts the stored customer, who is {stored}.");
+        Fault::new("invoice_category", "category_conflict", message)
+    })
 }
 
 fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Option<Fault> {

@@ -151,8 +151,7 @@ async fn get_run(
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let run_not_found = || ApiError::from(Refusal::RunNotFound);
-    let named = query.text("operation").map(|word| Operation::parse(word).ok_or_else(run_not_found));
+    let named = query.text("operation").map(|word| Operation::parse(word).ok_or(Refusal::RunNotFound));
     let run = state.pipeline.run(taxpayer.id, &irn, named.transpose()?).await?;
     let steps = step_log::newest(&state.store, taxpayer.id, run.id).await?;
     let queue = run_response::queue(&state, &run).await?;

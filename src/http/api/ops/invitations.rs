@@ -89,8 +89,7 @@ async fn invite(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let order = InvitationOrder { owner, by: Actor::Operator(operator), reason: form.value.0 };
     let made = invitations::make(state, request, order).await?;
-    let answer = |made| {
+    Ok(made.map(|made| {
         ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing()
-    };
-    Ok(made.map(answer))
+    }))
 }

@@ -95,10 +95,9 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
 
 /// GET /: leads a browser to the sign-in and a program to the documentation, with a list of where things are.
 fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
-    let wants_page = |accepted: web::Header<Accept>| {
-        accepted.0.iter().any(|range| range.item.essence_str() == "text/html")
-    };
-    if accepted.is_some_and(wants_page) {
+    let wants_page = accepted
+        .is_some_and(|accepted| accepted.0.iter().any(|range| range.item.essence_str() == "text/html"));
+    if wants_page {
         return future::ready(HttpResponse::SeeOther().insert_header((LOCATION, "/sign-in")).finish());
     }
     future::ready(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs/")).json(json!({

@@ -117,12 +117,13 @@ async fn create_taxpayer(
     let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
     let onboarding = onboarding(&state, integrator, id, form.value).await?;
-    let show = move |taxpayer: &Taxpayer| {
-        let view = CreatedTaxpayer::from(taxpayer);
-        let answer = ApiResponse::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
-        answer.warn(&form.warnings)
-    };
-    idempotent.answer(&state.taxpayers, id, onboarding, show).await
+    idempotent
+        .answer(&state.taxpayers, id, onboarding, move |taxpayer| {
+            let view = CreatedTaxpayer::from(taxpayer);
+            let answer = ApiResponse::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
+            answer.warn(&form.warnings)
+        })
+        .await
 }
 
 /// Builds the account of a new taxpayer. A taken value, such as the tax number, is listed in `conflicts`; the password
@@ -221,12 +222,13 @@ async fn update_profile(
     let change = form.value;
     let warnings = form.warnings;
     let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
-    let show = move |taxpayer: &Taxpayer| {
-        let view = ProfileView::new(taxpayer, &contacts);
-        ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
-    };
     let by = Actor::Integrator(integrator);
-    idempotent.answer(&state.taxpayers, taxpayer.id, ChangeProfile { change, by }, show).await
+    idempotent
+        .answer(&state.taxpayers, taxpayer.id, ChangeProfile { change, by }, move |taxpayer| {
+            let view = ProfileView::new(taxpayer, &contacts);
+            ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
+        })
+        .await
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new API key, which only

@@ -7,7 +7,6 @@ use secrecy::ExposeSecret;
 use crate::actors::delivery::GradingOutcome;
 use crate::actors::taxpayer::commands::{self, EnableEndpoint, RotateSecret, SetWebhook};
 use crate::domain::access::caller::IntegratorCaller;
-use crate::domain::events::delivery::Endpoint;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
@@ -117,11 +116,12 @@ async fn update_webhook(
     let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;
     let change = SetWebhook { url, enabled_events, retry_schedule, by: Actor::Integrator(integrator) };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
-    let show = move |endpoint: &Endpoint| {
-        let view = Integration::new(endpoint, &kinds);
-        ApiResponse::ok("Webhook updated successfully", view).warn(&form.warnings)
-    };
-    idempotent.answer(&state.taxpayers, taxpayer.id, change, show).await
+    idempotent
+        .answer(&state.taxpayers, taxpayer.id, change, move |endpoint| {
+            let view = Integration::new(endpoint, &kinds);
+            ApiResponse::ok("Webhook updated successfully", view).warn(&form.warnings)
+        })
+        .await
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which only this response

@@ -48,8 +48,11 @@ pub(super) async fn create_invoice(
     }
     let draft = form.value.draft;
     let warnings = form.warnings;
-    let show = move |made: &Created| create_response(made, "Invoice already exist").warn(&warnings);
-    idempotent.answer(&state.taxpayers, id, CreateInvoice(draft), show).await
+    idempotent
+        .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
+            create_response(made, "Invoice already exist").warn(&warnings)
+        })
+        .await
 }
 
 /// Returns a warning if the invoice that a credit note refers to is not stored. It may be older than this service.
@@ -94,8 +97,11 @@ pub(super) async fn create_full_invoice(
     drop(body);
     let draft = form.value;
     let warnings = form.warnings;
-    let show = move |made: &Created| create_response(made, DUPLICATE_CREATED_FULL_INVOICE).warn(&warnings);
-    idempotent.answer(&state.taxpayers, id, CreateInvoice(draft), show).await
+    idempotent
+        .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
+            create_response(made, DUPLICATE_CREATED_FULL_INVOICE).warn(&warnings)
+        })
+        .await
 }
 
 /// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Refuses invoices with a fault and stores the others.
@@ -114,8 +120,11 @@ pub(super) async fn create_batch(
     };
     let candidates = form.value;
     let warnings = form.warnings;
-    let show = move |batch: &Batch| batch_response(batch).warn(&warnings);
-    idempotent.answer(&state.taxpayers, id, CreateBatch(candidates), show).await
+    idempotent
+        .answer(&state.taxpayers, id, CreateBatch(candidates), move |batch| {
+            batch_response(batch).warn(&warnings)
+        })
+        .await
 }
 
 fn batch_response(batch: &Batch) -> ApiResponse {

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{Pay, ReviseInvoice, Revised, SetStatus};
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::fault::Faults;
@@ -40,8 +39,11 @@ pub(super) async fn update_invoice(
     let which = path_ids::which(form.value.which)?;
     let revision = form.value.revision;
     let warnings = form.warnings;
-    let show = move |revised: &Revised| answer(revised).warn(&warnings);
-    idempotent.answer(&state.taxpayers, id, ReviseInvoice { invoice: which, revision }, show).await
+    idempotent
+        .answer(&state.taxpayers, id, ReviseInvoice { invoice: which, revision }, move |revised| {
+            answer(revised).warn(&warnings)
+        })
+        .await
 }
 
 fn answer(revised: &Revised) -> ApiResponse {
@@ -86,17 +88,12 @@ pub(super) async fn update_status(
     let form = report::read(&*body.object().await?, &state.catalog.get(), update_status::read)?;
     let update = form.value;
     let which = path_ids::which(update.which)?;
-    let show = move |invoice: &Invoice| {
-        let answer = ApiResponse::ok("Invoice status updated successfully", InvoiceObject::from(invoice));
-        answer.warn(&form.warnings)
-    };
+    let change = SetStatus { invoice: which, status: update.status, remark: update.remark };
     idempotent
-        .answer(
-            &state.taxpayers,
-            id,
-            SetStatus { invoice: which, status: update.status, remark: update.remark },
-            show,
-        )
+        .answer(&state.taxpayers, id, change, move |invoice| {
+            let view = InvoiceObject::from(invoice);
+            ApiResponse::ok("Invoice status updated successfully", view).warn(&form.warnings)
+        })
         .await
 }
 
@@ -109,10 +106,10 @@ pub(super) async fn update_payment_status(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), payment_update::read)?;
     let update = PaymentUpdate { invoice: path_ids::which(form.value.invoice)?, ..form.value };
-    let show = move |invoice: &Invoice| {
-        let answer =
-            ApiResponse::ok("Invoice payment status updated successfully", InvoiceObject::from(invoice));
-        answer.warn(&form.warnings)
-    };
-    idempotent.answer(&state.taxpayers, id, Pay(update), show).await
+    idempotent
+        .answer(&state.taxpayers, id, Pay(update), move |invoice| {
+            let view = InvoiceObject::from(invoice);
+            ApiResponse::ok("Invoice payment status updated successfully", view).warn(&form.warnings)
+        })
+        .await
 }
