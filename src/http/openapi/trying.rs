@@ -9,7 +9,7 @@ const HOW: &str = "In mode `sandbox`, the default in development, the tax author
 const MORE: &str = "What passes is waited for and tried again: the invoice is signed once, whatever happens. The \
     simulator also takes orders under `/sandbox` at its own address, which is printed at the start: faults of every \
     kind (the next call, an operation, a probability with a seed, for some seconds), latencies, how many calls are \
-    served at once. `sandbox/README.md` lists them.";
+    served at once. `crates/sandbox/README.md` lists them.";
 
 /// Returns the section in Markdown.
 pub(super) fn section() -> String {

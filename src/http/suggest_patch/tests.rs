@@ -24,12 +24,12 @@ fn catalog() -> &'static Catalog {
 
 fn lists() -> Catalog {
     let lists = [
-        (ReferenceList::InvoiceTypes, include_str!("../../../sandbox/data/invoice-types.json")),
-        (ReferenceList::PaymentMeans, include_str!("../../../sandbox/data/payment-means.json")),
-        (ReferenceList::TaxCategories, include_str!("../../../sandbox/data/tax-categories.json")),
-        (ReferenceList::Currencies, include_str!("../../../sandbox/data/currencies.json")),
-        (ReferenceList::QuantityCodes, include_str!("../../../sandbox/data/invoice-quantity-codes.json")),
-        (ReferenceList::Countries, include_str!("../../../sandbox/data/countries.json")),
+        (ReferenceList::InvoiceTypes, include_str!("../../../crates/sandbox/data/invoice-types.json")),
+        (ReferenceList::PaymentMeans, include_str!("../../../crates/sandbox/data/payment-means.json")),
+        (ReferenceList::TaxCategories, include_str!("../../../crates/sandbox/data/tax-categories.json")),
+        (ReferenceList::Currencies, include_str!("../../../crates/sandbox/data/currencies.json")),
+        (ReferenceList::QuantityCodes, include_str!("../../../crates/sandbox/data/invoice-quantity-codes.json")),
+        (ReferenceList::Countries, include_str!("../../../crates/sandbox/data/countries.json")),
     ];
     let mut catalog = Catalog::default();
     for (list, text) in lists {
