@@ -79,11 +79,11 @@ impl FormState {
 
     /// Returns the messages about a field and about the items of its list; `None` if there are none.
     pub(crate) fn fault(&self, name: &str) -> Option<String> {
-        let about = self.faults.iter().filter(|fault| {
+        let own_faults = self.faults.iter().filter(|fault| {
             let rest = fault.path.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         });
-        let text = about.map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let text = own_faults.map(ToString::to_string).collect::<Vec<_>>().join(" ");
         (!text.is_empty()).then_some(text)
     }
 

@@ -239,10 +239,13 @@ pub(super) fn is_ours(next: &str) -> bool {
     let starts = ["/console", "/dashboard", "/account"];
     let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else { return false };
     let mut segments = rest.split('/');
-    segments.next() == Some("") && segments.all(is_plain) && query.bytes().all(|byte| byte.is_ascii_graphic())
+    segments.next() == Some("")
+        && segments.all(is_plain_segment)
+        && query.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn is_plain(segment: &str) -> bool {
+/// True for a segment that needs no encoding and is neither empty nor dotted.
+fn is_plain_segment(segment: &str) -> bool {
     !segment.is_empty()
         && !segment.starts_with('.')
         && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))

@@ -189,8 +189,8 @@ impl Path {
         self.roles.push((methods.to_vec(), Args::LEAST));
         self.allowed.extend(methods.clone());
         self.allowed.sort_by_key(|method| METHODS.iter().position(|known| known == method));
-        let is_taken = guard::fn_guard(move |context| methods.contains(&context.head().method));
-        self.routes.push(web::route().guard(is_taken).to(handler));
+        let by_method = guard::fn_guard(move |context| methods.contains(&context.head().method));
+        self.routes.push(web::route().guard(by_method).to(handler));
         self
     }
 

@@ -33,8 +33,7 @@ impl DeliveryDeps {
             }
             let ahead = replays::irns_ahead(self.store.reader(), replay, irns).await?;
             next.retain(|(delivery, _)| {
-                let waits = is_newer(delivery) && delivery.irn().is_some_and(|irn| ahead.contains(irn));
-                !waits
+                !is_newer(delivery) || delivery.irn().is_none_or(|irn| !ahead.contains(irn))
             });
         }
         Ok(next)

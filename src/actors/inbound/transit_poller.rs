@@ -141,8 +141,10 @@ impl TransitPoller {
     fn unprocessed_lines(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
         let mut processed = self.lock_processed();
         let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
-        processed
-            .retain(|line, again| lines.contains(line) && again.is_none_or(|at| now < at && at <= latest));
+        processed.retain(|line, again| {
+            let is_later = again.is_none_or(|at| now < at && at <= latest);
+            lines.contains(line) && is_later
+        });
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 

@@ -68,8 +68,8 @@ impl Reconciler {
     pub fn blocked_steps(&self) -> Vec<BlockedStep> {
         let views = self.authority.breakers();
         let search = views.iter().find(|view| view.operation == Operation::Search);
-        let held = search.filter(|view| matches!(view.held, HeldCallers::Everybody));
-        held.map(|_| timer_step()).into_iter().collect()
+        let held_search = search.filter(|view| matches!(view.held, HeldCallers::Everybody));
+        held_search.map(|_| timer_step()).into_iter().collect()
     }
 
     /// Works on a lane: on the timer, or on the due days of a taxpayer. If another replica takes over the lane, it

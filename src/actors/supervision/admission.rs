@@ -110,10 +110,10 @@ impl PermitPool {
     }
 
     fn take_process(&self) -> bool {
-        let taken = self.process.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
+        let update = self.process.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
             (used < self.limits.process_max).then_some(used + 1)
         });
-        taken.is_ok()
+        update.is_ok()
     }
 }
 

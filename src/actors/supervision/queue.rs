@@ -123,7 +123,7 @@ impl<C, R> WorkQueue<C, R> {
             return None;
         }
         let mut weight = 0;
-        let fitting = self.waiting.iter().take(limits.commands_max).take_while(|entry| {
+        let first_commands = self.waiting.iter().take(limits.commands_max).take_while(|entry| {
             let Some(command) = entry.envelope.command() else { return true };
             if entry.panics > 0 || (limits.is_large)(&command) || weight >= limits.weight_max {
                 return false;
@@ -131,7 +131,7 @@ impl<C, R> WorkQueue<C, R> {
             weight += (limits.weight)(&command);
             true
         });
-        let batch_size = fitting.count();
+        let batch_size = first_commands.count();
         let mut entries: Vec<_> = self.waiting.drain(..batch_size.max(1)).collect();
         let tasks = entries.iter_mut().filter_map(|entry| start(&mut entry.envelope)).collect();
         let committing = Arc::new(AtomicBool::new(false));

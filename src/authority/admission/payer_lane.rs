@@ -185,10 +185,10 @@ impl PayerLane {
             return Evidence::Doubt;
         }
         let accounts = self.window.by_account(now);
-        let failing = accounts.iter().filter(|(_, counts)| {
+        let failing_accounts = accounts.iter().filter(|(_, counts)| {
             counts.mostly_failed() && (total.answered == 0 || counts.failed >= FAILED_DOCUMENTS_MIN)
         });
-        let failed: Vec<_> = failing.map(|(account, _)| *account).collect();
+        let failed: Vec<_> = failing_accounts.map(|(account, _)| *account).collect();
         if failed.len() >= ACCOUNTS_MIN && failed.len() * 2 >= accounts.len() {
             return Evidence::Several(failed);
         }

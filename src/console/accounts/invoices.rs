@@ -81,21 +81,19 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
     let base = base(&session);
     let here = here(&base, &values);
     let catalog = state.catalog.get();
+    let sums = sums(&found.invoices, &catalog);
+    let rows = found.invoices.into_iter().map(|invoice| {
+        let digits = catalog.currency_digits(&invoice.currency);
+        Row::new(invoice, digits, state.today())
+    });
     show(&InvoicesPage {
         frame: Frame::account(&session, "Invoices"),
         is_filtered: FILTERS.iter().any(|name| !values.text(name).is_empty()),
         statuses: WorkflowStatus::ALL.iter().map(|status| (status.as_str(), (*status).into())).collect(),
         payment_statuses: PaymentStatus::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
-        sums: sums(&found.invoices, &catalog),
+        sums,
         pages: Pages::new(page.number, found.total, page.per_page, here),
-        rows: found
-            .invoices
-            .into_iter()
-            .map(|invoice| {
-                let digits = catalog.currency_digits(&invoice.currency);
-                Row::new(invoice, digits, state.today())
-            })
-            .collect(),
+        rows: rows.collect(),
         filter,
         base,
     })

@@ -121,16 +121,15 @@ fn body(values: &FormValues) -> Map<String, Value> {
     body.insert("enabled_events".to_owned(), events.into());
     let schedule = match values.text("retry_schedule_s") {
         "" => Value::Null,
-        text => text
-            .split(',')
-            .map(|delay| match delay.trim().parse::<u32>() {
-                Ok(seconds) => Value::from(seconds),
-                Err(_) => Value::from(delay.trim()),
-            })
-            .collect(),
+        text => text.split(',').map(|delay| delay_value(delay.trim())).collect(),
     };
     body.insert("retry_schedule_s".to_owned(), schedule);
     body
+}
+
+/// Returns a delay as a number. Any other text is kept, so that the form refuses it.
+fn delay_value(text: &str) -> Value {
+    text.parse::<u32>().map_or_else(|_| Value::from(text), Value::from)
 }
 
 async fn render(state: &ApiState, session: &AccountSession, refused: Option<(FormValues, Faults)>) -> Answer {

@@ -16,14 +16,17 @@ pub fn is_email(text: &str) -> bool {
         && domain.split('.').all(is_label)
 }
 
-fn is_odd(letter: char) -> bool {
-    letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter)
-}
-
+/// True for a text without a dot at its ends and without two in a row.
 fn is_word(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
 }
 
+/// True for a letter that no local part may have.
+fn is_odd(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter)
+}
+
+/// True for a part of a name of a host.
 fn is_label(label: &str) -> bool {
     !label.is_empty()
         && !label.starts_with('-')

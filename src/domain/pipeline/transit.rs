@@ -20,15 +20,15 @@ impl Transit {
             Some(invoice) => invoice.status.stage() >= Some(Stage::Transmitted),
             None => did(Step::Send),
         };
-        let is_acknowledged = |invoice: &Invoice| invoice.authority.status == AuthorityStatus::Acknowledged;
         Self {
             is_transmitted: has_reached && !runs.iter().any(has_stopped),
-            is_acknowledged: did(Step::Receipt) || invoice.is_some_and(is_acknowledged),
+            is_acknowledged: did(Step::Receipt)
+                || invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged),
         }
     }
 }
 
-/// True for a transmission that ended before the invoice was sent.
+/// True for a transmission that is paused or over without having sent the invoice.
 fn has_stopped(run: &Run) -> bool {
     run.operation() == Operation::Transmit && !run.state().is_open() && !run.done.contains(&Step::Send)
 }

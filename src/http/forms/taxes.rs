@@ -45,14 +45,14 @@ fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String
         let id = if tax.is_zero() { "ZERO_VAT" } else { STANDARD_RATE.0 };
         return Some((id.to_owned(), percent));
     }
-    let fitting: Vec<_> = known.into_iter().filter(|(_, percent)| is_due(tax, *percent, amount)).collect();
+    let fitting: Vec<_> = known.into_iter().filter(|(_, percent)| is_due(*percent, amount, tax)).collect();
     let named = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
     let best = named("ZERO_VAT").or_else(|| named(STANDARD_RATE.0)).or_else(|| fitting.first());
     best.map(|(id, percent)| ((*id).to_owned(), *percent))
 }
 
 /// Returns true if `percent` of `amount` is `tax`, within the tolerance. A tax of zero is due at zero percent only.
-fn is_due(tax: Amount, percent: Amount, amount: Amount) -> bool {
+fn is_due(percent: Amount, amount: Amount, tax: Amount) -> bool {
     if tax.is_zero() {
         percent.is_zero()
     } else {

@@ -53,13 +53,15 @@ pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule>
 /// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.
 pub(crate) fn matches_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
     let mut bytes = text.bytes().zip(pattern.bytes());
-    let fits = text.len() == pattern.len()
-        && bytes.all(
-            |(byte, expected)| {
-                if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
-            },
-        );
-    if fits { Ok(()) } else { Err(FieldRule::Written { id: "format", format: pattern }) }
+    if text.len() == pattern.len() && bytes.all(|(byte, expected)| is_fit(byte, expected)) {
+        return Ok(());
+    }
+    Err(FieldRule::Written { id: "format", format: pattern })
+}
+
+/// True if the byte is what a pattern expects in its place: any digit for a 9, else that very byte.
+fn is_fit(byte: u8, expected: u8) -> bool {
+    if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
 }
 
 /// Returns true if the text consists of exactly `count` ASCII letters.

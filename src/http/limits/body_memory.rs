@@ -249,12 +249,12 @@ fn process_is_full() -> ApiError {
 /// Estimates the bytes of a parsed text. Every value except the first follows a comma, a colon or a bracket. These also
 /// occur within strings, so the estimate may be too high, but never too low.
 fn weight(text: &[u8]) -> usize {
-    let values = text.iter().map(|byte| match byte {
+    let sizes = text.iter().map(|byte| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,
         b'{' => OBJECT_BYTES,
         _ => 0,
     });
-    let weight = text.len() + VALUE_BYTES + values.sum::<usize>();
+    let weight = text.len() + VALUE_BYTES + sizes.sum::<usize>();
     weight.min(JsonLimits::REQUEST.memory_max(text))
 }
 

@@ -28,7 +28,10 @@ fn lists() -> Catalog {
         (ReferenceList::PaymentMeans, include_str!("../../../crates/sandbox/data/payment-means.json")),
         (ReferenceList::TaxCategories, include_str!("../../../crates/sandbox/data/tax-categories.json")),
         (ReferenceList::Currencies, include_str!("../../../crates/sandbox/data/currencies.json")),
-        (ReferenceList::QuantityCodes, include_str!("../../../crates/sandbox/data/invoice-quantity-codes.json")),
+        (
+            ReferenceList::QuantityCodes,
+            include_str!("../../../crates/sandbox/data/invoice-quantity-codes.json"),
+        ),
         (ReferenceList::Countries, include_str!("../../../crates/sandbox/data/countries.json")),
     ];
     let mut catalog = Catalog::default();

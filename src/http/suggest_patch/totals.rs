@@ -81,8 +81,9 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
         return None;
     }
     let wanted = wanted.into_iter().filter(|(pointer, right, _)| {
-        amount(body, pointer)
-            .is_none_or(|stated| !stated.about(*right) || *pointer == INCLUSIVE && stated < exclusive)
+        let Some(stated) = amount(body, pointer) else { return true };
+        let is_below = *pointer == INCLUSIVE && stated < exclusive;
+        is_below || !stated.about(*right)
     });
     Some(wanted.map(|(pointer, right, why)| PatchOp::set(pointer, json!(right), why)).collect())
 }

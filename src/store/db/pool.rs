@@ -123,21 +123,12 @@ impl Pool {
             let settings = *settings;
             if url.starts_with("sqlite:") {
                 let cache = if keeps { READER_CACHE } else { WRITER_CACHE };
-                Self::connect(
-                    DbBackend::Sqlite,
-                    &settings,
-                    Box::new(move |_| sqlite(&url, connections, is_created, cache)),
-                    keeps,
-                )
-                .await
+                let options: OptionsFactory = Box::new(move |_| sqlite(&url, connections, is_created, cache));
+                Self::connect(DbBackend::Sqlite, &settings, options, keeps).await
             } else {
-                Self::connect(
-                    DbBackend::Postgres,
-                    &settings,
-                    Box::new(move |liveness| postgres(&url, connections, &settings, liveness)),
-                    keeps,
-                )
-                .await
+                let options: OptionsFactory =
+                    Box::new(move |liveness| postgres(&url, connections, &settings, liveness));
+                Self::connect(DbBackend::Postgres, &settings, options, keeps).await
             }
         };
         let sizes = if url.starts_with("sqlite:") {

@@ -110,8 +110,11 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Tim
         .limit(LIMIT)
         .all(store.reader())
         .await?;
-    let operation = |row: &step_row::Model| runs.iter().find(|run| run.id.to_string() == row.run_id);
-    rows.into_iter().rev().map(|row| entry_of_step(operation(&row).map(Run::operation), row)).collect()
+    let entries = rows.into_iter().rev().map(|row| {
+        let run = runs.iter().find(|run| run.id.to_string() == row.run_id);
+        entry_of_step(run.map(Run::operation), row)
+    });
+    entries.collect()
 }
 
 fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<TimelineEntry, StoreError> {

@@ -159,8 +159,8 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
 /// else of the submission, else of this request.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
     let stored = uow.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
-    let known = stored.or_else(|| uow.run(Operation::Submit, &request.irn).map(|run| &run.irn));
-    known.unwrap_or(&request.irn).clone()
+    let known_irn = stored.or_else(|| uow.run(Operation::Submit, &request.irn).map(|run| &run.irn));
+    known_irn.unwrap_or(&request.irn).clone()
 }
 
 /// Checks that the states of the invoice and of its submission permit the operation.
