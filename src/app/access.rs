@@ -14,7 +14,7 @@ use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::http::views::account::{ChangedContact, ChangedRole, EnabledAccount, RevokedKeys};
 use crate::store::accounts::AccountChange;
 use crate::store::accounts::access::{self, AccessOutcome};
-use crate::store::accounts::contacts::{self, PeopleChange, PersonChange};
+use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult};
 
 /// A change of the access of an operator or an integrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub async fn change_contact(
     call: ContactCall,
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
-    let change = PeopleChange { taxpayer, by: Actor::CommandLine, now: SystemClock.now() };
+    let change = ContactChange { taxpayer, by: Actor::CommandLine, now: SystemClock.now() };
     let outcome = match call {
         ContactCall::Disable => contacts::disable(&store, change, id).await,
         ContactCall::Enable => contacts::enable(&store, change, id).await,
@@ -83,10 +83,10 @@ pub async fn change_contact(
     };
     store.close().await;
     match outcome? {
-        PersonChange::Done { ended_sessions } => {
+        ContactChangeResult::Done { ended_sessions } => {
             Ok(json!(ChangedContact { taxpayer_id: taxpayer, id, ended_sessions }))
         }
-        PersonChange::Unknown => Err(StartError::NoContact { taxpayer: taxpayer.0, id: id.0 }),
-        PersonChange::LastOwner => Err(StartError::LastOwner),
+        ContactChangeResult::Unknown => Err(StartError::NoContact { taxpayer: taxpayer.0, id: id.0 }),
+        ContactChangeResult::LastOwner => Err(StartError::LastOwner),
     }
 }

@@ -331,7 +331,8 @@ pub enum LogFormat {
 
 impl Settings {
     /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables that begin with
-    /// `EINVOICE__`. A later source overrides an earlier one. The error lists invalid settings, or else conflicts.
+    /// `EINVOICE__`. A later source overrides an earlier one. The error lists the invalid settings; if each of them is
+    /// valid, it lists those that contradict each other.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,

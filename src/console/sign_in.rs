@@ -251,7 +251,7 @@ fn is_plain_segment(segment: &str) -> bool {
         && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
 }
 
-/// Returns the first page of a person.
+/// Returns the path of the page that a person sees first after signing in.
 pub(super) fn home(owner: SessionOwner) -> String {
     match owner {
         SessionOwner::Operator(_) => "/console".to_owned(),

@@ -22,7 +22,7 @@ const AT_ONCE: usize = 2;
 /// The largest number of hashes of people who sign in that run or wait. The last one waits less than a second.
 const ADMITTED_MAX: usize = 32;
 /// The largest number of hashes of one integrator's new taxpayers that run or wait.
-const ADMITTED_OF_INTEGRATOR: usize = 16;
+const ADMITTED_OF_ONE_INTEGRATOR_MAX: usize = 16;
 /// The number of hashes for new taxpayers that run at the same time: the rest of `AT_ONCE` is for people who sign in.
 const ONBOARDINGS_AT_ONCE: usize = 1;
 
@@ -39,7 +39,7 @@ impl Default for Passwords {
     fn default() -> Self {
         Self {
             admitted: Semaphore::new(ADMITTED_MAX),
-            onboardings: KeyedSemaphores::new(ADMITTED_OF_INTEGRATOR),
+            onboardings: KeyedSemaphores::new(ADMITTED_OF_ONE_INTEGRATOR_MAX),
             onboarding_turns: TurnGate::new(ONBOARDINGS_AT_ONCE),
             working: Semaphore::new(AT_ONCE),
         }
@@ -99,7 +99,7 @@ impl Passwords {
     /// Takes every place of this integrator, so that its further hashes are refused.
     #[cfg(test)]
     pub(crate) async fn fill(&self, integrator: IntegratorId) -> tokio::sync::OwnedSemaphorePermit {
-        let places = u32::try_from(ADMITTED_OF_INTEGRATOR).unwrap();
+        let places = u32::try_from(ADMITTED_OF_ONE_INTEGRATOR_MAX).unwrap();
         self.onboardings.for_holder(integrator).acquire_many_owned(places).await.unwrap()
     }
 }

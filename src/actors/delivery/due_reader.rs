@@ -45,7 +45,7 @@ impl BatchWork for DueReader {
         let at = self.0.clock.now();
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::due_owned_by_each(store, &taxpayers, at, max_held(self.0.max_concurrent))
+            delivery_queue::load_due_by_taxpayer(store, &taxpayers, at, max_held(self.0.max_concurrent))
         )?;
         let found = taxpayers.iter().map(|taxpayer| {
             let recipient = recipients.remove(taxpayer)?;

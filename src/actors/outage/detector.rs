@@ -36,8 +36,8 @@ impl OutageDetector {
         self.observe(&calls, async || authority.alive().await).await
     }
 
-    /// Records an observation of these calls. If an outage is open and its operations had no recent calls, `alive` is
-    /// called to ask whether the authority works again.
+    /// Records what the counts of recent calls say about an outage. If an outage is open and nobody has called its
+    /// operations of late, asks by `alive` whether the authority works again.
     pub(super) async fn observe(
         &self,
         calls: &[OperationCalls],

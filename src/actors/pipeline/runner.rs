@@ -181,7 +181,7 @@ impl PipelineDeps {
         let outcome = caller.call(&run, step, resuming, started_at).await;
         let now = self.clock.now();
         let verdict = next_action(outcome, &run, &self.retry, now, clock::chance().random());
-        let verdict = self.keep_position(step, run.taxpayer_id, verdict);
+        let verdict = self.keep_place_in_queue(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let attempt = run.progress.attempt;
@@ -244,7 +244,7 @@ impl PipelineDeps {
 
     /// Makes a deferred run due now if its step is blocked. The dispatcher skips the run until the step is unblocked,
     /// and meanwhile the run keeps its position in the queue.
-    fn keep_position(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
+    fn keep_place_in_queue(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
         match verdict {
             StepResult::Deferred { error, .. }
                 if blocked_steps::is_blocked(&self.authority, step, taxpayer) =>

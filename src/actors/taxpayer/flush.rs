@@ -64,7 +64,7 @@ fn queue_entry(run: &Run) -> QueuedLane {
 
 /// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
 /// holds, one for each free worker. Returns how each unit's endpoint worker was woken, or `None` without new work.
-pub(crate) async fn flush(
+pub(crate) async fn write_all(
     store: &Store,
     tx: &Transaction,
     units: &[UnitOfWork],

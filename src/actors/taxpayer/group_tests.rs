@@ -20,13 +20,13 @@ use crate::store::lanes::{self, LaneKind, LaneName, Taken};
 use crate::store::testing::{TestStore, stores};
 
 /// More neighbours than committers, so that at least one of them shares a committer with `ID`.
-const NEIGHBOURS: std::ops::Range<i64> = 2..10;
+const NEIGHBOUR_IDS: std::ops::Range<i64> = 2..10;
 /// Well below the lock timeout of 3 s, which a group would take if it waited for a lane.
 const PROMPT: Duration = Duration::from_secs(1);
 
 async fn with_neighbours(test: TestStore) -> TestTaxpayers {
     let app = TestTaxpayers::with_taxpayer(test).await;
-    for neighbour in NEIGHBOURS.map(TaxpayerId) {
+    for neighbour in NEIGHBOUR_IDS.map(TaxpayerId) {
         onboard(&app, neighbour).await;
     }
     app
@@ -45,7 +45,7 @@ fn new_city(city: &str) -> ProfileChange {
 
 /// Has each neighbour create invoices until `is_over`. None may be refused. Returns the longest time that a create took.
 async fn slowest_create(app: &TestTaxpayers, series: &str, is_over: &AtomicBool) -> Duration {
-    let creates = NEIGHBOURS.map(TaxpayerId).map(async |neighbour| {
+    let creates = NEIGHBOUR_IDS.map(TaxpayerId).map(async |neighbour| {
         let mut slowest = Duration::ZERO;
         for number in 0.. {
             if is_over.load(Ordering::SeqCst) {
@@ -117,7 +117,9 @@ async fn a_command_that_panics_costs_the_others_of_its_group_nothing() {
         let poison = Once { claim: claim("poison", b"1"), render: Some(Arc::new(panics)) };
         let (failed, created) = tokio::join!(
             app.taxpayers.send_once(ID, CreateInvoice(draft("POISON", 10)), Some(poison)),
-            join_all(NEIGHBOURS.map(|id| app.taxpayers.send(TaxpayerId(id), CreateInvoice(draft("A", 10)))))
+            join_all(
+                NEIGHBOUR_IDS.map(|id| app.taxpayers.send(TaxpayerId(id), CreateInvoice(draft("A", 10))))
+            )
         );
         assert!(matches!(failed, Err(TaxpayerError::Quarantined { .. })), "{failed:?}");
         assert!(created.iter().all(|one| one.as_ref().is_ok_and(|created| created.duplicate.is_none())));

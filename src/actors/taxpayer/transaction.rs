@@ -14,7 +14,7 @@ use crate::actors::taxpayer::commit_lookup::resolve_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
-use crate::actors::taxpayer::flush::{WakeResult, flush};
+use crate::actors::taxpayer::flush::{WakeResult, write_all};
 use crate::actors::taxpayer::load::{self, BatchStart};
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -249,7 +249,7 @@ pub(super) async fn finish(
     }
     let wanted = units.iter().filter(|unit| unit.wakes_endpoint()).count();
     let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot()).take(wanted).collect();
-    let wakes = flush(&deps.store, &tx, &units, &slots).await?;
+    let wakes = write_all(&deps.store, &tx, &units, &slots).await?;
     let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
     for member in members {
         member.batch.start_commit();

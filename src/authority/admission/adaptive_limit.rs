@@ -26,7 +26,7 @@ const MEASURE_EVERY: u32 = 64;
 /// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without the
 /// margin, this would happen by chance if the usual time is a few milliseconds.
 const SLACK_US: u64 = 50_000;
-/// A longer Retry-After is cut to this time, during which no call of the operation is made.
+/// The longest pause after the authority was overloaded. A longer Retry-After is shortened to this.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// What a finished call says about the authority's load.

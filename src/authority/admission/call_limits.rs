@@ -191,7 +191,8 @@ impl LimitState {
         self.queue.join(account, sender)
     }
 
-    /// Takes a free slot for the next queued call. Returns the call's account, the slot's kind and the sender for it.
+    /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the channel on
+    /// which the call waits for the slot. `None` if no call waits or no slot is free for it.
     fn serve_next(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
         let (account, sender) = self.queue.next(|account| self.slots.open_to(account))?;
         Some((account, self.slots.count(account), sender))

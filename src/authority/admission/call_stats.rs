@@ -78,7 +78,7 @@ pub struct CallStats {
 }
 
 #[derive(Debug, Default)]
-struct Cell {
+struct CallSum {
     calls: AtomicU64,
     micros: AtomicU64,
 }
@@ -91,7 +91,7 @@ pub struct CallLabels {
 
 #[derive(Debug)]
 pub(crate) struct CallCounters {
-    cells: [[Cell; CallOutcome::ALL.len()]; Operation::ALL.len()],
+    cells: [[CallSum; CallOutcome::ALL.len()]; Operation::ALL.len()],
     /// The durations of the calls that were made.
     pub(crate) durations: Histograms<CallLabels>,
 }

@@ -26,7 +26,7 @@ use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::contacts::{self, ContactAccess, NewPerson, PeopleChange, PersonChange};
+use crate::store::accounts::contacts::{self, ContactAccess, ContactChange, ContactChangeResult, NewPerson};
 use crate::store::accounts::second_factors::{self, FactorState, Removal};
 use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
@@ -247,15 +247,15 @@ fn contact_id(text: &str) -> Result<ContactId, ApiError> {
     parse_number(text).map(ContactId).ok_or_else(ApiError::route_not_found)
 }
 
-fn change(state: &ApiState, session: &AccountSession) -> PeopleChange {
-    PeopleChange { taxpayer: session.taxpayer, by: session.by, now: state.now() }
+fn change(state: &ApiState, session: &AccountSession) -> ContactChange {
+    ContactChange { taxpayer: session.taxpayer, by: session.by, now: state.now() }
 }
 
-fn answer(session: &AccountSession, done: PersonChange, notice: &str) -> Answer {
+fn answer(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
     match done {
-        PersonChange::Done { .. } => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
-        PersonChange::Unknown => Err(ApiError::route_not_found()),
-        PersonChange::LastOwner => {
+        ContactChangeResult::Done { .. } => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
+        ContactChangeResult::Unknown => Err(ApiError::route_not_found()),
+        ContactChangeResult::LastOwner => {
             let message = "An account keeps an owner. Make somebody else an owner first.";
             Err(ApiError::new(ErrorCode::InvalidTransition, message))
         }

@@ -82,7 +82,8 @@ async fn show_invoice(
     page(&state, viewer, taxpayer, invoice.irn.clone(), Some(invoice)).await
 }
 
-/// GET /console/taxpayers/{taxpayer}/irn?irn=: shows the invoice with an IRN, or the runs of that IRN.
+/// GET /console/taxpayers/{taxpayer}/irn?irn=: shows the invoice that has this IRN. If none is stored, shows the runs
+/// of the IRN.
 async fn show_irn(
     state: web::Data<ApiState>,
     viewer: Viewer,

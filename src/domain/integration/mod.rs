@@ -140,7 +140,7 @@ impl Integration {
         .collect()
     }
 
-    pub fn kinds(&self) -> IntegrationSummary {
+    pub fn summary(&self) -> IntegrationSummary {
         IntegrationSummary {
             erp_system: self.erp_system.clone(),
             auth_type: self.auth.kind(),

@@ -15,7 +15,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::views::choice::{Choice, Enums, InvoiceCategories};
+use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -41,7 +41,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 /// GET /v1/core/commons/invoice-categories: needs no key. "Blank" is listed, but no write accepts it.
 fn invoice_categories() -> Ready<ApiResponse> {
-    let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
+    let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| SelectOption::new(name, name));
     let data = InvoiceCategories { invoice_categories: choices.into() };
     ready(ApiResponse::ok("Invoice categories retrieved successfully", data))
 }
@@ -57,13 +57,13 @@ async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, Api
 }
 
 /// Returns the option with this value. The label is usually the value in upper case with spaces for underscores.
-fn choice(value: &str) -> Choice {
+fn choice(value: &str) -> SelectOption {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),
         "jsonrpc" => "JSON RPC".to_owned(),
         other => other.to_uppercase().replace('_', " "),
     };
-    Choice::new(label, value)
+    SelectOption::new(label, value)
 }
 
 /// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::respond::details::{Details, Members};
-use crate::http::respond::render::pointer;
+use crate::http::respond::render::uri_pointer;
 
 /// The rule id of an explanation if the meaning of the authority's sentence is unknown.
 pub(crate) const UNTRANSLATED: &str = "authority";
@@ -50,7 +50,7 @@ impl Explanation {
     fn in_problem(&self) -> Value {
         let mut entry = json!({
             // If an explanation names no field, it concerns the whole body.
-            "pointer": self.path.as_deref().map_or_else(|| "#".to_owned(), pointer),
+            "pointer": self.path.as_deref().map_or_else(|| "#".to_owned(), uri_pointer),
             "rule": self.rule, "detail": self.message, "expected": self.expected, "actual": self.actual,
             "source": self.source,
         });

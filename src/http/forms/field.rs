@@ -45,23 +45,23 @@ pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 impl<'f> Field<'f> {
     /// Reads a single line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.describe(|| FieldType::Text { min: 0, max }).check_trimmed(|text| line(text, 0, max))
+        self.record_type(|| FieldType::Text { min: 0, max }).check_trimmed(|text| line(text, 0, max))
     }
 
     /// Reads a number or name by which something is found again: a line of text in which every character is visible.
     pub(crate) fn identifier(self, max: usize) -> Option<String> {
-        self.describe(|| FieldType::Identifier { max })
+        self.record_type(|| FieldType::Identifier { max })
             .check_trimmed(|text| text_checks::identifier(text, max))
     }
 
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.describe(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
+        self.record_type(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
     }
 
     /// Reads a text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
-        self.describe(|| FieldType::Text { min, max }).check_trimmed(|text| {
+        self.record_type(|| FieldType::Text { min, max }).check_trimmed(|text| {
             chars(text, min, max)?;
             if text.chars().any(|letter| letter.is_control() && !"\n\r\t".contains(letter)) {
                 return Err(FieldRule::NoControlCharacters);
@@ -71,7 +71,7 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn email(self) -> Option<String> {
-        self.describe(|| FieldType::Email).check_trimmed(|text| {
+        self.record_type(|| FieldType::Email).check_trimmed(|text| {
             chars(text, 0, TEXT_MAX)?;
             if is_email(text) {
                 return Ok(text.to_owned());
@@ -82,18 +82,18 @@ impl<'f> Field<'f> {
 
     /// Reads a date of the calendar, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
-        self.describe(|| FieldType::Date).check_trimmed(text_checks::date)
+        self.record_type(|| FieldType::Date).check_trimmed(text_checks::date)
     }
 
     /// Reads a text for which `fits` must return true. If it returns false, a fault for `rule` is reported.
     pub(crate) fn fitting_text(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
-        self.describe(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
+        self.record_type(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
             .check_trimmed(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
     }
 
     /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
-        self.describe(|| FieldType::Pattern { pattern, list: None })
+        self.record_type(|| FieldType::Pattern { pattern, list: None })
             .check_trimmed(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
@@ -104,13 +104,13 @@ impl<'f> Field<'f> {
         what: &str,
         check: impl FnOnce(&str) -> Result<(), FieldRule>,
     ) -> Option<String> {
-        self.describe(|| FieldType::Formatted { rule, what: what.to_owned() })
+        self.record_type(|| FieldType::Formatted { rule, what: what.to_owned() })
             .check_trimmed(|text| check(text).map(|()| text.to_owned()))
     }
 
     /// Reads a log position: an event number or a timestamp.
     pub(crate) fn since(self) -> Option<LogPosition> {
-        let field = self.describe(|| FieldType::LogPosition);
+        let field = self.record_type(|| FieldType::LogPosition);
         let text = match field.given_value()? {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
@@ -121,7 +121,7 @@ impl<'f> Field<'f> {
 
     /// Reads one of a fixed set of words in any case. `allowed` describes the set for callers.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
-        self.describe(|| FieldType::Word(allowed()))
+        self.record_type(|| FieldType::Word(allowed()))
             .check_trimmed(|text| text_checks::word(text, parse, allowed))
     }
 
@@ -132,7 +132,7 @@ impl<'f> Field<'f> {
         parse: fn(&str) -> Option<T>,
         allowed: fn() -> String,
     ) -> Option<T> {
-        self.describe(|| {
+        self.record_type(|| {
             FieldType::Word(format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase()))
         })
         .check_trimmed(|text| text_checks::word(text, parse, allowed))
@@ -146,7 +146,7 @@ impl<'f> Field<'f> {
     /// Reads a code of at most `max` characters from one of the authority's lists.
     pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
-        self.describe(|| FieldType::Code { max, list }).check_trimmed(|text| {
+        self.record_type(|| FieldType::Code { max, list }).check_trimmed(|text| {
             chars(text, 0, max)?;
             check_listed(report, list, text)
         })
@@ -155,7 +155,7 @@ impl<'f> Field<'f> {
     /// Reads a code that matches a pattern and is on one of the authority's lists.
     pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
         let report = self.report;
-        self.describe(|| FieldType::Pattern { pattern, list: Some(list) }).check_trimmed(|text| {
+        self.record_type(|| FieldType::Pattern { pattern, list: Some(list) }).check_trimmed(|text| {
             matches_pattern(pattern, text).and_then(|()| check_listed(report, list, text))
         })
     }
@@ -163,7 +163,7 @@ impl<'f> Field<'f> {
     /// Reads a country code of two letters that is on the authority's list. Returns the code in capital letters.
     pub(crate) fn country(self) -> Option<String> {
         let report = self.report;
-        self.describe(|| FieldType::Country).check_trimmed(|text| {
+        self.record_type(|| FieldType::Country).check_trimmed(|text| {
             if !is_letters(text, 2) {
                 return Err(text_checks::country_rule());
             }
@@ -173,7 +173,7 @@ impl<'f> Field<'f> {
 
     /// Reads an id that this service assigned: a whole number above 0.
     pub(crate) fn id(self) -> Option<i64> {
-        let field = self.describe(|| FieldType::Id);
+        let field = self.record_type(|| FieldType::Id);
         match field.given_value()? {
             Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
                 Some(id) => Some(id),
@@ -186,7 +186,7 @@ impl<'f> Field<'f> {
     /// Reads a currency code of three letters that is on the authority's list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
-        self.describe(|| FieldType::Currency).check_trimmed(|text| {
+        self.record_type(|| FieldType::Currency).check_trimmed(|text| {
             if !is_letters(text, 3) {
                 return Err(text_checks::currency_rule());
             }
@@ -200,7 +200,7 @@ impl<'f> Field<'f> {
 
     /// Reads an IRN of at most `max` characters.
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
-        self.describe(|| FieldType::Irn { max }).check_trimmed(|text| {
+        self.record_type(|| FieldType::Irn { max }).check_trimmed(|text| {
             chars(text, 0, max)?;
             Irn::parse(text).map_err(|_| FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT })
         })
@@ -208,7 +208,7 @@ impl<'f> Field<'f> {
 
     /// Reads a JSON number without loss of digits. A number written as a JSON string is a fault.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
-        let field = self.describe(|| FieldType::Number(bounds));
+        let field = self.record_type(|| FieldType::Number(bounds));
         let Value::Number(number) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("a number"));
         };
@@ -223,7 +223,7 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn boolean(self) -> Option<bool> {
-        let field = self.describe(|| FieldType::Boolean);
+        let field = self.record_type(|| FieldType::Boolean);
         match field.given_value()? {
             Value::Bool(value) => Some(*value),
             _ => field.report_fault(FieldRule::Type("true or false")),
@@ -232,7 +232,7 @@ impl<'f> Field<'f> {
 
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         if self.recorder.is_some() {
-            self.describe(|| FieldType::Object(FormSchema::for_form(form)));
+            self.record_type(|| FieldType::Object(FormSchema::for_form(form)));
             return None;
         }
         let Value::Object(object) = self.given_value()? else {
@@ -247,7 +247,7 @@ impl<'f> Field<'f> {
         min: usize,
         mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let field = self.describe(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
+        let field = self.record_type(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
         let report = field.report;
         field.items(min, |path, item| match item {
             Value::Object(object) => Reader::read(object, path, report, &mut form),
@@ -261,7 +261,7 @@ impl<'f> Field<'f> {
         max: usize,
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<ItemResult<'f, T>>> {
-        let field = self.describe(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
+        let field = self.record_type(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
         let Value::Array(items) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("an array"));
         };
@@ -278,7 +278,7 @@ impl<'f> Field<'f> {
 
     /// Reads a list of texts. Each text has at most `max` characters.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        let field = self.describe(|| FieldType::Texts { max });
+        let field = self.record_type(|| FieldType::Texts { max });
         let report = field.report;
         field.items(0, |path, item| match item {
             Value::String(text) => match line(text.trim(), 0, max) {
@@ -291,7 +291,7 @@ impl<'f> Field<'f> {
 
     /// Reads a whole number from 0 to `max`.
     pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
-        let field = self.describe(|| FieldType::WholeNumber { max });
+        let field = self.record_type(|| FieldType::WholeNumber { max });
         let Value::Number(number) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("a number"));
         };
@@ -303,12 +303,13 @@ impl<'f> Field<'f> {
 
     /// Reads an RFC 3339 timestamp.
     pub(crate) fn moment(self) -> Option<Timestamp> {
-        self.describe(|| FieldType::Moment).check_trimmed(|text| text.parse().map_err(|_| FieldRule::MOMENT))
+        self.record_type(|| FieldType::Moment)
+            .check_trimmed(|text| text.parse().map_err(|_| FieldRule::MOMENT))
     }
 
     /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
     pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
-        let field = self.describe(|| FieldType::WholeNumbers { items_max, max });
+        let field = self.record_type(|| FieldType::WholeNumbers { items_max, max });
         if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
             return field.report_fault(FieldRule::MaxItems(items_max));
         }
@@ -343,7 +344,7 @@ impl<'f> Field<'f> {
     }
 
     /// Records the type of the field if a schema is being recorded.
-    fn describe(self, shape: impl FnOnce() -> FieldType) -> Self {
+    fn record_type(self, shape: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
             recorder.record(Property { name: self.name, presence, shape: shape() });
         }

@@ -81,7 +81,7 @@ impl DatabaseCounts {
             quarantined: quarantine_list::counts(store).await?,
             endpoints: endpoint_list::count_by_health(store).await?,
             is_out: outage.is_some_and(|outage| outage.is_open()),
-            findings: reconciliations::listed_now(store).await?,
+            findings: reconciliations::open_findings_by_kind(store).await?,
             reconciled_at: reconciliations::last_ended(store).await?,
             oldest_list: reference_lists::oldest(store).await?,
             verifications: taxpayers::count_by_verification(store).await?,

@@ -179,14 +179,14 @@ fn regex_of(pattern: &str) -> String {
 fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     match bounds {
         Bounds::Any => number,
-        Bounds::Above(min) => number.exclusive_minimum(limit(min)),
-        Bounds::AtLeast(min) => number.minimum(limit(min)),
-        Bounds::Within(min, max) => number.minimum(limit(min)).maximum(limit(max)),
+        Bounds::Above(min) => number.exclusive_minimum(bound(min)),
+        Bounds::AtLeast(min) => number.minimum(bound(min)),
+        Bounds::Within(min, max) => number.minimum(bound(min)).maximum(bound(max)),
     }
 }
 
-/// Converts an amount into a limit in a schema. It may be a float, since nothing is calculated with it.
-fn limit(amount: Amount) -> Option<utoipa::Number> {
+/// Converts an amount into a bound in a schema. It may be a float, since nothing is calculated with it.
+fn bound(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);
     whole.or_else(|_| text.parse().map(utoipa::Number::Float)).ok()

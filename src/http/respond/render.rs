@@ -128,11 +128,11 @@ fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a>
 }
 
 fn bare(fault: &Fault) -> Value {
-    json!({ "pointer": pointer(&fault.path), "rule": fault.rule(), "detail": fault.to_string() })
+    json!({ "pointer": uri_pointer(&fault.path), "rule": fault.rule(), "detail": fault.to_string() })
 }
 
 /// Returns a JSON Pointer into the body, written as a URI fragment.
-pub(crate) fn pointer(path: &str) -> String {
+pub(crate) fn uri_pointer(path: &str) -> String {
     format!("#{}", json_pointer(path))
 }
 

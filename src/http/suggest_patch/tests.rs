@@ -48,7 +48,7 @@ fn amount(hundredths: u32) -> Amount {
 /// One line: the quantity, the price in hundredths, and true if the line sells a service.
 type Sold = (u32, u32, bool);
 
-/// Returns a valid body of Validate with these lines.
+/// Returns a valid body for the Validate endpoint, with these invoice lines.
 fn body(sold: &[Sold]) -> Value {
     let line = |(quantity, price, is_service): &Sold| {
         let sum = Amount::from(i64::from(*quantity)).times(amount(*price)).unwrap();

@@ -4,24 +4,24 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Choice {
+pub(crate) struct SelectOption {
     label: String,
     value: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvoiceCategories {
-    pub(crate) invoice_categories: Vec<Choice>,
+    pub(crate) invoice_categories: Vec<SelectOption>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Enums {
-    pub(crate) erp_systems: Vec<Choice>,
-    pub(crate) auth_types: Vec<Choice>,
-    pub(crate) data_formats: Vec<Choice>,
+    pub(crate) erp_systems: Vec<SelectOption>,
+    pub(crate) auth_types: Vec<SelectOption>,
+    pub(crate) data_formats: Vec<SelectOption>,
 }
 
-impl Choice {
+impl SelectOption {
     pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { label: label.into(), value: value.into() }
     }

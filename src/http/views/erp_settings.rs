@@ -66,7 +66,7 @@ impl ErpSettings {
         let (created_at, updated_at) =
             stored.as_ref().map(|one| (plain(one.created_at), plain(one.updated_at))).unzip();
         let integration = stored.unwrap_or_default();
-        let IntegrationSummary { erp_system, auth_type, data_format } = integration.kinds();
+        let IntegrationSummary { erp_system, auth_type, data_format } = integration.summary();
         Self {
             taxpayer_id,
             erp_system,

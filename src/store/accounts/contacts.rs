@@ -28,9 +28,9 @@ pub struct ContactAccess {
     pub is_disabled: bool,
 }
 
-/// The account whose people change, and who changes them.
+/// The account of a contact person who is changed, and who makes the change.
 #[derive(Debug, Clone, Copy)]
-pub struct PeopleChange {
+pub struct ContactChange {
     pub taxpayer: TaxpayerId,
     pub by: Actor,
     pub now: Timestamp,
@@ -47,7 +47,7 @@ pub struct NewPerson {
 
 /// What came of a change of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PersonChange {
+pub enum ContactChangeResult {
     /// The change is in force, and ended so many sessions.
     Done { ended_sessions: u64 },
     /// The account has no such person.
@@ -63,7 +63,7 @@ pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact
 }
 
 /// Adds a contact person and returns its id. An email that somebody has is `StoreError::Duplicate`.
-pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Result<ContactId, StoreError> {
+pub async fn add(store: &Store, change: ContactChange, person: &NewPerson) -> Result<ContactId, StoreError> {
     let id = store.ids().next(IdKind::Contact).await?;
     let row = Model {
         taxpayer_id: change.taxpayer.0,
@@ -90,10 +90,10 @@ pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Res
 /// Gives a contact person another role, in force from its next request on.
 pub async fn set_role(
     store: &Store,
-    change: PeopleChange,
+    change: ContactChange,
     id: ContactId,
     role: ContactRole,
-) -> Result<PersonChange, StoreError> {
+) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
     let before = match role_to_lose(&tx, change.taxpayer, id, role == ContactRole::Owner).await? {
         Ok(before) => before,
@@ -108,11 +108,15 @@ pub async fn set_role(
         .await?;
     let entry = change.entry(AuditAction::ChangeContactRole, id);
     audit::append(&tx, &[entry.between(Some(before.to_string()), Some(role.to_string()))]).await?;
-    tx.commit().await.map(|()| PersonChange::Done { ended_sessions: 0 })
+    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions: 0 })
 }
 
 /// Disables a contact person and ends its sessions. The person keeps role and password, and opens nothing.
-pub async fn disable(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
+pub async fn disable(
+    store: &Store,
+    change: ContactChange,
+    id: ContactId,
+) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
     if let Err(refused) = role_to_lose(&tx, change.taxpayer, id, false).await? {
         return Ok(refused);
@@ -120,12 +124,16 @@ pub async fn disable(store: &Store, change: PeopleChange, id: ContactId) -> Resu
     set_disabled(&tx, change, id, true).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     audit::append(&tx, &[change.entry(AuditAction::DisableContact, id)]).await?;
-    tx.commit().await.map(|()| PersonChange::Done { ended_sessions })
+    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 /// Lets a disabled contact person sign in again. A sign-in that had begun before the person was disabled may have opened
 /// a session after that, so sessions end here again.
-pub async fn enable(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
+pub async fn enable(
+    store: &Store,
+    change: ContactChange,
+    id: ContactId,
+) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
     if let Err(refused) = role_to_lose(&tx, change.taxpayer, id, true).await? {
         return Ok(refused);
@@ -133,12 +141,12 @@ pub async fn enable(store: &Store, change: PeopleChange, id: ContactId) -> Resul
     set_disabled(&tx, change, id, false).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     audit::append(&tx, &[change.entry(AuditAction::EnableContact, id)]).await?;
-    tx.commit().await.map(|()| PersonChange::Done { ended_sessions })
+    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 async fn set_disabled(
     tx: &Transaction,
-    change: PeopleChange,
+    change: ContactChange,
     id: ContactId,
     is_disabled: bool,
 ) -> Result<(), StoreError> {
@@ -154,7 +162,11 @@ async fn set_disabled(
 }
 
 /// Removes a contact person and ends its sessions and its invitation.
-pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
+pub async fn remove(
+    store: &Store,
+    change: ContactChange,
+    id: ContactId,
+) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
     let before = match role_to_lose(&tx, change.taxpayer, id, false).await? {
         Ok(before) => before,
@@ -165,7 +177,7 @@ pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Resul
     let ended_sessions = change.end_access(&tx, id).await?;
     let entry = change.entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.between(Some(before.to_string()), None)]).await?;
-    tx.commit().await.map(|()| PersonChange::Done { ended_sessions })
+    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 /// Locks the people of an account and returns the present role of one. With `stays_owner`, the account keeps an owner in
@@ -175,21 +187,21 @@ async fn role_to_lose(
     taxpayer: TaxpayerId,
     id: ContactId,
     stays_owner: bool,
-) -> Result<Result<ContactRole, PersonChange>, StoreError> {
+) -> Result<Result<ContactRole, ContactChangeResult>, StoreError> {
     let people = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_asc(Column::Id);
     let people = people.lock_exclusive().all(tx).await?;
     let people: Vec<_> = people.into_iter().map(ContactAccess::try_from).collect::<Result<_, _>>()?;
     let Some(person) = people.iter().find(|person| person.contact.id == id.0) else {
-        return Ok(Err(PersonChange::Unknown));
+        return Ok(Err(ContactChangeResult::Unknown));
     };
     let is_owner = |person: &ContactAccess| person.role == ContactRole::Owner && !person.is_disabled;
     let mut others = people.iter().filter(|other| other.contact.id != id.0);
     let keeps_owner = stays_owner || others.any(is_owner);
     let loses_none = !is_owner(person) || keeps_owner;
-    Ok(if loses_none { Ok(person.role) } else { Err(PersonChange::LastOwner) })
+    Ok(if loses_none { Ok(person.role) } else { Err(ContactChangeResult::LastOwner) })
 }
 
-impl PeopleChange {
+impl ContactChange {
     /// Ends the sessions and the invitation of a person. Returns the number of the sessions.
     async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
         let owner = SessionOwner::Contact { taxpayer: self.taxpayer, id };
@@ -218,10 +230,10 @@ mod tests {
     use super::*;
     use crate::store::testing::{TestStore, stores};
 
-    const CHANGE: PeopleChange =
-        PeopleChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+    const CHANGE: ContactChange =
+        ContactChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
 
-    const DONE: PersonChange = PersonChange::Done { ended_sessions: 0 };
+    const DONE: ContactChangeResult = ContactChangeResult::Done { ended_sessions: 0 };
 
     async fn add_person(test: &TestStore, email: &str, role: ContactRole) -> Result<ContactId, StoreError> {
         let person =
@@ -243,16 +255,16 @@ mod tests {
             let people = owned_by(&test.store, TaxpayerId(1)).await.unwrap();
             let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
             let demote = async |id, role| set_role(&test.store, CHANGE, id, role).await.unwrap();
-            assert_eq!(demote(first, ContactRole::Accountant).await, PersonChange::LastOwner);
-            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::LastOwner);
+            assert_eq!(demote(first, ContactRole::Accountant).await, ContactChangeResult::LastOwner);
+            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), ContactChangeResult::LastOwner);
             assert_eq!(demote(first, ContactRole::Owner).await, DONE);
             assert_eq!(demote(second, ContactRole::Owner).await, DONE);
             assert_eq!(demote(first, ContactRole::ReadOnly).await, DONE);
             assert_eq!(roles(&test).await, [ContactRole::ReadOnly, ContactRole::Owner]);
             assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), DONE);
-            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::Unknown);
-            let other = PeopleChange { taxpayer: TaxpayerId(2), ..CHANGE };
-            assert_eq!(remove(&test.store, other, second).await.unwrap(), PersonChange::Unknown);
+            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), ContactChangeResult::Unknown);
+            let other = ContactChange { taxpayer: TaxpayerId(2), ..CHANGE };
+            assert_eq!(remove(&test.store, other, second).await.unwrap(), ContactChangeResult::Unknown);
             assert_eq!(roles(&test).await, [ContactRole::Owner]);
         }
     }
@@ -267,16 +279,16 @@ mod tests {
             let people = owned_by(store, TaxpayerId(1)).await.unwrap();
             let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
             assert_eq!(disable(store, CHANGE, first).await.unwrap(), DONE);
-            assert_eq!(disable(store, CHANGE, second).await.unwrap(), PersonChange::LastOwner);
-            assert_eq!(remove(store, CHANGE, second).await.unwrap(), PersonChange::LastOwner);
+            assert_eq!(disable(store, CHANGE, second).await.unwrap(), ContactChangeResult::LastOwner);
+            assert_eq!(remove(store, CHANGE, second).await.unwrap(), ContactChangeResult::LastOwner);
             assert_eq!(enable(store, CHANGE, first).await.unwrap(), DONE);
             assert_eq!(disable(store, CHANGE, second).await.unwrap(), DONE);
             let enabled: Vec<_> = owned_by(store, TaxpayerId(1)).await.unwrap();
             assert_eq!([false, true], [enabled[0].is_disabled, enabled[1].is_disabled]);
-            let other = PeopleChange { taxpayer: TaxpayerId(2), ..CHANGE };
+            let other = ContactChange { taxpayer: TaxpayerId(2), ..CHANGE };
             for id in [first, second] {
-                assert_eq!(disable(store, other, id).await.unwrap(), PersonChange::Unknown);
-                assert_eq!(enable(store, other, id).await.unwrap(), PersonChange::Unknown);
+                assert_eq!(disable(store, other, id).await.unwrap(), ContactChangeResult::Unknown);
+                assert_eq!(enable(store, other, id).await.unwrap(), ContactChangeResult::Unknown);
             }
         }
     }

@@ -104,12 +104,12 @@ mod tests {
     use super::*;
     use crate::domain::access::session::ContactRole;
     use crate::domain::kernel::ids::{ContactId, TaxpayerId};
-    use crate::store::accounts::contacts::{self, NewPerson, PeopleChange};
+    use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
     use crate::store::accounts::people::PasswordChange;
     use crate::store::testing::{TestStore, stores};
 
-    const CHANGE: PeopleChange =
-        PeopleChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+    const CHANGE: ContactChange =
+        ContactChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
 
     async fn person(test: &TestStore, name: &str) -> SessionOwner {
         let new = NewPerson {

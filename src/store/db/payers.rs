@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_entries_are_bounded() {
+    fn no_more_taxpayers_are_kept_than_the_bound() {
         let payers = Payers::default();
         for id in 0..i64::try_from(TAXPAYERS_MAX).unwrap() + 10 {
             payers.keep(TaxpayerId(id), IntegratorId(id));

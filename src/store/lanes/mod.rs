@@ -35,7 +35,8 @@ pub enum LaneKind {
     Pull,
     /// The notification of one taxpayer of the start or the end of an outage. Writers of outages lock one more lane.
     Outage,
-    /// The reconciliation of one taxpayer with the authority. One more lane is the timer of all replicas.
+    /// The reconciliation of one taxpayer with the authority. One extra lane, which all replicas share, holds the time of the
+    /// next periodic reconciliation.
     Reconciliation,
     /// The verification of one taxpayer with the authority.
     Verification,

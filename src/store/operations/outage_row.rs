@@ -29,7 +29,7 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// An affected operation as stored in JSON. Times are in microseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
-struct AffectedColumn {
+struct AffectedOperationRecord {
     operation: String,
     failed_at: i64,
     answered_at: Option<i64>,
@@ -40,7 +40,7 @@ impl TryFrom<Model> for Outage {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let at = RowRef { table: "outages", id: &row.id };
-        let parts: Vec<AffectedColumn> = at.json(&row.affected)?;
+        let parts: Vec<AffectedOperationRecord> = at.json(&row.affected)?;
         let affected = parts.into_iter().map(|part| {
             Ok(AffectedOperation {
                 operation: part.operation,
@@ -60,7 +60,7 @@ impl TryFrom<Model> for Outage {
 impl From<&Outage> for Model {
     fn from(outage: &Outage) -> Self {
         let micros = Timestamp::as_microsecond;
-        let affected = outage.affected.iter().map(|one| AffectedColumn {
+        let affected = outage.affected.iter().map(|one| AffectedOperationRecord {
             operation: one.operation.clone(),
             failed_at: micros(one.failed_at),
             answered_at: one.answered_at.map(micros),

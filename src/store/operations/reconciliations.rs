@@ -196,8 +196,8 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// Counts the findings that operators still have to look at, by kind, in each day's latest reconciliation.
-pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
+/// Counts by kind the findings that operators still have to look at. Of each day only the latest reconciliation counts.
+pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -371,12 +371,12 @@ mod tests {
                 std::slice::from_ref(&listed),
             )
             .await;
-            assert_eq!(listed_now(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
+            assert_eq!(open_findings_by_kind(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
             let found = findings(store, &useful, Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!(found, [repaired.clone(), listed.clone()]);
             assert_eq!(findings(store, &useful, Page { number: 2, per_page: 1 }).await.unwrap(), [listed]);
             let last = finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
-            assert_eq!(listed_now(store).await.unwrap(), []);
+            assert_eq!(open_findings_by_kind(store).await.unwrap(), []);
             let all =
                 page(store, ReconciliationFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));

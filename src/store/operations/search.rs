@@ -26,7 +26,7 @@ const FOUND_MAX: u64 = 20;
 /// An event's id contains the time at which it was made; the time of the event itself differs by less than this.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
 
-fn over_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
+fn join_newest_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
     let joined = dialect.lateral_join(Join::Inner, rows, condition);
     let newest = format!("SELECT id FROM taxpayers ORDER BY id DESC LIMIT {TAXPAYERS_MAX}");
     format!("SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {FOUND_MAX}", rows.alias)
@@ -34,12 +34,12 @@ fn over_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> Stri
 
 static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
     let rows = Aliased { table: "invoices", alias: "i" };
-    over_taxpayers(dialect, rows, "i.taxpayer_id = t.id AND i.invoice_no = $1")
+    join_newest_taxpayers(dialect, rows, "i.taxpayer_id = t.id AND i.invoice_no = $1")
 });
 
 static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
     let rows = Aliased { table: "events", alias: "e" };
-    over_taxpayers(dialect, rows, "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1")
+    join_newest_taxpayers(dialect, rows, "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1")
 });
 
 static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {

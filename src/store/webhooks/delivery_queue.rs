@@ -35,7 +35,7 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 /// Loads up to `limit` due chain heads of each taxpayer with their events, those that are due longest first.
-pub async fn due_owned_by_each(
+pub async fn load_due_by_taxpayer(
     store: &Store,
     taxpayers: &[TaxpayerId],
     now: Timestamp,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
-        let mut next = due_owned_by_each(&test.store, &[ID], second(at), limit).await.unwrap();
+        let mut next = load_due_by_taxpayer(&test.store, &[ID], second(at), limit).await.unwrap();
         let next = next.remove(&ID).unwrap_or_default();
         assert!(next.iter().all(|(delivery, event)| delivery.sequence == event.sequence));
         next.into_iter().map(|(delivery, _)| delivery.sequence).collect()
@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
             end(&test, &due[0]).await;
             assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
-            let others = due_owned_by_each(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
+            let others = load_due_by_taxpayer(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
             assert_eq!(others, HashMap::new());
         }
     }
@@ -228,7 +228,7 @@ mod tests {
             queue_of(&test, one, &["A", "B", "A", "C"]).await;
             queue_of(&test, other, &["A", "A", "B"]).await;
             let both = [one, other, TaxpayerId(9)];
-            let found = due_owned_by_each(&test.store, &both, second(9), 2).await.unwrap();
+            let found = load_due_by_taxpayer(&test.store, &both, second(9), 2).await.unwrap();
             let next = |id| found[&id].iter().map(|(delivery, _)| delivery.sequence).collect::<Vec<_>>();
             assert_eq!((next(one), next(other), found.len()), (vec![1, 2], vec![1, 3], 2));
         }

@@ -109,7 +109,7 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
         updated_at: at.moment(row.updated_at)?,
         erp_system: row.erp_system.clone(),
     };
-    if integration.kinds() != IntegrationSummary::try_from(row)? {
+    if integration.summary() != IntegrationSummary::try_from(row)? {
         return Err(at.corrupt("its settings are of another type than it says"));
     }
     Ok(integration)
@@ -170,7 +170,7 @@ mod tests {
                 assert_eq!(networks_owned_by(store.reader(), ID).await.unwrap(), found.allowed_networks);
                 assert_eq!(found.allowed_networks, basic("").allowed_networks);
                 assert_eq!(found.origin, Origin::from_url("https://erp.example/hook"));
-                assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").kinds());
+                assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").summary());
                 let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();
                 assert!(!format!("{row:?}").contains("hush"));
                 assert!(!format!("{row:?}").contains("erp.example"), "the origin is sealed with them");

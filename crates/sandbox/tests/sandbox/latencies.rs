@@ -17,7 +17,7 @@ fn confirm(number: usize) -> String {
 }
 
 /// Makes concurrent calls and returns their total time.
-async fn confirm_all(authority: &Authority, calls: usize) -> Duration {
+async fn time_confirmations(authority: &Authority, calls: usize) -> Duration {
     let begun = Instant::now();
     let asking: Vec<_> =
         (0..calls).map(|number| tokio::spawn(authority.call(Method::GET, &confirm(number)).send())).collect();
@@ -75,7 +75,7 @@ async fn a_call_waits_for_its_turn_where_only_so_many_are_served_at_once() {
     let authority = Authority::start().await;
     let order = LatencyOrder { at_once: Some(2), ..fixed_latency(100) };
     authority.sandbox.state().add_latency(order).unwrap();
-    assert!(confirm_all(&authority, 6).await >= Duration::from_millis(300), "three rounds of two");
+    assert!(time_confirmations(&authority, 6).await >= Duration::from_millis(300), "three rounds of two");
     let (_, body) = authority.control(Method::GET, "/latencies", &Value::Null).await;
     let listed = &body["latencies"][0];
     assert_eq!(

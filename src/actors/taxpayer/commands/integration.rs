@@ -128,7 +128,7 @@ fn missing_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
 }
 
 fn describe(integration: &Integration) -> String {
-    let IntegrationSummary { erp_system, auth_type, data_format } = integration.kinds();
+    let IntegrationSummary { erp_system, auth_type, data_format } = integration.summary();
     let erp = erp_system.as_deref().unwrap_or("no system named");
     let origin = integration.origin.as_ref().map(|origin| format!(", for {origin}")).unwrap_or_default();
     let networks: Vec<_> = integration.allowed_networks.iter().map(ToString::to_string).collect();

@@ -16,7 +16,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::account::ChangedContact;
 use crate::http::views::contact_access::ContactAccessView;
-use crate::store::accounts::contacts::{self, PeopleChange, PersonChange};
+use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -66,14 +66,14 @@ async fn list_contacts(
 
 /// The person in the path, and who changes it.
 struct Subject {
-    change: PeopleChange,
+    change: ContactChange,
     id: ContactId,
 }
 
 async fn subject(state: &ApiState, operator: i64, ids: &(String, String)) -> Result<Subject, ApiError> {
     let taxpayer = path_ids::any_taxpayer(state, &ids.0).await?;
     let id = path_ids::contact(&ids.1)?;
-    Ok(Subject { change: PeopleChange { taxpayer, by: Actor::Operator(operator), now: state.now() }, id })
+    Ok(Subject { change: ContactChange { taxpayer, by: Actor::Operator(operator), now: state.now() }, id })
 }
 
 /// Declares the handlers of POST `/ops/taxpayers/{id}/contacts/{contact_id}/disable`, `enable` and `remove`.
@@ -111,11 +111,17 @@ async fn set_contact_role(
     Ok(ApiResponse::ok("Contact role changed successfully", data).warn(&form.warnings))
 }
 
-fn view(taxpayer_id: TaxpayerId, id: ContactId, done: PersonChange) -> Result<ChangedContact, ApiError> {
+fn view(
+    taxpayer_id: TaxpayerId,
+    id: ContactId,
+    done: ContactChangeResult,
+) -> Result<ChangedContact, ApiError> {
     match done {
-        PersonChange::Done { ended_sessions } => Ok(ChangedContact { taxpayer_id, id, ended_sessions }),
-        PersonChange::Unknown => Err(ApiError::contact_not_found()),
-        PersonChange::LastOwner => {
+        ContactChangeResult::Done { ended_sessions } => {
+            Ok(ChangedContact { taxpayer_id, id, ended_sessions })
+        }
+        ContactChangeResult::Unknown => Err(ApiError::contact_not_found()),
+        ContactChangeResult::LastOwner => {
             let message =
                 "This would leave the taxpayer without an enabled owner. Make somebody else one first.";
             Err(ApiError::new(ErrorCode::InvalidTransition, message))
