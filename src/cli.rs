@@ -87,8 +87,8 @@ pub enum Call {
         /// key in `checkpoints.key_file`.
         #[arg(long, value_name = "KEY", requires = "checkpoints")]
         public_key: Option<String>,
-        /// A checkpoint that the file must still hold, as the last line of an earlier `verify` printed it. It shows
-        /// a file that was cut or replaced since.
+        /// A checkpoint that the file must still hold, as an earlier `verify` printed it in its last line. With it,
+        /// `verify` detects a file that was cut or replaced since.
         #[arg(long, value_name = "NUMBER:HASH", requires = "checkpoints")]
         at_least: Option<CheckpointChain>,
     },
@@ -110,16 +110,16 @@ pub enum IntegratorCall {
     },
     #[command(flatten)]
     Keys(KeyCall),
-    /// Revokes all keys of an integrator and ends its sessions, at once. Prints the numbers of both as one line of JSON.
-    /// Whoever knows the password can sign in again: use `disable` to keep everybody out.
+    /// Revokes all keys of an integrator and ends its sessions, at once. Prints the numbers of both as one line of
+    /// JSON. Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke {
         id: i64,
         /// Also revokes the keys of the taxpayers that the integrator onboarded.
         #[arg(long)]
         taxpayer_keys: bool,
     },
-    /// Disables an integrator: ends its keys and sessions at once and refuses its password, until `enable`. Prints
-    /// what it ended as one line of JSON. Its taxpayers go on.
+    /// Disables an integrator: ends its keys and sessions at once and refuses its password, until `enable`. Prints what
+    /// it ended as one line of JSON. Its taxpayers are not disabled.
     Disable {
         id: i64,
         /// Also revokes the keys of the taxpayers that the integrator onboarded.
@@ -148,11 +148,13 @@ pub enum KeyCall {
     /// Gives an account a new password for the console, ends its sessions, and prints { id, password } as one line of
     /// JSON.
     Password { id: i64 },
-    /// Makes a one-time link with which an account chooses a password for the console, and prints { id, path,
-    /// `expires_at` } as one line of JSON. The present password stays until the link is used, within 72 hours.
+    /// Makes a one-time link with which a person chooses a new password for the console, and prints { id, path,
+    /// `expires_at` } as one line of JSON. The present password stays valid until the link is used. The link expires
+    /// after 72 hours.
     Invitation { id: i64 },
-    /// Removes the second factor of an account whose person lost it, ends its sessions, and prints { id, `had_totp` } as
-    /// one line of JSON. The next sign-in needs the password only, and leads to a new second factor where one is required.
+    /// Removes the second factor of an account whose person lost it, ends its sessions, and prints { id, `had_totp` }
+    /// as one line of JSON. The next sign-in needs the password only. If a second factor is required, the person then
+    /// sets up a new one.
     TotpReset { id: i64 },
 }
 
@@ -176,7 +178,8 @@ pub enum OperatorCall {
     Create {
         #[arg(long)]
         email: String,
-        /// The role of the operator and of its keys: a viewer looks, an operator acts, an admin also changes accounts.
+        /// The role of the operator and of its keys: a viewer can only read, an operator can also act, an admin can
+        /// also change accounts.
         #[arg(long, value_name = "ROLE", default_value_t = OperatorRole::Admin)]
         role: OperatorRole,
         #[command(flatten)]
@@ -194,7 +197,7 @@ pub enum OperatorCall {
     Enable { id: i64 },
     /// Removes an operator for good, with its keys, sessions and second factor.
     Remove { id: i64 },
-    /// Gives an operator another role, in force for its keys and sessions from the next request on.
+    /// Gives an operator another role. It applies to the operator's keys and sessions from the next request on.
     Role {
         id: i64,
         /// viewer, operator or admin.
@@ -216,11 +219,11 @@ pub enum TaxpayerCall {
     Contact(ContactCommand),
 }
 
-/// Each command but the first prints { `taxpayer_id`, id, `ended_sessions` } as one line of JSON.
+/// The commands disable, enable, remove and role print { `taxpayer_id`, id, `ended_sessions` } as one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ContactCommand {
     /// Makes a one-time link with which a contact person chooses a password, and prints { id, path, `expires_at` } as
-    /// one line of JSON. The present password stays until the link is used, within 72 hours.
+    /// one line of JSON. The present password stays valid until the link is used. The link expires after 72 hours.
     Invitation { taxpayer: i64, id: i64 },
     /// Ends the sessions of a contact person at once and refuses its password, until `enable`.
     Disable { taxpayer: i64, id: i64 },
@@ -228,7 +231,7 @@ pub enum ContactCommand {
     Enable { taxpayer: i64, id: i64 },
     /// Removes a contact person for good and ends its sessions.
     Remove { taxpayer: i64, id: i64 },
-    /// Gives a contact person another role, in force from its next request on.
+    /// Gives a contact person another role. It applies from the person's next request on.
     Role {
         taxpayer: i64,
         id: i64,
@@ -236,8 +239,8 @@ pub enum ContactCommand {
         #[arg(value_name = "ROLE")]
         role: ContactRole,
     },
-    /// Removes the second factor of a contact person who lost it, ends its sessions, and prints { id, `had_totp` } as one
-    /// line of JSON.
+    /// Removes the second factor of a contact person who lost it, ends its sessions, and prints { id, `had_totp` } as
+    /// one line of JSON.
     TotpReset { taxpayer: i64, id: i64 },
 }
 

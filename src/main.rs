@@ -31,7 +31,7 @@ const UNUSABLE: u8 = 2;
 /// The text that a successful command prints on standard output, if any; or why the command failed.
 type CallResult = Result<Option<String>, ExitFailure>;
 
-/// Why the program fails, as a sentence, and its exit code.
+/// The reason why the program fails, as a sentence, and the exit code.
 struct ExitFailure {
     code: u8,
     sentence: String,

@@ -1,5 +1,5 @@
-//! Signs the heads of the event chains periodically and appends the signed heads to a file. A chain that no longer
-//! contains its last signed head is logged as an error and gets no new signature.
+//! Signs the heads (the last events) of the event chains periodically, and appends the signed heads to a file. A chain
+//! that no longer contains its last signed head is logged as an error and gets no new signature.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,8 +78,8 @@ impl Checkpointer {
         Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
     }
 
-    /// Returns the heads of the chains that have grown since their last checkpoint. A chain without its last signed
-    /// head is not returned: its taxpayer is added to `broken`.
+    /// Returns the heads of the chains that have grown since their last checkpoint. A chain that no longer contains its
+    /// last signed head is left out, and its taxpayer is added to `broken`.
     async fn grown_heads(
         &self,
         ids: &[TaxpayerId],
@@ -106,7 +106,7 @@ impl Checkpointer {
         Ok(grown.collect())
     }
 
-    /// Runs `work` on a blocking thread, because access to the file may have to wait.
+    /// Runs `work` on a blocking thread, because locking, reading and writing the file may block.
     async fn with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
@@ -116,7 +116,8 @@ impl Checkpointer {
         Ok(worked.map_err(|_| CheckpointError::Interrupted)??)
     }
 
-    /// Checkpoints the event log and logs the new end of the checkpoint file.
+    /// Signs the heads of all chains that have grown. If there are such chains, logs the number and the hash of the
+    /// last checkpoint.
     pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
         let Checkpointed { heads, tail, .. } = self.run().await?;
         if heads > 0 {

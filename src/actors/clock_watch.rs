@@ -51,10 +51,11 @@ impl ClockWatch {
     }
 
     /// Reads both clocks. If one of them was set back since the last call, makes waiting work due now. The first call
-    /// looks for stored times that are too far in the future; the next call follows at once.
+    /// instead repairs stored times that are too far in the future, and returns a delay of zero, so that the next call
+    /// follows at once. All other calls return `None`.
     pub async fn look(&self) -> Result<Option<Duration>, StoreError> {
-        // The clocks are read before a repair, so that a clock that is set back during the repair is detected
-        // afterwards.
+        // The clocks are read before a repair, so that the next call detects a clock that is set back during the
+        // repair.
         let readings = self.read().await?;
         let last = *self.last();
         let Some(last) = last else {

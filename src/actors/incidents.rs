@@ -1,5 +1,5 @@
-//! Incidents that an operator may have to look into, such as a paused run. Each writes one warning and increments one
-//! counter. URLs and answers are not logged, because they may contain secrets.
+//! Incidents that an operator may have to look into, such as a paused run. Each incident writes one warning and
+//! increments one counter. URLs and the receivers' answers are not logged, because they may contain secrets.
 
 use jiff::Timestamp;
 
@@ -110,7 +110,8 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // A second subscriber: with only one, another test's thread could disable this log statement for all threads.
+        // With only one subscriber, a thread of another test that reaches the log statement first could disable it for
+        // all threads. A second subscriber prevents this.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

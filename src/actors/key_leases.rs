@@ -1,5 +1,5 @@
-//! Holds this process's lease on cached API keys while requests need it. Without the lease, requests read their keys from
-//! the database.
+//! Holds this process's lease on cached API keys while requests need it. With the lease, requests may use cached keys.
+//! Without it, they read their keys from the database.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Stores when API keys were last used. Requests note their key in memory, and periodic work writes them in batches.
+//! Stores when API keys were last used. Requests record their key in memory, and periodic work writes the recorded keys
+//! to the database.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -30,8 +31,8 @@ impl KeyUsage {
         }
     }
 
-    /// Writes the recorded keys to the database. If the write fails, the uses of these keys are not recorded for up to
-    /// a minute.
+    /// Writes the recorded keys to the database. If the write fails, these uses are lost, and further uses of the same
+    /// keys are not recorded for up to a minute.
     pub async fn write(&self, store: &Store, clock: &SharedClock) -> Result<(), StoreError> {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut used: Vec<_> = used.into_iter().collect();

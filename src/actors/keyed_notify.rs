@@ -1,4 +1,5 @@
-//! Notifies the listeners of a key in this process. Listeners also poll, so a lost notification only delays them.
+//! Notifies the listeners of a key, such as the id of a run, in this process. Listeners also poll, so a lost
+//! notification only delays them.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -39,7 +40,8 @@ impl<K: Eq + Hash + Copy> KeyedNotify<K> {
 }
 
 impl<K: Eq + Hash> Listener<K> {
-    /// Returns a future that resolves at the next notification. It misses none, even if it is first polled later.
+    /// Returns a future that resolves at the next notification after this call, even if the future is first polled
+    /// after the notification.
     pub(crate) fn next_notification(&self) -> Notified<'_> {
         self.notify.notified()
     }
@@ -47,7 +49,7 @@ impl<K: Eq + Hash> Listener<K> {
 
 impl<K: Eq + Hash> Drop for Listener<K> {
     fn drop(&mut self) {
-        // Only the map and this listener still refer to the `Notify`, so nobody else listens.
+        // If there are only two references, those of the map and of this listener, nobody else listens.
         self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
     }
 }

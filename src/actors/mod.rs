@@ -13,14 +13,14 @@
 //! | `verification` | verifies taxpayers with the authority |
 //! | `checkpoint` | signs the heads of the event chains periodically |
 //! | `key_usage` | stores when API keys were last used |
-//! | `key_leases` | holds the lease of cached API keys |
+//! | `key_leases` | holds the lease that lets this process use its cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
-//! | `quarantine_lift` | lifts the quarantine of work that only crashes caused |
+//! | `quarantine_lift` | releases work that is in quarantine only because processes crashed |
 //! | `sweeper` | deletes expired idempotency keys and old quarantined commands |
-//! | `durations` | how long deliveries and signatures take |
+//! | `durations` | measures how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
 //! | `on_behalf` | clients of the authority that call on behalf of a taxpayer |
-//! | `turn_gate` | a budget that those who pay share in turn |
+//! | `turn_gate` | a budget that paying accounts use in turn |
 //! | `dispatch` | claims due lanes and hands them to their actors |
 //! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
 

@@ -1,4 +1,4 @@
-//! The notifications sent in this process after a commit. If one is lost, the next poll finds the work.
+//! The notifications that are sent within this process after a commit. If one is lost, the next poll finds the work.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 pub struct Notifiers {
     pub runs: Arc<Notify>,
     pub endpoints: Arc<Notify>,
-    /// Hands endpoint lanes straight to the dispatcher of deliveries. The commit has already leased them.
+    /// Sends the endpoint lanes that a commit has leased to the dispatcher of deliveries.
     pub direct: DirectDispatch,
     /// Sends the run lanes that a commit has leased to the dispatcher of runs.
     pub direct_runs: DirectDispatch,

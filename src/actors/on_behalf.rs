@@ -1,4 +1,5 @@
-//! Clients of the authority that call on behalf of a taxpayer, so that its calls are counted for its integrator.
+//! Clients of the authority that call on behalf of a taxpayer, so that the calls are counted for the taxpayer and its
+//! integrator.
 
 use crate::authority::{Authority, CallerAccount};
 use crate::domain::kernel::ids::TaxpayerId;

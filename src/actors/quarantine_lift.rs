@@ -1,6 +1,7 @@
-//! Lifts the quarantine of work that only crashes caused. Kills in quick succession quarantine innocent work; once a
-//! process has lived for a while, that work is tried once more, alone. Work that really crashes processes is then
-//! quarantined again by its next crash, and only an operator releases it.
+//! Releases work that is in quarantine only because processes crashed. If processes are killed in quick succession,
+//! work that did not cause it is quarantined, too. So once a process has lived for a while, quarantined work is tried
+//! once more, alone. Work that really crashes processes is quarantined again by its next crash, and then only an
+//! operator can release it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,9 @@ use crate::store::webhooks::crashed_deliveries;
 
 /// The longest time between two looks at the quarantine.
 pub const LOOK_EVERY: Duration = Duration::from_mins(1);
-/// The maximum number of runs, and of deliveries, that are released at once.
+/// The maximum number of runs, and of deliveries, that one call releases.
 const LIFTED_MAX: u64 = 100;
-/// The pause before more are released.
+/// The pause before the next call if there may be more to release.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -29,12 +30,13 @@ pub struct QuarantineLift {
     pub clock: SharedClock,
     /// When this process started.
     pub started_at: Timestamp,
-    /// The time that this process must have lived, and that work must have been in quarantine.
+    /// Work is released when it has been in quarantine for this long and this process has lived for this long.
     pub after: SignedDuration,
 }
 
 impl QuarantineLift {
-    /// Releases the work that is due for it. Returns the wait before the next call if there may be more.
+    /// Releases the work that has been in quarantine for long enough. Returns the pause before the next call if there
+    /// may be more to release, else `None`.
     pub async fn lift_due(&self) -> Result<Option<Duration>, StoreError> {
         let now = self.clock.now();
         let since = now - self.after;
@@ -50,7 +52,7 @@ impl QuarantineLift {
         Ok((is_full(runs) || is_full(deliveries)).then_some(PAUSE))
     }
 
-    /// Returns the number of released runs. A run that cannot be released now is left to the next call.
+    /// Releases runs and returns their number. A run that cannot be released now is left to the next call.
     async fn lift_runs(&self, since: Timestamp) -> Result<usize, StoreError> {
         let mut lifted = 0;
         for run in runs::liftable(&self.store, since, LIFTED_MAX).await? {
@@ -103,7 +105,7 @@ mod tests {
             Self { test, lift, clock, arbiters }
         }
 
-        /// Stores a run that is paused after `change`, as at its quarantine.
+        /// Opens a run, counts crashes and panics for it with `change`, and stores it paused, as a quarantine does.
         async fn quarantine(&self, number: &str, change: impl Fn(Run) -> Run) -> RunId {
             let irn = Irn::parse(&format!("{number}-94AD90FB-20260115")).unwrap();
             let request = RunRequest::sample(irn.as_str(), Operation::Submit);

@@ -23,8 +23,9 @@ pub struct ReferenceRefresher {
 }
 
 impl ReferenceRefresher {
-    /// Loads the stored lists and returns the delay before the next refresh. Only an embedded authority is asked here
-    /// for missing or old lists: a remote authority would delay the start.
+    /// Loads the stored lists and returns the delay before the next refresh. If a list is missing or old, an embedded
+    /// authority (the simulator in this process) is asked at once. A remote authority is asked after the start, so that
+    /// it does not delay the start.
     pub async fn load(&self, is_embedded: bool) -> Result<Duration, StoreError> {
         let (catalog, oldest) = reference_lists::load(&self.store).await?;
         self.catalog.set(catalog);

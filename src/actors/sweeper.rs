@@ -1,5 +1,5 @@
-//! Deletes expired idempotency keys and old quarantined commands in small batches. Replicas may do this at once: each
-//! skips locked rows.
+//! Deletes expired idempotency keys and old quarantined commands in small batches. Several replicas may do this at the
+//! same time, because each skips the rows that another has locked.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a quarantined command stays after it was replayed or dropped.
 const QUARANTINE_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Deletes one batch. Returns the wait before the next batch if there may be more.
+/// Deletes one batch. Returns the pause before the next batch if there may be more to delete, else `None`.
 pub async fn sweep(store: &Store, clock: &SharedClock) -> Result<Option<Duration>, StoreError> {
     let now = clock.now();
     let has_keys = idempotency::sweep(store, now, ROWS_MAX).await?;

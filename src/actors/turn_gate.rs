@@ -1,9 +1,10 @@
-//! A budget that those who pay share in turn: of all that wait, the one whose payer has least of the budget is served
-//! first, and of payers that have the same, the one that was served longest ago. A payer with a hundred waiting requests
-//! delays another's request by one of them, also where only one is served at a time.
+//! A budget, for example of memory, that payers use in turn. A payer is the account that pays for a request. Of all
+//! waiting requests, the one whose payer uses least of the budget is served first. Of payers that use the same amount,
+//! the one that was served longest ago comes first. So even if a payer has a hundred waiting requests, and only one
+//! request is served at a time, another payer waits for only one of them.
 //!
-//! A request may take more while it has some. Requests that all wait for more could block each other for ever, so one
-//! of them at a time may exceed the budget.
+//! A request that has a part of the budget may take more. If all such requests waited for more, they would block each
+//! other for ever. So one of them at a time may exceed the budget.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::domain::access::payer::Payer;
 
-/// Who pays; `None` for requests without a key, which share one place.
+/// The payer of a request. Requests without a known payer (`None`) count as those of one payer.
 type Holder = Option<Payer>;
 
 #[derive(Debug)]
@@ -25,7 +26,8 @@ pub(crate) struct TurnGate {
 struct GateState {
     used: usize,
     used_by: HashMap<Holder, usize>,
-    /// For each holder, when it was served last, as a number. Empty while nobody has a part or waits.
+    /// The number that each holder drew when it was last served; a higher number means later. Empty while nobody has a
+    /// part of the budget or waits.
     served: HashMap<Holder, u64>,
     waiting: VecDeque<Waiter>,
     next_number: u64,
@@ -38,7 +40,7 @@ struct Waiter {
     number: u64,
     holder: Holder,
     amount: usize,
-    /// True if the request has a part of the budget already.
+    /// True if the request already has a part of the budget and wants more.
     has_some: bool,
     sender: oneshot::Sender<Portion>,
 }
@@ -73,14 +75,14 @@ impl TurnGate {
         let number = self.lock().join(Waiter { number: 0, holder, amount, has_some, sender });
         let _place = Place { gate: self, number };
         self.serve();
-        // The sender is dropped only together with this future, by which nobody waits any more.
+        // An unused sender is dropped only if this future is dropped, so the empty portion is never returned.
         receiver.await.unwrap_or_else(|_| self.portion(holder, 0, false))
     }
 
     /// Serves the waiting requests as far as the budget goes.
     fn serve(self: &Arc<Self>) {
         while let Some((waiter, may_exceed)) = self.next() {
-            // A request that was given up meanwhile gives its part back.
+            // If the request was given up meanwhile, its portion is dropped, which gives the part back.
             drop(waiter.sender.send(self.portion(waiter.holder, waiter.amount, may_exceed)));
         }
     }
@@ -121,11 +123,12 @@ impl GateState {
         }
     }
 
-    /// Takes the next request that can be served out of the queue and counts its part. Nobody overtakes a request that
-    /// needs more than is left, except the one that may exceed the budget.
+    /// Removes the next request that can be served from the queue and counts its part. If the first request needs more
+    /// than is left, only a request that may exceed the budget is served before it. Returns the request, and true if it
+    /// may exceed the budget.
     fn next(&mut self, max: usize) -> Option<(Waiter, bool)> {
         let first = self.first(|_| true)?;
-        // A request that is larger than the budget goes alone.
+        // A request that is larger than the whole budget is served when nothing is in use.
         let fits =
             self.waiting.get(first).is_some_and(|waiter| self.used == 0 || self.used + waiter.amount <= max);
         let may_exceed = !fits;
@@ -141,8 +144,8 @@ impl GateState {
         Some((waiter, may_exceed))
     }
 
-    /// Returns the place of the request whose holder has least; of several, whose holder was served longest ago; of
-    /// those of one holder, the one that waits longest.
+    /// Returns the index of the waiting request to serve first, of those that `counts` accepts. The holder that uses
+    /// least comes first, then the holder that was served longest ago, then the request that has waited longest.
     fn first(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
         let waiting = self.waiting.iter().enumerate().filter(|(_, waiter)| counts(waiter));
         let first = waiting.min_by_key(|(index, waiter)| {
@@ -171,7 +174,8 @@ impl GateState {
 }
 
 impl Portion {
-    /// Takes more for the same request. It may wait, while it keeps what it has.
+    /// Takes more of the budget for the same request. If too little is left, waits for its turn and keeps its part
+    /// meanwhile.
     pub(crate) async fn grow(&mut self, amount: usize) {
         if self.may_exceed {
             self.gate.lock().add(self.holder, amount);
@@ -277,7 +281,7 @@ mod tests {
         assert!((&mut served).now_or_never().is_none());
         drop(waiting);
         drop(taken);
-        // It has been served, but is dropped before it is polled again.
+        // The request `served` has got its part, but is dropped before it is polled again.
         drop(served);
         assert!(gate.take(holder(4), 2).now_or_never().is_some());
         assert_eq!(gate.lock().used_by.len(), 0);

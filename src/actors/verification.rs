@@ -38,7 +38,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Verifies the taxpayer of this lane. Releases the lane until the next attempt.
+    /// Verifies the taxpayer of this lane, then releases the lane until the next attempt.
     pub async fn verify(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let taxpayer = match lease.key.parse() {
             Ok(id) => taxpayers::with_id(self.store.reader(), TaxpayerId(id)).await?,
@@ -99,7 +99,8 @@ fn interpret(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> O
     }
 }
 
-/// Returns the time since onboarding, at least `AGAIN_MIN` and at most `AGAIN_MAX`, so the delay about doubles.
+/// Returns the delay before the next attempt: the time since onboarding, but at least `AGAIN_MIN` and at most
+/// `AGAIN_MAX`. So the delay about doubles with each attempt.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.unsigned_abs()

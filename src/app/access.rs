@@ -1,5 +1,5 @@
-//! Commands that take the access of an account away or give it back, and that change an operator's role. They return when
-//! no running service accepts an ended key any more.
+//! Commands that disable, enable or remove an account or a contact person, and commands that change a role. A command
+//! that ends keys returns only when no running service accepts these keys any more.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult}
 /// A change of the access of an operator or an integrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessCall {
-    /// With `includes_taxpayers` the keys of the integrator's taxpayers end, too.
+    /// Disables the account. With `includes_taxpayers`, also ends the keys of the integrator's taxpayers.
     Disable {
         includes_taxpayers: bool,
     },
@@ -30,7 +30,7 @@ pub enum AccessCall {
     Role(OperatorRole),
 }
 
-/// Changes the access of an account. Returns what the change ended.
+/// Changes the access of an account. Returns the counts of ended keys and sessions, or the new role.
 pub async fn change_access(
     settings: Settings,
     owner: KeyOwner,

@@ -96,7 +96,8 @@ pub async fn create_operator(
     Ok(json!({ "id": id, "email": email, "role": role, "password": password, "api_key": key }))
 }
 
-/// Gives an operator or an integrator a new password. The returned JSON is the only place where it can be read.
+/// Gives an operator or an integrator a new password. The returned JSON is the only place where the password can be
+/// read.
 pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
     let owner = match account.kind {
         KeyKind::Operator => SessionOwner::Operator(account.id),
@@ -114,8 +115,8 @@ pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value
     Ok(json!({ "id": account.id, "password": password.expose_secret() }))
 }
 
-/// Removes the second factor of an operator or an integrator, who signs in with the password only until a new one is set
-/// up.
+/// Removes the second factor of an operator or an integrator. Until the person sets up a new one, the password alone is
+/// enough to sign in.
 pub async fn reset_totp(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
     let KeyOwner { kind, id } = account;
     let owner = match kind {
@@ -145,7 +146,7 @@ async fn remove_factor(settings: Settings, owner: SessionOwner) -> Result<Option
     Ok(removed?.map(|had_totp| json!({ "id": owner.id(), "had_totp": had_totp })))
 }
 
-/// Hashes a password with the salt of another account of this email, if there is one.
+/// Hashes a password with the salt of another account with this email, if there is one.
 async fn hash(store: &Store, email: &str, password: &SecretString) -> Result<String, StartError> {
     let salt = people::hash_with_email(store, email).await?;
     password::hash(password, salt.as_deref()).map_err(|_| StartError::Password)

@@ -34,7 +34,7 @@ const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// How many runs one claim takes at most. It is small because the claim's SQL grows with each taxpayer.
+/// The maximum number of runs that one claim takes. It is small because the claim's SQL grows with each taxpayer in it.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
@@ -135,7 +135,7 @@ impl BackgroundActors {
 }
 
 impl BuildContext<'_> {
-    /// Returns a dispatcher of lanes that have no actors.
+    /// Returns a dispatcher that calls `work` with each claimed lane. It is for lanes that need no actor.
     fn dispatcher<W>(&self, config: DispatcherConfig, work: W) -> Dispatcher
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
@@ -207,7 +207,8 @@ impl BuildContext<'_> {
         self.start_periodic(period, async move || quarantined::store_all(&store, &tree).await.map(|()| None))
     }
 
-    /// Starts the lift of quarantines. Returns `None` if the setting says never.
+    /// Starts the periodic work that lifts quarantines. Returns `None` if `cluster.quarantine_lift_s` is 0, which means
+    /// never.
     fn quarantine_lift(&self) -> Option<Addr<PeriodicActor>> {
         let after = Duration::from_secs(self.settings.cluster.quarantine_lift_s);
         if after.is_zero() {
@@ -251,8 +252,8 @@ impl BuildContext<'_> {
         })
     }
 
-    /// Starts the janitor. It passivates idle actors, lets actors that failed too often start again after
-    /// `RESTART_PAUSE`, and reports actors that spend too long on one batch.
+    /// Starts the janitor. It stops idle actors, lets actors that failed too often start again after `RESTART_PAUSE`,
+    /// and reports actors that spend too long on one batch.
     fn janitor(&self) -> Addr<PeriodicActor> {
         let settings = self.settings;
         let idle = Duration::from_secs(settings.taxpayers.idle_s);
@@ -272,8 +273,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns after how long on one batch the watchdog reports an actor as busy or as stuck. A batch may make several
-/// external calls, so the limits are multiples of the time for one call.
+/// Returns the limits for the time that an actor spends on one batch. Above them, the watchdog reports the actor as
+/// busy or as stuck. A batch may make several external calls, so the limits are multiples of the time for one call.
 fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
         NodeKind::Pipeline => watchdog::WatchdogLimits {

@@ -61,7 +61,7 @@ pub struct App {
     _process_lock: Option<ProcessLock>,
 }
 
-/// The parts that most actors need; used only while the process is built.
+/// The parts that most actors need. This value is used only while the app is built.
 pub(super) struct BuildContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) store: Store,
@@ -233,7 +233,7 @@ impl BuildContext<'_> {
         Ok(poller)
     }
 
-    /// Returns the reconciler. The timer is due at once.
+    /// Returns the reconciler. If periodic reconciliation is on, its timer is due at once.
     async fn reconciler(&self) -> Result<Reconciler, StartError> {
         let reconciler = Reconciler {
             store: self.store.clone(),

@@ -1,5 +1,5 @@
-//! Commands that make one-time links with which people choose a password. They run beside a service, and say the path
-//! of the page: the host is the one where the person signs in.
+//! Commands that make one-time links with which people choose a password. They run beside a service. They return only
+//! the path of the link: its host is the one where the person signs in.
 
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::domain::kernel::clock::{self, Clock, SystemClock};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::store::accounts::invitations::{self, NewInvitation};
 
-/// Makes a link for an operator or an integrator. The returned JSON is the only place where it can be read.
+/// Makes a link for an operator or an integrator. The returned JSON is the only place where the link can be read.
 pub async fn invite(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
     let KeyOwner { kind, id } = account;
     let owner = match kind {
@@ -26,7 +26,7 @@ pub async fn invite(settings: Settings, account: KeyOwner) -> Result<Value, Star
     make(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
 }
 
-/// Makes a link for a contact person of a taxpayer. The returned JSON is the only place where it can be read.
+/// Makes a link for a contact person of a taxpayer. The returned JSON is the only place where the link can be read.
 pub async fn invite_contact(settings: Settings, taxpayer: i64, id: i64) -> Result<Value, StartError> {
     let owner = SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(id) };
     make(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })

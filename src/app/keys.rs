@@ -1,4 +1,5 @@
-//! Commands that list, rotate and revoke API keys. They return when no running service accepts the old keys any more.
+//! Commands that list, rotate and revoke API keys. A command that ends keys returns only when no running service
+//! accepts these keys any more.
 
 use rand::RngExt;
 use secrecy::ExposeSecret;
@@ -58,7 +59,8 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
 }
 
-/// Revokes all API keys of an account and ends its sessions; with `includes_taxpayers` also the keys of the integrator's taxpayers.
+/// Revokes all API keys of an account and ends its sessions. With `includes_taxpayers`, also revokes the keys of the
+/// integrator's taxpayers.
 pub async fn revoke_keys(
     settings: Settings,
     owner: KeyOwner,

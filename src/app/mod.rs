@@ -1,6 +1,7 @@
 //! The composition root (`composition`) and the commands of the program, most in a file of the same name. `accounts`
-//! has `integrator`, `operator`, `taxpayer` and `migrate`, `access` what takes access away or gives it back. No lower layer looks for its dependencies: all are built
-//! here from the settings and passed down.
+//! has the commands `migrate`, `create`, `password`, `totp-reset` and `subscription`; `access` has those that disable,
+//! enable or remove an account or change a role. No lower layer looks for its dependencies: all are built here from the
+//! settings and passed down.
 
 mod access;
 mod accounts;

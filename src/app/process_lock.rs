@@ -1,5 +1,5 @@
-//! A lock file in `data_dir`, held while a process serves. Whoever gets it knows that the process that held it before is
-//! gone, and ends its leases at once instead of waiting until they expire.
+//! A lock file in `data_dir`, held while a process serves. A process that gets the lock knows that the process that
+//! held it before is gone. So it ends the leases of that process at once, instead of waiting until they expire.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -14,16 +14,17 @@ use crate::store::lanes::leases::{self, LeaseEnd};
 
 const LOCK_FILE: &str = "serve.lock";
 
-/// The lock. The operating system releases it however the process ends.
+/// The held lock. The operating system releases the lock when the process ends, even after a crash.
 pub(super) struct ProcessLock {
     _lock: File,
 }
 
 impl ProcessLock {
-    /// Takes the lock and ends the leases of earlier processes: all leases in an embedded database, which nobody else
-    /// serves; in a database with a URL, which other processes may serve, those of the process that held the lock
-    /// before. Returns `None` and ends no lease if another process holds the lock. `owner` is the name that this process
-    /// writes into its leases.
+    /// Takes the lock and ends the leases of earlier processes. In an embedded database, which no other process serves,
+    /// these are all leases. In a database with a URL, which other processes may serve, these are the leases of the
+    /// process that held the lock before. Returns `None` and ends no lease if another process holds the lock, or if the
+    /// database has a URL and the lock file cannot be opened. `owner` is the name that this process writes into its
+    /// leases.
     pub(super) async fn acquire(
         settings: &Settings,
         store: &Store,

@@ -35,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of findings read at a time.
 const PAGE: u64 = 1_000;
 
-/// The result of a comparison of one day. It is displayed as a line of JSON for each finding and one for the summary.
+/// The result of a comparison of one day. `Display` writes one line of JSON for each finding and one for the summary.
 #[derive(Debug)]
 pub struct Reconciled {
     one: Reconciliation,
@@ -102,7 +102,7 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
             poll: POLL_INTERVAL,
             wake: Arc::clone(&reconciliations.requested),
         };
-        // Leaves the lane that is due by the timer to the running service.
+        // The timer's lane is blocked here: periodic comparisons are left to the running service.
         Dispatcher::of_work(store, config, &tree, async move |lease| reconciler.work(lease).await)
             .with_blocked_steps(|| vec![timer_step()])
             .start(&tree, &arbiters, NodeKind::Inbound)

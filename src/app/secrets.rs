@@ -7,7 +7,8 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};
 
-/// Older encryption keys are needed until `left` and `unopened` are 0 for every kind of secret.
+/// The result of resealing, for each kind of secret. Older encryption keys are needed until `left` and `unopened` are 0
+/// for every kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,

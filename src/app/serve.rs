@@ -27,7 +27,8 @@ use crate::http;
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// How long the server still takes requests after the stop signal, and answers each with `Connection: close`. A client
-/// that is sending then learns of the end by an answer; an idle connection that is closed at once may cut its request.
+/// that is just sending a request still gets a response, which tells it to close the connection. If the server closed
+/// idle connections at once, such a request could be lost.
 const CLOSE_BY_ANSWER_FOR: Duration = Duration::from_secs(1);
 /// The largest number of connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
@@ -41,7 +42,7 @@ pub struct Application {
     ops_address: Option<SocketAddr>,
 }
 
-/// Listens before the app is built, so that an address in use is reported at once.
+/// Starts to listen on an address. This happens before the app is built, so that an address in use is reported at once.
 fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
     open_listener(bind).map_err(|source| StartError::Bind { bind, source })
 }

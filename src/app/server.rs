@@ -1,5 +1,6 @@
-//! The HTTP server of the process: what the framework's own offers, on connections that are bounded and guarded
-//! (`http::limits`). At a bound the framework's own server could only stop accepting, which refuses health probes too.
+//! The HTTP server of the process. It works like the framework's own server, but `http::limits` bounds the number of
+//! its connections and guards each of them. At a limit, the framework's own server could only stop accepting
+//! connections, which would refuse health probes too.
 
 use std::fmt;
 use std::future::ready;
@@ -19,7 +20,8 @@ use actix_web::rt::net::TcpStream;
 use crate::config::HttpSettings;
 use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, TrustedProxies};
 
-/// The seconds that open requests may take after the stop signal. The next start continues the run of a longer one.
+/// The seconds that open requests may take after the stop signal. If a request takes longer, the next start continues
+/// its run.
 const SHUTDOWN_S: u64 = 10;
 /// The time that a connection may be idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -27,10 +29,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const HEAD_WAIT: Duration = Duration::from_secs(5);
 /// The limit of open files that the process asks the operating system for.
 const OPEN_FILES: u64 = 65_536;
-/// Connections that each worker may have accepted and not yet registered.
+/// The number of connections that each worker may have accepted but not yet registered.
 const ACCEPTED_AHEAD: usize = 64;
 
-/// A socket that listens, and its connections.
+/// A listening socket, and the limits for its connections.
 pub(super) struct Door {
     pub(super) socket: TcpListener,
     pub(super) listener: Listener,
@@ -41,11 +43,11 @@ pub(super) struct Door {
 #[derive(Clone)]
 pub(super) struct DoorRules {
     pub(super) proxies: TrustedProxies,
-    /// The time after which a client that takes nothing of an answer is cut off.
+    /// A client that reads nothing of a response for this long is disconnected.
     pub(super) stalled_after: Duration,
 }
 
-/// The bounds of connections on the listener for everybody and on the one for operators.
+/// The connection limits of the listener for everybody and of the listener for operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DoorLimits {
     pub(super) everybody: ConnectionLimits,
@@ -53,12 +55,12 @@ pub(super) struct DoorLimits {
 }
 
 impl DoorLimits {
-    /// Divides the open files of the process: at most three quarters for clients and a sixteenth for operators. The rest
-    /// is a reserve for the database, the authority, receivers of webhooks and files.
+    /// Divides the open files of the process: at most three quarters for clients and a sixteenth for operators. The
+    /// rest is a reserve for the database, the authority, receivers of webhooks and files.
     pub(super) fn new(settings: &HttpSettings, open_files: usize) -> Self {
         let limits = |all_max: usize| ConnectionLimits {
             all_max,
-            // One address never takes more than half, so that another always finds a place.
+            // One address gets at most half of the connections, so that other addresses can still connect.
             address_max: settings.connections_per_address_max.min(all_max / 2).max(1),
         };
         Self {
@@ -68,8 +70,8 @@ impl DoorLimits {
     }
 }
 
-/// Raises the limit of open files, since each connection is one and the initial limit is often about a thousand. Returns
-/// the limit.
+/// Raises the limit of open files, because each connection counts as an open file and the initial limit is often about
+/// a thousand. Returns the limit that is now in force.
 pub(super) fn raise_open_files() -> usize {
     let raised = rlimit::increase_nofile_limit(OPEN_FILES).or_else(|error| {
         tracing::warn!(%error, "failed to raise the limit of open files");
@@ -93,9 +95,10 @@ where
 {
     let workers = available_parallelism()?.get();
     let all: usize = doors.iter().map(|door| door.limits.all_max).sum();
-    // The signal handler of the framework would end the process during work, so the caller handles signals.
+    // The framework's signal handler would end the process while work is in flight, so the caller handles signals.
     let mut server = Server::build().disable_signals().shutdown_timeout(SHUTDOWN_S).workers(workers);
-    // Keeps the framework from accepting more than the workers have registered, when many arrive at once.
+    // When many connections arrive at once, this limits how many the framework accepts before the workers register
+    // them.
     server = server.max_concurrent_connections(all.div_ceil(workers) + ACCEPTED_AHEAD);
     for Door { socket, listener, limits } in doors {
         let name = format!("{listener:?}");
@@ -114,7 +117,8 @@ where
                 })
                 .keep_alive(KEEP_ALIVE)
                 .client_request_timeout(HEAD_WAIT)
-                // Off, because the middleware `unread_body` decides how long a connection with an unread body stays open.
+                // Off, because the middleware `unread_body` decides how long a connection with an unread body stays
+                // open.
                 .client_disconnect_timeout(Duration::ZERO)
                 .on_connect_ext(|stream: &GuardedStream<TcpStream>, data| {
                     data.insert(stream.connection().clone());

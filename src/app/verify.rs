@@ -35,7 +35,7 @@ pub struct CheckpointSource {
     pub at_least: Option<CheckpointChain>,
 }
 
-/// The basis of comparison for the checkpoints of a file.
+/// A checkpoint file to compare with, and the demands that the file must meet.
 struct Comparison {
     reader: CheckpointReader,
     at_least: Option<CheckpointChain>,
@@ -88,7 +88,7 @@ pub struct VerificationReport {
     differences: BTreeMap<TaxpayerId, ChainDifference>,
     /// The number and hash of the last checkpoint read; `None` if no checkpoints were compared.
     checkpoints: Option<CheckpointChain>,
-    /// Why the checkpoint file cannot be relied on.
+    /// The reason why the checkpoint file cannot be relied on; `None` if none was found.
     fault: Option<CheckpointDoubt>,
 }
 
@@ -135,7 +135,7 @@ impl fmt::Display for VerificationReport {
         }
         let Some(last) = &self.checkpoints else { return Ok(()) };
         write!(f, ", compared with {} checkpoints, the last {}", last.number, last.hash)?;
-        // Alone in the last line, so that it can be kept for `--at-least`.
+        // The last checkpoint stands alone in the last line, so that an operator can keep it for `--at-least`.
         if self.is_intact() { write!(f, "\n{last}") } else { Ok(()) }
     }
 }
@@ -164,8 +164,8 @@ fn comparison(settings: &Settings, source: CheckpointSource) -> Result<Compariso
     Ok(Comparison { reader, at_least: source.at_least, covered_until })
 }
 
-/// Returns the time up to which checkpoints must cover all events: two periods ago, so that one that is late is no alarm.
-/// Where checkpoints are made on demand only, nothing says when the next one is due.
+/// Returns the time up to which checkpoints must cover all events: two periods ago, so that a single late checkpoint
+/// raises no alarm. If checkpoints are made on demand only, no event must be covered, so the time is `Timestamp::MIN`.
 fn covered_until(every_s: u64, now: Timestamp) -> Timestamp {
     let grace = Duration::from_secs(every_s).saturating_mul(2);
     if grace.is_zero() { Timestamp::MIN } else { now.saturating_sub(grace).unwrap_or(Timestamp::MIN) }
@@ -197,7 +197,7 @@ async fn report(
     Ok(report)
 }
 
-/// Walks a chain up to its end or its first break. Returns the last event that fits.
+/// Checks a chain up to its end or its first break. Returns the sequence and hash of the last event before that.
 async fn walk(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -261,7 +261,7 @@ async fn compare_all(
     Ok(())
 }
 
-/// Finds an event that should be in a checkpoint by now, and is in none.
+/// Looks for an event that should be in a checkpoint by now but is in none. Returns `None` if there is no such event.
 async fn stale(
     store: &Store,
     ends: &[ChainHead],
@@ -512,7 +512,7 @@ mod tests {
         }
     }
 
-    /// Without a checkpoint of before, a cut file is known by what is missing in it.
+    /// Without a checkpoint to expect (`at_least`), a cut file is recognised by what is missing in it.
     #[actix_rt::test]
     async fn a_file_that_was_emptied_or_cut_or_left_behind_is_not_whole() {
         for test in stores().await {

@@ -17,7 +17,8 @@ use crate::authority::wire::{
 use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: checks that this IRN may be used. `Unknown` may mean that it is already signed.
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. `Unknown` may mean that an invoice with this IRN
+    /// is already signed.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(

@@ -1,4 +1,4 @@
-//! The client of the authority. Every call goes through admission, HTTP, classification, counters and log line.
+//! The client of the authority. Every call is admitted, sent over HTTP, classified, counted and logged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ use crate::telemetry::histograms::Histograms;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept: shorter than gateways keep it, so a call rarely finds it closed.
+/// How long an unused connection is kept. Gateways keep theirs longer, so a call rarely gets a connection that was
+/// closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);

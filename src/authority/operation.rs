@@ -20,12 +20,13 @@ pub enum Operation {
     Entity,
 }
 
-/// The effect that a call may have had although it failed.
+/// The kind of effect that a failed call may have had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EffectKind {
     /// Only reads, so it has no effect.
     Read,
-    /// Asks whether an IRN is still free, and changes nothing. The authority refuses it for an IRN that is signed.
+    /// Asks whether an IRN is still free, and changes nothing. The authority refuses this call for an IRN that is
+    /// signed.
     Claim,
     /// Changes something at the authority, perhaps even if no answer arrived.
     Effect,

@@ -24,8 +24,8 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Returns the delay after `attempts` failed tries, or `None` if the next try would start after `give_up_after`.
-    /// `jitter` is a random number. A `retry_after` is lengthened by up to `initial`, so that calls with the same one
-    /// are not all repeated at the same time.
+    /// `jitter` is a random number. A `retry_after` is lengthened by up to `initial`, so that calls with the same
+    /// `retry_after` are not all repeated at the same time.
     pub fn delay(
         &self,
         attempts: u32,

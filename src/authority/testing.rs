@@ -1,4 +1,4 @@
-//! Helpers for tests: an HTTP server with canned answers, which it can also drop, stall or corrupt; and test keys.
+//! Helpers for tests: an HTTP server that sends fixed answers, or drops, delays or corrupts them; and test keys.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +36,8 @@ pub(crate) enum Behaviour {
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
-/// A server that handles `workers` requests at a time, each for the time `work`. With `rejects` the others get a 429.
+/// A server that handles `workers` requests at a time, each for the time `work`. Further requests wait, or get a 429 if
+/// `rejects` is true.
 #[derive(Debug, Clone)]
 pub(crate) struct BusyServer {
     workers: Arc<Semaphore>,

@@ -142,7 +142,7 @@ impl LayerChecks {
 }
 
 /// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not
-/// valid TOML is refused later because of its type.
+/// valid TOML stays text, and is refused later because its type is wrong.
 fn variable(key: &str, text: String) -> Value {
     if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);

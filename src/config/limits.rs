@@ -137,7 +137,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("checkpoints.key_file", Allowed::Text(is_file, FILE)),
     ("accounts.verification", Allowed::Word(&["warn", "require"])),
     ("accounts.taxpayers_per_integrator_max", Allowed::Number(0..=COUNT_MAX)),
-    // At most `VALID_KEYS_MAX`.
+    // The upper limit must not exceed `VALID_KEYS_MAX`.
     ("accounts.keys_per_taxpayer_max", Allowed::Number(1..=20)),
     ("taxpayers.commands_per_taxpayer_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.commands_max", Allowed::Number(1..=COUNT_MAX)),
@@ -156,7 +156,8 @@ const SEGMENT: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 const HEADER: &str = "visible ASCII characters without spaces, or empty";
 const FILE: &str = "the path of a file that exists, or empty";
 
-/// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`.
+/// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`. `None` if there is no such
+/// setting.
 pub(super) fn allowed_for(key: &str) -> Option<&'static Allowed> {
     TABLE.iter().find(|(name, _)| *name == key).map(|(_, allowed)| allowed)
 }

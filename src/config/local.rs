@@ -18,7 +18,8 @@ use super::{AuthorityMode, Environment, Settings, limits};
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`. In development, gives each missing secret a random value, stored in a file there.
+    /// Creates `data_dir`. In development, gives each missing secret a random value, which is kept in a file in
+    /// `data_dir`.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
@@ -47,7 +48,8 @@ impl Settings {
     }
 }
 
-/// Lets only the owner read the database and lock files. Files of an earlier version may be readable for others.
+/// Lets only the owner read the database and lock files. Files that an earlier version of the program created may be
+/// readable for others.
 fn restrict_to_owner(dir: &Path) {
     for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
         let path = dir.join(name);
@@ -68,8 +70,8 @@ fn uuid(chance: [u8; 32]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
-/// Reads a missing secret from a file in `dir`, which is created if needed. The file is named after the last part of
-/// the setting's name: `encryption_key` for `secrets.encryption_key`.
+/// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret. The file is named
+/// after the last part of the setting's name: `encryption_key` for `secrets.encryption_key`.
 fn fill(
     secret: &mut SecretString,
     key: &'static str,
@@ -94,7 +96,8 @@ fn fill(
     Ok(())
 }
 
-/// Returns the content of the file, or creates it completely. If two processes create it, both use the first version.
+/// Returns the content of the file. If there is no file, creates it in one step, so that nobody reads half of a secret.
+/// If two processes create the file at the same time, both use the first version.
 fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -248,11 +248,11 @@ pub struct ConsoleSettings {
     pub second_factor: SecondFactorPolicy,
 }
 
-/// Says where operators and integrators need a code of an authenticator app beside their password.
+/// Says when operators and integrators need a code of an authenticator app in addition to their password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecondFactorPolicy {
-    /// They do where `environment` is production.
+    /// They need a code if `environment` is production.
     InProduction,
     Always,
     Never,
@@ -273,7 +273,7 @@ pub struct CheckpointsSettings {
     pub file: Option<PathBuf>,
     /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.
     pub every_s: u64,
-    /// The key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the file.
+    /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the file.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub key_file: Option<PathBuf>,
 }
@@ -355,7 +355,8 @@ impl Settings {
         format!("sqlite://{escaped}").into()
     }
 
-    /// Returns the path of the database file, or host, port and database name: no user, password or parameters.
+    /// Returns the path of the database file, or host, port and database name. The text contains no user, password or
+    /// parameters.
     pub fn database_place(&self) -> String {
         let url = self.database_url();
         let text = url.expose_secret();

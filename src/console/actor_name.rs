@@ -1,8 +1,8 @@
-//! Who acted, in words.
+//! The names of actors, as the pages of an account show them.
 
 use crate::domain::kernel::audit::{ActorKind, NamedActor};
 
-/// Returns the actor as an account's people know it. An operator of the service has no name there.
+/// Returns the name under which the people of an account see an actor. Operators of the service stay anonymous.
 pub(crate) fn actor_name(actor: &NamedActor) -> String {
     let id = actor.id.as_deref().unwrap_or_default();
     let name = actor.name.as_deref();

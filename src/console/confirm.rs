@@ -1,5 +1,6 @@
-//! "Confirm that it is you": a person shows password and code once more before it changes who may get in. A session
-//! that was left open, or whose cookie was stolen, makes no key and no person, and gets no new second factor.
+//! The page "Confirm that it is you": people enter password and code again before they change who may get in. So
+//! whoever finds an open session, or steals its cookie, cannot replace the API keys, add people or set up a second
+//! factor.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -46,7 +47,7 @@ struct ConfirmForm {
     next: String,
 }
 
-/// GET /account/confirm: asks for the password, and for the code of who has a second factor.
+/// GET /account/confirm: asks for the password, and for the code if the person has a second factor.
 async fn confirm_page(signed_in: SignedIn, query: web::Query<Next>) -> Answer {
     std::future::ready(render(&signed_in, query.into_inner().next, None)).await
 }
@@ -63,7 +64,8 @@ fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> 
     show_with(status, &page)
 }
 
-/// POST /account/confirm: lets the session change people and keys for some minutes, and leads back.
+/// POST /account/confirm: lets the session change people and keys for some minutes, and leads back to the page that
+/// required it.
 async fn confirm(
     state: web::Data<ApiState>,
     request: HttpRequest,

@@ -1,4 +1,4 @@
-//! How templates write sentences, times and amounts.
+//! Template filters that write times and amounts.
 
 #![expect(
     clippy::inline_always,
@@ -26,7 +26,7 @@ pub(crate) fn utc(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Stri
     Ok(at.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// Writes an amount with a comma between thousands and all its digits.
+/// Writes an amount with all its digits, and with commas between thousands.
 #[askama::filter_fn]
 pub(crate) fn money(amount: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
     Ok(group_digits(&amount.to_string()))

@@ -1,5 +1,5 @@
-//! The fields of a submitted HTML form. A page passes them to the form of the API as a JSON body, so that pages and API
-//! check alike, and shows the form again with the values and the faults.
+//! The fields of a submitted HTML form. A page turns them into a JSON body, which is checked as the body of an API call
+//! is. If it has faults, the page shows the form again with the values and the faults.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

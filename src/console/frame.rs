@@ -1,4 +1,4 @@
-//! What surrounds each page: its title, the navigation, the person who is signed in, and a notice about what was done.
+//! The frame of each page: its title, the navigation, the person who is signed in, and a notice about what was done.
 
 use crate::console::accounts;
 use crate::console::assets::{ADDRESSES, Addresses};
@@ -21,16 +21,16 @@ pub(crate) struct Frame {
     pub(crate) navigation: Vec<NavigationEntry>,
     /// The account whose pages these are; `None` on other pages.
     pub(crate) account: Option<AccountLabel>,
-    /// Who is signed in; empty on the page of the sign-in.
+    /// The name or email of the person who is signed in; empty if the page shows nobody, as the sign-in does.
     pub(crate) person: String,
-    /// The notice of the action that led here, if any.
+    /// The one-time notice of the action that led here, if any.
     pub(crate) notice: Option<String>,
     pub(crate) csrf: String,
     /// True if the person may act: move runs, change invoices.
     pub(crate) can_act: bool,
     /// True if the person may change the account itself: keys, webhooks, people.
     pub(crate) can_own: bool,
-    /// Where the search of the navigation leads; empty if there is none.
+    /// The address that the search form in the top bar sends to; empty if the page has no search form.
     pub(crate) search: &'static str,
 }
 

@@ -48,8 +48,8 @@ struct ChosenPassword {
     again: SecretString,
 }
 
-/// GET /sign-in/invitation/{token}: asks the person for a password. Looking does not use the link, because some mail
-/// programs open each link that they see.
+/// GET /sign-in/invitation/{token}: asks the person for a password. Opening the page does not use up the link, because
+/// some mail programs open each link that they see.
 async fn choose_page(state: web::Data<ApiState>, request: HttpRequest, token: web::Path<String>) -> Answer {
     let token = InvitationToken::of_path(token.into_inner());
     match find_invited(&state, &request, &token).await? {
@@ -58,7 +58,7 @@ async fn choose_page(state: web::Data<ApiState>, request: HttpRequest, token: we
     }
 }
 
-/// POST /sign-in/invitation/{token}: gives the person the password, and ends the link and all sessions of the person.
+/// POST /sign-in/invitation/{token}: sets the chosen password, and ends the link and all sessions of the person.
 async fn choose(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -79,7 +79,8 @@ async fn choose(
     }
 }
 
-/// Returns the person whom the link invites. Attempts count as those to sign in do.
+/// Returns the person whom the link invites; `None` if the link is not valid. An invalid link counts as a refused
+/// attempt to sign in.
 async fn find_invited(
     state: &ApiState,
     request: &HttpRequest,

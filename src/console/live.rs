@@ -1,5 +1,6 @@
-//! Parts of a page that change by themselves: a stream of server-sent events (WHATWG HTML, section 9.2), each the part's
-//! HTML. All who watch a part in a worker share one rendering a second, and nothing is rendered while nobody watches.
+//! Parts of a page that change by themselves: a stream of server-sent events (WHATWG HTML, section 9.2), each with the
+//! part's HTML. All browsers that watch a part through one worker thread share one rendering a second, and nothing is
+//! rendered while nobody watches.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -22,19 +23,20 @@ use crate::http::state::ApiState;
 const EVERY: Duration = Duration::from_secs(1);
 /// A rendering is shared for less than the time between two events, so that no event repeats an old one.
 const SHARED_FOR: Duration = Duration::from_millis(900);
-/// After so many events the session is looked up again: a stream ends seconds after the right to it.
+/// After so many events the session is looked up again, so a stream ends within seconds after the person has lost the
+/// right to see it.
 const EVENTS_PER_LOOK: u32 = 3;
-/// After so many events the browser connects again.
+/// After so many events the stream ends, and the browser connects again.
 const EVENTS_MAX: u32 = 60;
 
-/// Renders a part. Whoever calls it has checked the right to see it.
+/// Renders a part. The caller has checked that the person may see it.
 pub(crate) type Render = fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
 
 /// The last renderings of all parts, by name.
 #[derive(Default)]
 pub(crate) struct LiveParts(DashMap<&'static str, Arc<Cached<Option<Bytes>>>>);
 
-/// What one browser watches.
+/// The stream of a part to one browser.
 struct Watched {
     state: web::Data<ApiState>,
     session: SecretString,
@@ -70,7 +72,8 @@ impl LiveParts {
     }
 }
 
-/// Returns the next event: the part if it has changed, or a comment, by which a browser that left is noticed.
+/// Returns the next event: the part if it has changed, otherwise a comment, which fails to be sent if the browser has
+/// left. `None` ends the stream.
 async fn next(mut watched: Watched) -> Option<(Result<Bytes, Infallible>, Watched)> {
     if watched.events > 0 {
         tokio::select! {

@@ -10,15 +10,15 @@
 //! | `invitation` | the choice of a password with a one-time link |
 //! | `sessions` | where a person is signed in |
 //! | `second_factor` | the code of an authenticator app at sign-in, and how a person sets it up |
-//! | `confirm` | password and code once more, before a change of who gets in |
-//! | `session` | who a request comes from, as the parameters that handlers take |
+//! | `confirm` | the page that asks for password and code again before a change of who may get in |
+//! | `session` | the person who sent a request, as a parameter that handlers take |
 //! | `live` | parts of a page that change by themselves |
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
-//! | `frame` | what surrounds each page: title, navigation, notice |
+//! | `frame` | the frame of each page: title, navigation, notice |
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
 //! | `actor_name` | who acted, in words |
-//! | `filters` | how templates write times and amounts |
+//! | `filters` | template filters that write times and amounts |
 //! | `assets` | style, script and icon |
 
 mod accounts;

@@ -23,7 +23,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::respond::redirect::remove_notice;
 pub(crate) use crate::http::respond::redirect::{go_to, redirect};
 
-/// What a handler of a page returns.
+/// The result of a handler of a page.
 pub(crate) type Answer = Result<HttpResponse, ApiError>;
 
 /// A page loads only what this service serves, runs no inline script, and is framed by nobody.
@@ -31,7 +31,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 /// A page that another site opens, or that opens another site, shares no window object with it.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
-/// The abilities of a browser that no page uses.
+/// The header that switches off abilities of the browser that no page uses.
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
 
@@ -54,7 +54,7 @@ pub(crate) fn show_with(status: StatusCode, page: &impl Template) -> Answer {
         .body(text))
 }
 
-/// The place of a page within a list.
+/// The position of a page among the pages of a list.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) number: u64,
@@ -227,7 +227,7 @@ mod tests {
         entries.flat_map(|path| if path.is_dir() { templates(&path) } else { vec![path] }).collect()
     }
 
-    /// Only what is sent before there is a session has none, and may be repeated.
+    /// Only forms that are sent before there is a session have no tokens, and may be repeated.
     #[test]
     fn each_form_that_writes_carries_its_tokens() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console/templates");

@@ -1,6 +1,7 @@
 //! The second factor of people: the page that asks for its code after the password, and the pages on which a person
-//! sets it up or switches it off. Somebody who tries codes is slowed down as one who tries passwords, and after too many
-//! in a day only a recovery code counts. A new secret is shown only to who confirmed a short time ago that it is there.
+//! sets it up or switches it off. People who try codes are slowed down like people who try passwords, and after too
+//! many wrong codes in a day only a recovery code counts. A new secret is shown only to a person who entered password
+//! and code a short time ago (`confirm`).
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -27,7 +28,7 @@ use crate::store::accounts::second_factors::{self, Confirmation, Removal};
 use crate::store::accounts::sessions;
 
 const REFUSED: &str = "This code is not right, or it was used before. Wait for the next code of the app.";
-/// Refuses that somebody resets its own second factor: a session alone must not remove it.
+/// The refusal of people who try to reset their own second factor: a session alone must not remove it.
 pub(super) const NOT_ONES_OWN: &str =
     "Nobody resets its own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
@@ -81,7 +82,7 @@ async fn code_page(waiting: AwaitsCode, query: web::Query<Next>) -> Answer {
     std::future::ready(show(&CodePage { frame: code_frame(&waiting), next, refusal: None })).await
 }
 
-/// Returns a frame without a person, so that it offers no page.
+/// Returns a frame without a person, so that it links to no other page.
 fn code_frame(waiting: &AwaitsCode) -> Frame {
     Frame { csrf: waiting.csrf.clone(), ..Frame::bare("Enter your code") }
 }
@@ -185,7 +186,8 @@ struct SecretPage {
     refusal: Option<&'static str>,
 }
 
-/// POST /account/second-factor: makes a secret and shows it, only here. It counts once it is confirmed with a code.
+/// POST /account/second-factor: creates a secret and shows it, on this page only. The secret counts once it is
+/// confirmed with a code.
 async fn begin(
     state: web::Data<ApiState>,
     Confirmed(signed_in): Confirmed<SignedIn>,
@@ -212,8 +214,8 @@ struct RecoveryCodesPage {
     home: String,
 }
 
-/// POST /account/second-factor/confirm: puts the second factor in force, shows the recovery codes, only here, and
-/// opens a new session.
+/// POST /account/second-factor/confirm: puts the second factor in force, shows the recovery codes, on this page only,
+/// and opens a new session.
 async fn confirm(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -243,12 +245,12 @@ async fn confirm(
     let opened = open(&state, &request, &proof, &token).await?;
     let frame = Frame::person(person, &session::csrf_token(&token), "Your recovery codes");
     let answer = show(&RecoveryCodesPage { frame, codes, home: home(owner) })?;
-    // The codes are in force and shown only here, also to somebody who has to sign in again.
+    // The codes are in force and no other page shows them. So they are shown even if the person has to sign in again.
     if opened.is_some() { with_session(&state, answer, &token) } else { Ok(answer) }
 }
 
-/// POST /account/second-factor/off: removes the second factor, where none is required, for a right code beside a
-/// confirmation.
+/// POST /account/second-factor/off: removes the second factor of a person who needs none. Requires a right code, in
+/// addition to the confirmation.
 async fn switch_off(
     state: web::Data<ApiState>,
     request: HttpRequest,

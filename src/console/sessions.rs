@@ -1,4 +1,4 @@
-//! Where a person is signed in: the list of its sessions, and the end of one or of all others.
+//! The list of the sessions of a person, with forms that end one of the other sessions or all of them.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;

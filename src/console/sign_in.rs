@@ -95,7 +95,8 @@ async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicF
     start(&state, &request, &proof, &path).await
 }
 
-/// A person, and the hash of the password that it has shown. Once the account has another password, no session begins.
+/// A person, and the hash of the password that the person entered. No session is opened if the account has another
+/// password by now.
 pub(super) struct Proof {
     pub(super) owner: SessionOwner,
     pub(super) password_hash: String,
@@ -109,7 +110,8 @@ impl Proof {
         owner: SessionOwner,
     ) -> Result<Option<Self>, ApiError> {
         let password_hash = people::password_of(&state.store, owner).await?;
-        // The session is looked up after the password: a change of the password has ended it.
+        // The session is looked up after the password. A change of the password ends all sessions, so a session that is
+        // still open began with this password.
         let Some(token) = session::token(request) else { return Ok(None) };
         let limits = state.settings.sessions.limits;
         let session = sessions::peek(&state.store, &token, limits, state.now()).await?;
@@ -127,7 +129,7 @@ impl Proof {
     }
 }
 
-/// Opens a session and leads to a page; to the sign-in if the proof does not count any more.
+/// Opens a session and leads to a page. Leads to the sign-in if the password of the proof no longer opens the account.
 pub(super) async fn start(state: &ApiState, request: &HttpRequest, proof: &Proof, path: &str) -> Answer {
     let token = new_token();
     if open(state, request, proof, &token).await?.is_none() {
@@ -138,8 +140,8 @@ pub(super) async fn start(state: &ApiState, request: &HttpRequest, proof: &Proof
     Ok(answer)
 }
 
-/// Opens a session with this token. It ends the session that the browser had. `None` if the proof does not count any
-/// more.
+/// Opens a session with this token, and ends the session that the browser had. Returns `None` if the password of the
+/// proof no longer opens the account.
 pub(super) async fn open(
     state: &ApiState,
     request: &HttpRequest,
@@ -167,7 +169,8 @@ pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &S
     Ok(answer)
 }
 
-/// Returns the account with this email and password. An email costs one hash, however many accounts have it.
+/// Returns the account with this email and password; `None` if there is none or it is disabled. One password hash is
+/// computed, however many accounts have the email.
 async fn recognise(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
@@ -195,7 +198,7 @@ async fn recognise(
     Ok(None)
 }
 
-/// Returns true if this is the password of this person, whatever other accounts with the email have.
+/// Returns true if this is the password of this person. Other accounts with the same email do not count.
 pub(super) async fn is_own_password(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
@@ -218,7 +221,8 @@ pub(super) async fn is_own_password(
     Ok(is_right)
 }
 
-/// Records refused passwords after the answer: the time of a commit would show that the account exists.
+/// Records refused passwords in the background: an answer that waited for the commit would show by its time that the
+/// account exists.
 fn note_refused(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
     let state = state.clone();
     let address = client_address(request);
@@ -232,8 +236,8 @@ fn note_refused(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<
     });
 }
 
-/// True for a path of a page of this service, so that the sign-in leads nowhere else. The path is plain, without
-/// encoding and without empty or dotted segments, so that no two readers see different paths in it.
+/// True for a path of a page of this service, so that the sign-in leads nowhere else. The path must be plain, without
+/// encoding and without empty or dotted segments, so that browser and server see the same path in it.
 pub(super) fn is_ours(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let starts = ["/console", "/dashboard", "/account"];
@@ -338,7 +342,7 @@ async fn change_password(
     Ok(answer)
 }
 
-/// Returns why a new password is not taken.
+/// Returns the reason why a new password is refused; `None` if it is accepted.
 fn refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<String> {
     let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
     if let Err(fault) = password::check(new) {

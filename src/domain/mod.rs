@@ -11,7 +11,7 @@
 //! | the steps of a run at the authority, its deadline and its resolution | `pipeline` |
 //! | the event log, deliveries, replays and the health of an endpoint | `events` |
 //! | authentication and format of notifications for a taxpayer's ERP | `integration` |
-//! | commands that panicked twice and were put aside | `quarantine` |
+//! | work that was put aside after repeated panics or crashes | `quarantine` |
 //! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority | `outage` |

@@ -121,7 +121,8 @@ fn exact(digits: &str) -> Result<Decimal, AmountFault> {
     })
 }
 
-/// Tells whether the text has too many digits or is no number: `rust_decimal` reports the same error for both.
+/// Returns why the text is refused: it has too many digits, or it is no number. `rust_decimal` reports the same error
+/// for both.
 fn refuse_text(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));

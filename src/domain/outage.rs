@@ -16,9 +16,11 @@ use crate::domain::kernel::ids::OutageId;
 /// The authority is probed if an affected operation has had no call for this long; sooner once another affected
 /// operation has recovered (see `patience`).
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// The clocks of two replicas differ by less than this. A timestamp further ahead shows that a clock was set back.
+/// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
+/// back.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// Failed notifications are retried for this long after the outage started or ended. A later one would be useless.
+/// Failed notifications are retried for this long after the outage started or ended. A later notification would be
+/// useless.
 const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
@@ -53,7 +55,8 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops call times in the future: they are from before the clock was set back. `held_since` becomes `now`.
+    /// Drops call times in the future, because they are from before the clock was set back. A `held_since` in the
+    /// future becomes `now`.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -75,7 +78,8 @@ impl OperationCalls {
         }
     }
 
-    /// Returns when the breaker opened, and the operation, if a call has failed since the last outage ended at `end`.
+    /// Returns the time when the breaker opened, and the affected operation. `None` if the breaker is closed, or if no
+    /// call has failed after `end`.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let held_since = self.held_since?;
         let failed_at = self.failed_at?;
@@ -246,7 +250,8 @@ impl Outage {
         self.ended_at.unwrap_or(now).duration_since(self.started_at).as_secs().max(0)
     }
 
-    /// Returns the edge that this state of the outage passed since the state `before`; `None` before its first state.
+    /// Returns the change since the earlier state `before`: `Started` if there is no earlier state, `Ended` if the
+    /// outage was open then and is over now, otherwise `None`.
     pub fn edge_since(&self, before: Option<&Self>) -> Option<OutageEdge> {
         match before {
             None => Some(OutageEdge::Started),

@@ -67,7 +67,7 @@ pub struct LedgerEntry {
     pub posting: Posting,
     pub reference: Option<String>,
     pub remark: Option<String>,
-    /// Who recorded the payment; `None` for postings from before it was recorded.
+    /// Who recorded the payment; `None` for postings from before actors were recorded.
     pub actor: Option<NamedActor>,
 }
 

@@ -1,6 +1,6 @@
-//! Work in quarantine: commands and steps of runs that panicked twice, and runs, deliveries and tasks that were in flight
-//! at three crashes. The sender of a quarantined command got an error, so the command was not accepted: it is executed
-//! again only if an operator asks for it, and at most once.
+//! Work in quarantine: commands and steps of runs that panicked twice, and runs, deliveries and tasks that were in
+//! flight at three crashes. The sender of a quarantined command got an error, so the command was not accepted. It is
+//! executed again only if an operator asks for that, and at most once.
 
 use jiff::Timestamp;
 
@@ -14,7 +14,7 @@ use crate::domain::pipeline::operator_action::OperatorAction;
 
 words! {
     /// The state of quarantined work. Only kept work can be replayed or dropped. Runs, deliveries and tasks leave the
-    /// quarantine when they are released, so all of those in it are kept.
+    /// quarantine when they are released, so in quarantine they are always `Kept`.
     QuarantineState { Kept = "kept", Replayed = "replayed", Dropped = "dropped" }
 }
 
@@ -34,7 +34,7 @@ pub struct QuarantinedWork {
     pub taxpayer_id: Option<TaxpayerId>,
     /// The actor of the command, the IRN of the run, or the order key of the delivery, which is its IRN if it has one.
     pub about: Option<String>,
-    /// When it was put aside; of a task, when it is tried next.
+    /// The time when the work was put aside; for a task, the time when it is tried next.
     pub at: Timestamp,
     pub cause: String,
     pub state: QuarantineState,
@@ -120,7 +120,7 @@ impl QuarantinedWork {
         }
     }
 
-    /// `taxpayer` is `None` for a task that is done for all taxpayers.
+    /// Creates the entry of a task. `taxpayer` is `None` if the task serves all taxpayers.
     pub fn task(
         lane: String,
         name: String,
@@ -158,13 +158,13 @@ fn outlook(history: CrashHistory) -> &'static str {
     }
 }
 
-/// The result of a replay until its end is known. It stays if the process ends meanwhile.
+/// The result of a replay until its end is known. If the process ends before that, this result stays.
 pub const END_UNKNOWN: &str =
     "The end of the replay is not known. Look for the invoice before its sender sends it again.";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedCommand {
-    /// The id of the command, which its sender also got in the log line of the error.
+    /// The id of the command. The log line of the sender's error contains it too.
     pub reference: CommandId,
     pub actor: String,
     pub command: String,

@@ -1,4 +1,5 @@
-//! An invoice that a supplier sent to one of our taxpayers. Of the document only IRN, supplier and buyer are read.
+//! An invoice that a supplier sent to one of our taxpayers. Only the IRN, the supplier and the buyer are read from the
+//! document.
 
 use jiff::Timestamp;
 use serde_json::Value;

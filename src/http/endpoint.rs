@@ -36,7 +36,7 @@ pub(crate) struct Path {
     pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
     documented: Vec<(Vec<Method>, Doc)>,
-    /// The methods of each handler, and the least role of an operator that it asks for.
+    /// The methods of each handler, and the least operator role that the handler requires; `None` if it requires none.
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
 }
 
@@ -162,7 +162,8 @@ impl Path {
         self.route([Method::GET, Method::HEAD], handler)
     }
 
-    /// Handles POST of a form on a page for people, which the API document does not list. The form has its effect once.
+    /// Handles POST of a form on a page for people, which the API document does not list. A form that is sent twice has
+    /// its effect once, unless it is `repeatable`.
     pub(crate) fn form<F, Args>(mut self, handler: F) -> Self
     where
         F: Handler<Args>,
@@ -213,13 +214,15 @@ impl Path {
         self.roles.iter().find(|(methods, _)| methods.contains(method)).and_then(|(_, role)| *role)
     }
 
-    /// Returns the sort key of the path: a fixed segment before a parameter, `/invoices/full` before `/invoices/{id}`.
+    /// Returns the sort key of the path. It puts a fixed segment before a parameter: `/invoices/full` before
+    /// `/invoices/{id}`.
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }
 }
 
-/// Returns the error codes of a call whose key does not give the right to it.
+/// Returns the error codes of a call whose key is missing or does not allow the call. Empty if the policy checks no
+/// key.
 fn refusals(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
     let Some(surface) = policy.surface else { return Vec::new() };
     let writes = methods.iter().any(|method| !policy.only_reads(method));

@@ -1,5 +1,6 @@
 //! Readiness: the process is ready if the database accepts a write and no actor has given up. If the authority is
-//! unreachable or single actors are stuck, the process is only degraded. Results are cached for a few seconds.
+//! unreachable or single actors are stuck, the process is only degraded. The results of the probes are cached for a few
+//! seconds.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Makes the one-time links with which people choose a password, for pages and for the API. Who may make one is the
-//! caller's right to check; nobody makes one for itself, because a session or a key alone must not give a password.
+//! Makes the one-time links with which people choose a password, for pages and for the API. The calling handler checks
+//! the right to make one. Nobody may make a link for themselves, because a session or a key alone must not be enough to
+//! set a password.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
@@ -47,7 +48,8 @@ pub(crate) struct InvitationOrder {
     pub(crate) reason: Option<String>,
 }
 
-/// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person.
+/// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person or the account
+/// is disabled.
 pub(crate) async fn make(
     state: &ApiState,
     request: &HttpRequest,
@@ -67,8 +69,8 @@ pub(crate) async fn make(
     Ok(Some(Invitation { owner, email: person.email, link, expires_at }))
 }
 
-/// Returns the whole address of a page, with the host that the maker of the link uses. Where operators have a listener
-/// of their own, an account's people use another host: only the path is known.
+/// Returns the full URL of a page, with the host of this request. Returns only the path if the owner of the link signs
+/// in on another listener, because its host is not known here.
 fn address(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let is_here = Listener::of_request(request).serves_person(owner);

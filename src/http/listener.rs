@@ -1,5 +1,6 @@
-//! The listener that a request came on. With `http.ops_bind` operators have one of their own: they sign in there and
-//! only there, and everybody else only on the public one, so that a public address takes no operator's password.
+//! The listener (address and port) on which a request arrived. If `http.ops_bind` is set, operators have a listener of
+//! their own: they sign in only there, and everybody else only on the public one. So no operator's password is accepted
+//! at a public address.
 
 use actix_web::HttpRequest;
 
@@ -8,10 +9,10 @@ use crate::domain::access::session::SessionOwner;
 /// The people and programs that a listener is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listener {
-    /// The only one, which serves everything.
+    /// The only listener, which serves everything.
     #[default]
     Only,
-    /// Serves the API, integrators and contacts, where operators have a listener of their own.
+    /// Serves the API, integrators and contact persons, while operators have a listener of their own.
     Public,
     /// Serves operators, `/ops` and `/metrics`.
     Operators,
@@ -20,10 +21,10 @@ pub enum Listener {
 /// The people and programs that a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Health probes, and the pages that every person needs: who may use them is decided by person.
+    /// Health probes, and the pages that every person needs, such as sign-in. These pages decide with `serves_person`.
     Everybody,
     Operators,
-    /// Callers of the API, integrators and contacts.
+    /// Callers of the API, integrators and contact persons.
     Customers,
 }
 
@@ -40,7 +41,8 @@ impl Listener {
         }
     }
 
-    /// Returns true if this person signs in here. Elsewhere the person's password, code and session count for nothing.
+    /// Returns true if this person may sign in on this listener. On another one, the person's password, code and
+    /// session are not accepted.
     pub(crate) fn serves_person(self, owner: SessionOwner) -> bool {
         self.serves(match owner {
             SessionOwner::Operator(_) => Audience::Operators,

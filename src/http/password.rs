@@ -1,7 +1,7 @@
 //! Password hashes: Argon2id in the PHC string format. Hashing is expensive on purpose, so the number of running and
-//! waiting hashes is limited: sign-ins have places that the passwords of new taxpayers never take, and integrators take
-//! turns with theirs. Accounts with the same email share a salt, so that one hash answers for all of them: the time of a
-//! sign-in does not show how many accounts an email has.
+//! waiting hashes is limited. Passwords of new taxpayers have limits of their own, which leave room for sign-ins, and
+//! integrators take turns with them. Accounts with the same email share a salt, so one hash checks a password against
+//! all of them: the time of a sign-in does not show how many accounts an email has.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER, overload_error};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.
 const AT_ONCE: usize = 2;
-/// The largest number of hashes of people who sign in that run or wait. The last one waits less than a second.
+/// The maximum number of hashes for sign-ins that run or wait. The last one waits less than a second.
 const ADMITTED_MAX: usize = 32;
-/// The largest number of hashes of one integrator's new taxpayers that run or wait.
+/// The maximum number of hashes for the new taxpayers of one integrator that run or wait.
 const ADMITTED_OF_ONE_INTEGRATOR_MAX: usize = 16;
 /// The number of hashes for new taxpayers that run at the same time: the rest of `AT_ONCE` is for people who sign in.
 const ONBOARDINGS_AT_ONCE: usize = 1;
@@ -47,8 +47,8 @@ impl Default for Passwords {
 }
 
 impl Passwords {
-    /// Hashes a password on a blocking thread, with the salt of another hash of the same email, if there is one. If
-    /// too many hashes wait, the error asks the caller to retry.
+    /// Hashes a password on a blocking thread. `salted_like` is another hash of the same email, whose salt is used
+    /// again. If too many hashes wait, the error asks the caller to retry.
     pub(crate) async fn hash(
         &self,
         password: SecretString,
@@ -58,8 +58,8 @@ impl Passwords {
         hash.map_err(ApiError::internal)
     }
 
-    /// Hashes the password that an integrator gives a person of a new taxpayer. Integrators take turns. If too many
-    /// hashes of this one wait, the error asks the caller to retry.
+    /// Hashes the password that an integrator sets for the contact person of a new taxpayer. Integrators take turns. If
+    /// too many hashes of this integrator wait, the error asks the caller to retry.
     pub(crate) async fn hash_for(
         &self,
         integrator: IntegratorId,
@@ -73,8 +73,8 @@ impl Passwords {
         hash.map_err(ApiError::internal)
     }
 
-    /// Returns the position of the hash that is one of this password. Costs one hash for each salt, and one where there
-    /// is no hash, so that the time of an answer does not show whether an account exists.
+    /// Returns the position of the first hash that matches the password; `None` if there is none. Computes one hash for
+    /// each salt, and one if there are no hashes, so the time of an answer does not show whether an account exists.
     pub(crate) async fn find(
         &self,
         password: SecretString,
@@ -127,7 +127,7 @@ fn find(password: &SecretString, hashes: &[String]) -> Option<usize> {
             computed.extend(hash_again(password, &stored));
         }
         let own = known.map_or_else(|| computed.last(), |known| computed.get(known));
-        // The comparison of outputs takes constant time. Every hash is compared, whichever is right.
+        // The comparison of outputs takes constant time. All hashes are compared, even after a match.
         let is_right = own.is_some_and(|own| has_same_terms(own, &stored) && own.hash == stored.hash);
         if is_right && position.is_none() {
             position = Some(index);

@@ -1,5 +1,5 @@
-//! What an operator's search finds, for `/ops/search` and for the console. The text names one thing, or a taxpayer and
-//! then one of its things. Requests are not stored, so that a request id leads nowhere: it is in the log.
+//! The search of operators, for `/ops/search` and for the console. The text names one object, or a taxpayer and then
+//! one of its objects. Requests are not stored, so a request id finds nothing here. It is in the log.
 
 use serde::Serialize;
 use url::form_urlencoded::Serializer;
@@ -21,24 +21,25 @@ use crate::store::operations::{reconciliations, search};
 use crate::store::webhooks::delivery_log;
 use crate::store::{invoices, runs};
 
-/// The most taxpayers that are found by a part of their name.
+/// The maximum number of taxpayers that a search by a part of a name, email or tax number finds.
 const NAMED_MAX: u64 = 10;
 
-/// A thing that a text names.
+/// An object that a text names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Found)]
 pub(crate) struct Found {
     /// `run`, `reconciliation`, `dead_letter`, `event`, `irn`, `invoice` or `taxpayer`.
     pub(crate) kind: &'static str,
     pub(crate) title: String,
-    /// Where the JSON API shows it; for an invoice and an event, the runs of its IRN.
+    /// The path of the JSON API that shows the object; for an IRN, an invoice or an event, the list of its runs.
     pub(crate) path: String,
-    /// The page of the console.
+    /// The path of the console page that shows the object.
     pub(crate) page: String,
 }
 
-/// Finds what a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation or a dead letter,
-/// a taxpayer by id, tax number or a part of its name; or first a taxpayer's id or tax number, then one of its things.
+/// Finds the objects that a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation or a
+/// dead letter, or a taxpayer's id, tax number or part of a name. If the text starts with a taxpayer's id or tax
+/// number, the rest is first searched among that taxpayer's invoices and events.
 pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<Found>, ApiError> {
     if let Some((first, rest)) = text.split_once(char::is_whitespace)
         && let Some(owner) = taxpayer_named(state, first).await?
@@ -63,12 +64,12 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<Found>, Api
     Ok(found)
 }
 
-/// Returns the address of the console's page of an IRN.
+/// Returns the path of the console page that shows an IRN.
 pub(crate) fn page_of_irn(taxpayer: TaxpayerId, irn: &Irn) -> String {
     format!("/console/taxpayers/{taxpayer}/irn?{}", encode_pair("irn", irn.as_str()))
 }
 
-/// Returns what a taxpayer has under this number, IRN or id of an event.
+/// Returns the taxpayer's invoices with this number or IRN, or its event with this id.
 async fn of_taxpayer(state: &ApiState, owner: &Taxpayer, text: &str) -> Result<Vec<Found>, ApiError> {
     let store = &state.store;
     if let Some(id) = path_ids::uuid(text) {
@@ -119,7 +120,8 @@ async fn taxpayer_named(state: &ApiState, text: &str) -> Result<Option<Taxpayer>
     }
 }
 
-/// Returns the taxpayer that the text names, or those whose name, email or tax number holds it.
+/// Returns the taxpayer with this id or tax number. If there is none, returns those whose name, email or tax number
+/// contains the text.
 async fn taxpayers_named(state: &ApiState, text: &str) -> Result<Vec<Taxpayer>, ApiError> {
     if let Some(found) = taxpayer_named(state, text).await? {
         return Ok(vec![found]);
@@ -154,7 +156,7 @@ impl From<&Invoice> for Found {
 }
 
 impl From<&Event> for Found {
-    /// An event without an IRN is shown with its taxpayer.
+    /// An event without an IRN leads to the runs and the page of its taxpayer.
     fn from(event: &Event) -> Self {
         let owner = event.taxpayer_id;
         let title = format!("{}, event {} of taxpayer {owner}", event.kind, event.sequence);

@@ -100,7 +100,7 @@ pub struct ApiSettings {
     pub sessions: SessionSettings,
 }
 
-/// How people stay signed in to the console.
+/// The settings of the sessions of people who sign in to the console.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionSettings {
     pub limits: SessionLimits,
@@ -112,8 +112,8 @@ pub struct SessionSettings {
 }
 
 impl SessionSettings {
-    /// Returns the name of a session's cookie. Browsers accept `__Host-` only over TLS, for the whole host, and from no
-    /// other host.
+    /// Returns the name of a session's cookie. Browsers accept the prefix `__Host-` only over TLS, only from the host
+    /// itself, and only for all of its paths.
     pub(crate) fn cookie_name(self) -> &'static str {
         if self.is_secure { "__Host-session" } else { "session" }
     }
@@ -125,7 +125,8 @@ impl ApiState {
         last_day(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Returns the policy for this taxpayer's webhook URLs: the networks of the deployment and those of the taxpayer.
+    /// Returns the policy for this taxpayer's webhook URLs. It allows public addresses, the networks in the settings
+    /// and the networks that operators set for the taxpayer.
     pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with(&own))

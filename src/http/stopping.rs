@@ -1,4 +1,5 @@
-//! The stop of the process: a stream ends as soon as a stop is requested, and each answer closes its connection.
+//! The request to stop the process. Once it is made, live streams of the console end, and each response closes its
+//! connection.
 
 use tokio::sync::watch;
 
@@ -23,7 +24,7 @@ impl Stopping {
     /// Waits until a stop is requested.
     pub(crate) async fn wait_for_stop(&self) {
         let mut requested = self.0.subscribe();
-        // The sender is part of `self`, so that the wait cannot fail.
+        // The sender is part of `self`, so the wait cannot fail.
         let _ = requested.wait_for(|requested| *requested).await;
     }
 }

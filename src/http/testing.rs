@@ -222,7 +222,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// Returns an integrator with this key, for which nobody signs in.
+/// Returns an integrator with this key and without a password, so nobody can sign in for it.
 pub(crate) fn new_integrator(name: &str, key: &str) -> NewIntegrator {
     let email = format!("{}@example.com", name.to_lowercase());
     NewIntegrator { name: name.into(), email, password_hash: None, key: new_key(key) }

@@ -134,14 +134,15 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// Deletes the key of a request that changed nothing, so that it can be sent again.
+/// Deletes the key of a request that changed nothing, so that the request can be sent again with the same key.
 pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     Entity::delete_by_id(claim.id.as_str()).exec(&tx).await?;
     tx.commit().await
 }
 
-/// True if one of these commands stored one of the claimed keys: its commit happened although the answer was lost.
+/// True if one of these commands stored one of the claimed keys. Its transaction was then committed, although the
+/// answer to the commit was lost.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],

@@ -1,4 +1,5 @@
-//! The delay before each attempt (`webhooks.retry_schedule_s`). After the last, a delivery is a dead letter.
+//! The delay before each attempt (`webhooks.retry_schedule_s`). After the last attempt fails, the delivery is a dead
+//! letter.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -25,7 +26,7 @@ impl RetrySchedule {
     }
 
     /// Returns the delay before the next attempt, or `None` if no attempt is left. The random number `jitter` lengthens
-    /// it by up to a tenth. A longer `retry_after` (at most 24 h) is used instead.
+    /// the delay by up to a tenth. A longer `retry_after` (at most 24 h) is used instead.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
         let jittered = delay.saturating_add(up_to(delay / 10, jitter));

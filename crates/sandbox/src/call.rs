@@ -49,7 +49,7 @@ impl Call {
     }
 }
 
-/// Returns the path without the prefix `/api` or `/api/v1`.
+/// Returns the path without the prefix `/api` or `/api/v1`; `None` if it has neither.
 fn below_root(request: &HttpRequest) -> Option<&str> {
     match request.match_info().get("path") {
         Some("v1") => Some(""),

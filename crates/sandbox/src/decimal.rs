@@ -10,7 +10,7 @@ pub(crate) fn of_number(number: &Number) -> Option<Decimal> {
     of_text(number.as_str())
 }
 
-/// Parses a number that was sent as text, in decimal or scientific notation. The report endpoint sends numbers as text.
+/// Parses a number that was sent as text, in decimal or scientific notation. VAT reports contain their numbers as text.
 pub(crate) fn of_text(text: &str) -> Option<Decimal> {
     Decimal::from_str_exact(text).ok().or_else(|| Decimal::from_scientific(text).ok())
 }

@@ -1,6 +1,6 @@
 //! A simulator of the tax authority: real HTTP, real checks, and network faults on demand.
 //!
-//! It imports nothing of the relay. Its state is in memory only, and it has no TLS.
+//! It imports no code of the service that it is used to test. Its state is in memory only, and it has no TLS.
 
 mod call;
 mod calls;

@@ -75,7 +75,7 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// Answers with a server error. Its member `error` is plain text, as the authority's server errors have it.
+    /// Returns a server error. Its member `error` is plain text, as in the server errors of the real authority.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }

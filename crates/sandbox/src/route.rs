@@ -55,7 +55,8 @@ impl Operation {
         self as usize
     }
 
-    /// Returns true for the operations that need no API key: health and the reference lists.
+    /// Returns true for the operations that need no API key: the root path, the self health check and the reference
+    /// lists.
     pub(crate) fn is_public(self) -> bool {
         matches!(self, Self::Root | Self::Health | Self::Resources)
     }

@@ -2,17 +2,17 @@
 
 use serde_json::Error;
 
-/// The text yields no value.
+/// The reason why a text yields no value.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// Line and column count from 1, columns in bytes.
+    /// Lines and columns count from 1. Columns count bytes, not characters.
     #[error("{message} at line {line} column {column}")]
     Syntax { message: String, line: u64, column: u64 },
     #[error("it is nested more than {max} levels deep")]
     TooDeep { max: usize },
     #[error("it has more values than a text of its length may have")]
     TooManyValues,
-    /// Only if the caller does not collect such faults itself.
+    /// A forbidden key. `read` does not fail with this: it passes such keys to `on_fault` instead.
     #[error("the key {path} is {}", kind.reason())]
     Key { path: String, kind: KeyErrorKind },
     /// Well-formed, but not of the requested type.
@@ -52,7 +52,7 @@ pub struct KeyError<'f> {
 }
 
 impl<'f> KeyError<'f> {
-    /// The steps from the root to the key.
+    /// Returns the steps from the root to the key.
     pub fn steps(&self) -> impl Iterator<Item = PathSegment<'f>> + use<'f> {
         self.open.iter().map(crate::reader::Container::step)
     }

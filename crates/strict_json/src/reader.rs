@@ -1,5 +1,5 @@
-//! Builds a value from parser events. Depth and memory are counted before anything is kept, so no text
-//! exceeds its limits. The stack of open containers is on the heap.
+//! Builds a value from parser events. Depth and memory are counted while the value grows, so a text that
+//! exceeds a limit is refused at once. The stack of open containers is on the heap.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,15 @@ use crate::error::{JsonError, KeyError, KeyErrorKind, PathSegment};
 /// `serde_json` gives keys with this prefix a meaning of their own.
 const PRIVATE_TOKEN: &str = "$serde_json::private::";
 
-/// The usual depth limit of JSON parsers. An accepted document is stored, sent and fetched inside a few more
-/// containers and must stay readable there. Values are dropped, compared and written recursively; this many
-/// levels fit the smallest stack many times over.
+/// The usual depth limit of JSON parsers.
 const REQUEST_DEPTH_MAX: usize = 128;
+/// Larger, because an accepted document is stored, sent and fetched inside a few more objects and arrays and
+/// must stay readable there. Values are dropped, compared and written recursively; this many levels fit the
+/// smallest stack many times over.
 const DEPTH_MAX: usize = 192;
 
-/// Invoices take six to ten bytes of memory for each byte of text. `[0,0,…]` takes up to 40, `[{"a":0},…]` takes 90.
+/// The bytes of memory that a text may take for each of its bytes. Invoices take six to ten, `[0,0,…]` up to
+/// 40, and `[{"a":0},…]` 90.
 const MEMORY_PER_BYTE: usize = 16;
 /// Memory that every text may use, however short it is.
 const MEMORY_FREE: usize = 1024 * 1024;
@@ -27,11 +29,12 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const VALUE_BYTES: usize = size_of::<Value>();
 const KEY_BYTES: usize = size_of::<String>();
-/// A node of an object's tree has this many slots and is at least about half full.
+/// `serde_json` keeps an object in a B-tree. A node of the tree has this many slots and is at least about
+/// half full.
 const NODE_PLACES: usize = 11;
 const NODE_FILLED_MIN: usize = 6;
 const NODE_BYTES: usize = NODE_PLACES * (VALUE_BYTES + KEY_BYTES) + 16;
-/// The smallest allocation.
+/// The smallest allocation in bytes, which a shorter text takes, too.
 const TEXT_BYTES_MIN: usize = 16;
 
 /// The limits for reading a text.
@@ -39,19 +42,19 @@ const TEXT_BYTES_MIN: usize = 16;
 pub struct JsonLimits {
     /// The maximum nesting of objects and arrays.
     depth_max: usize,
-    /// The maximum bytes of memory for each byte of text; `None` does not count memory.
+    /// The maximum bytes of memory for each byte of text; `None` means no limit.
     memory_per_byte: Option<usize>,
 }
 
 impl JsonLimits {
-    /// The body of a request.
+    /// The limits for the body of a request.
     pub const REQUEST: Self = Self { depth_max: REQUEST_DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
-    /// The response to one of our calls.
+    /// The limits for the response to one of our calls.
     pub const ANSWER: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
-    /// Text that this service wrote; it was counted when it came in.
+    /// The limits for text that this service wrote. Its memory was counted when it came in.
     pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: None };
 
-    /// The maximum memory for reading a text, in bytes.
+    /// Returns the maximum memory for reading a text, in bytes.
     pub fn memory_max(self, text: &[u8]) -> usize {
         let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_FREE);
         self.memory_per_byte.map_or(usize::MAX, of_text)
@@ -64,7 +67,8 @@ pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> 
 }
 
 /// Reads text that this service wrote, such as a column of its database. Its depth and keys were checked when
-/// it came in. The search for the token is nearly free; a second check would take most of the time of a GET.
+/// it came in. They are checked again only if the text contains the private token: searching for the token is
+/// nearly free, but a second check of each text would take most of the time of a GET.
 pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     if text.contains(PRIVATE_TOKEN) {
         typed(text.as_bytes(), JsonLimits::TRUSTED)
@@ -82,7 +86,8 @@ fn typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T, Json
     refused.map_or_else(|| exact(text), Err)
 }
 
-/// Reads a text that was checked before. The value of [`read`] loses the spelling of numbers.
+/// Reads a text that was checked before. Starts from the text, because converting the value of [`read`] to
+/// `T` would change the spelling of numbers.
 #[expect(clippy::disallowed_methods, reason = "the text has no private token, and its depth is bounded")]
 fn exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let mut json = serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
@@ -101,7 +106,8 @@ fn path(fault: &KeyError<'_>) -> String {
 }
 
 /// Reads one JSON text, with or without a byte order mark. Passes each forbidden key to `on_fault`, in the
-/// order of the text; the value is then fit for reports only. Numbers keep their digits.
+/// order of the text. If there is one, the returned value lacks members and is fit for error reports only.
+/// Numbers keep their digits.
 pub fn read(
     text: &[u8],
     limits: JsonLimits,
@@ -154,7 +160,7 @@ pub(crate) struct Members {
 }
 
 impl Container {
-    /// The path segment of the value that is being read.
+    /// Returns the path segment of the value that is being read.
     pub(crate) fn step(&self) -> PathSegment<'_> {
         match self {
             Self::Array(items) => PathSegment::Index(items.len()),
@@ -186,7 +192,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The parser has matched the brackets.
+    /// Closes the innermost container. The parser has already checked that the brackets match.
     fn close(&mut self) -> Result<(), JsonError> {
         match self.open.pop() {
             Some(container) => self.add(container.into_value()),
@@ -196,7 +202,7 @@ impl Builder {
 
     fn add_number(&mut self, digits: &str) -> Result<(), JsonError> {
         self.take_memory(digits.len().max(TEXT_BYTES_MIN))?;
-        // Every number of the grammar is valid in `serde_json`, which keeps it as text.
+        // Every number that JSON allows is valid in `serde_json`, which keeps it as text.
         self.add(Value::Number(digits.parse().map_err(JsonError::Shape)?))
     }
 
@@ -205,7 +211,8 @@ impl Builder {
         self.add(Value::String(text.into_owned()))
     }
 
-    /// Records the key of the next value. A forbidden key stays in the path, but its value is dropped.
+    /// Records the key of the next value. Returns the fault of a forbidden key: the key stays in the path,
+    /// but its value is dropped.
     fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyErrorKind>, JsonError> {
         self.take_memory(key.len().max(TEXT_BYTES_MIN))?;
         let Some(Container::Object(members)) = self.open.last_mut() else { return Ok(None) };
@@ -278,7 +285,7 @@ mod tests {
         }
         let long = "9".repeat(10_000);
         assert_eq!(value(&long).to_string(), long);
-        // An exponent has one spelling.
+        // Only exponents change: they are always written in one way.
         assert_eq!(value("1E5").to_string(), "1e+5");
         assert_eq!(value("18446744073709551615").as_u64(), Some(u64::MAX));
     }
@@ -357,7 +364,7 @@ mod tests {
                 }
             }
         }
-        // As a value it is a text like any other, and without the sign it is a key like any other.
+        // As a value the token is a text like any other. Without the dollar sign it is a key like any other.
         assert_eq!(value(r#"["$serde_json::private::RawValue"]"#)[0], "$serde_json::private::RawValue");
         assert_eq!(faults(r#"{"serde_json::private::RawValue":"1","$serde_json":1}"#), [""; 0]);
     }
@@ -386,7 +393,7 @@ mod tests {
     fn the_depth_is_bounded_and_takes_no_stack() {
         let deepest = |limits, depth| read(nested(depth).as_bytes(), limits, |_| {});
         assert!(deepest(JsonLimits::REQUEST, 128).is_ok() && deepest(JsonLimits::ANSWER, 192).is_ok());
-        // An accepted text stays readable inside the containers that it is stored in, and can be
+        // An accepted text stays readable inside the containers that it is stored in, and its value can be
         // dropped.
         let kept: Value = from_trusted(&nested(192)).unwrap();
         assert_eq!(from_trusted::<Value>(&kept.to_string()).unwrap(), kept);
@@ -406,7 +413,7 @@ mod tests {
             assert!(matches!(read(JsonLimits::REQUEST), Err(JsonError::TooManyValues)), "{item}");
             assert!(read(JsonLimits::TRUSTED).is_ok(), "{item}");
         }
-        // A short text may be as dense as it likes.
+        // A short text may consist of tiny values only.
         for item in ["0,", "{\"a\":0},"] {
             assert!(read(of(item, 1_000).as_bytes(), JsonLimits::REQUEST, |_| {}).is_ok(), "{item}");
         }

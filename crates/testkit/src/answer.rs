@@ -1,4 +1,4 @@
-//! An answer: status, headers and the body as JSON, null where it is none.
+//! An HTTP answer: its status, its headers, and its body as JSON, which is null if the body is not JSON.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-/// An answer, read to its end.
+/// An answer whose body was read to its end.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -25,19 +25,19 @@ pub struct Exchange<'e> {
 
 static CHECK: OnceLock<fn(Exchange<'_>)> = OnceLock::new();
 
-/// Has every later answer of this process checked, beside what its test expects of it. The check panics if it fails. Only
-/// the first call counts.
+/// Calls `check` with every later answer of this process, in addition to what each test expects. `check` panics if it
+/// fails. Only the first call of this function counts.
 pub fn check_every_answer(check: fn(Exchange<'_>)) {
     CHECK.get_or_init(|| check);
 }
 
 impl Answer {
-    /// Sends a request that must be answered.
+    /// Sends a request. Panics if no answer comes.
     pub async fn to(request: RequestBuilder) -> Self {
         Self::read(request).await.unwrap()
     }
 
-    /// Sends a request. Without an answer, `None`, its effect is not known.
+    /// Sends a request. Returns `None` if no answer came; the request may have had its effect all the same.
     pub async fn try_to(request: RequestBuilder) -> Option<Self> {
         Self::read(request).await.ok()
     }
@@ -81,7 +81,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Returns the warnings of a success, one a line.
+    /// Returns the warnings of a successful answer, one per line.
     pub fn warnings(&self) -> String {
         let all = self.headers.get_all("x-system-warning").iter();
         all.map(|value| value.to_str().unwrap()).collect::<Vec<_>>().join("\n")
@@ -92,7 +92,7 @@ impl Answer {
         self.body["errors"].as_object().map_or_else(Vec::new, |all| all.keys().map(String::as_str).collect())
     }
 
-    /// Expects a refusal in the envelope, with this status and code.
+    /// Expects a refusal with this status and code, in the JSON envelope of the API.
     #[track_caller]
     pub fn expect_refusal(self, status: u16, code: &str) -> Self {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.text);
@@ -113,14 +113,14 @@ impl Answer {
         answer
     }
 
-    /// Expects the same with the 400 of Validate.
+    /// Expects a refusal of Validate that names exactly these fields: its status is 400, not 422.
     #[track_caller]
     pub fn expect_invalid(self, paths: &[&str]) -> Self {
         assert_eq!(self.status, 400, "{}", self.text);
         Self { status: 422, ..self }.expect_faults(paths)
     }
 
-    /// Asserts that the message is the first sentence and counts the others.
+    /// Asserts that the message is one of the sentences in `errors` and tells how many others there are.
     #[track_caller]
     fn assert_sentences(&self) {
         let errors = self.body["errors"].as_object().unwrap();
@@ -135,7 +135,7 @@ impl Answer {
     }
 }
 
-/// Returns a value for a snapshot, with the fields that differ from run to run replaced.
+/// Returns a value as text for a snapshot. The fields at `pointers`, which differ from run to run, become `…`.
 pub fn stable(value: &Value, pointers: &[&str]) -> String {
     let mut value = value.clone();
     for pointer in pointers {

@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, Write as _};
 
-/// Names the server of PostgreSQL for tests, on which they may create databases.
+/// The environment variable with the URL of a PostgreSQL server on which tests may create databases.
 const SERVER: &str = "EINVOICE_TEST_POSTGRES";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Returns whether a test can run here; else says on standard error that it is skipped. The test harness
-    /// captures what is printed, but not what is written to standard error itself.
+    /// Returns true if a test can run on this database. If not, says on standard error that the test is
+    /// skipped. The test harness captures the output of `eprintln!`, but not what is written to
+    /// `io::stderr()` itself.
     pub fn is_available(self, test: &str) -> bool {
         let is_available = self == Self::Sqlite || env::var_os(SERVER).is_some();
         if !is_available {

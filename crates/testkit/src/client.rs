@@ -1,4 +1,4 @@
-//! The HTTP client: an address, and a key where there is one.
+//! The HTTP client: the address of the service, and the API key of the caller, if any.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::Answer;
 use crate::patience::PATIENCE;
 
-/// A caller. Its copies share their connections, which belong to the runtime that uses them first.
+/// A caller of the API. Clones share their connections, which belong to the async runtime that uses them first.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -37,12 +37,12 @@ impl Client {
         &self.root
     }
 
-    /// Returns the key, empty where there is none.
+    /// Returns the key; an empty text if there is none.
     pub fn key(&self) -> &str {
         self.key.as_deref().unwrap_or_default()
     }
 
-    /// Returns a request for [`Answer::to`], for what the methods below do not offer.
+    /// Returns a request that [`Answer::to`] can send, for calls that the methods below do not offer.
     pub fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let request = self.http.request(method, format!("{}{path}", self.root));

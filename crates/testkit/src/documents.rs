@@ -17,7 +17,7 @@ pub fn number() -> u32 {
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The numbers that the authority knows a taxpayer by.
+/// The numbers by which the authority knows a taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     pub service_id: String,
@@ -26,7 +26,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Returns the registration of the demo taxpayer of a first start.
+    /// Returns the registration of the demo taxpayer, which the service creates at the first start with a new database.
     pub fn demo() -> Self {
         Self {
             service_id: "94CD90AA".into(),
@@ -35,7 +35,7 @@ impl Registration {
         }
     }
 
-    /// Returns a registration that no other number has.
+    /// Returns a registration that belongs to this number only.
     pub fn with_number(number: u32) -> Self {
         Self {
             service_id: format!("{:08X}", 0xA000_0000 + number),
@@ -56,7 +56,7 @@ pub fn invoice_no() -> String {
     format!("INV{}", number())
 }
 
-/// Returns the IRN of an invoice number of a taxpayer, dated as all documents here are.
+/// Returns the IRN for an invoice number of a taxpayer, with the date of all documents here.
 pub fn irn(taxpayer: &impl AsRef<Registration>, invoice_no: &str) -> String {
     format!("{invoice_no}-{}-20260115", taxpayer.as_ref().service_id)
 }
@@ -66,7 +66,7 @@ pub fn invoice() -> Value {
     invoice_numbered(&invoice_no())
 }
 
-/// Returns the same invoice with this number.
+/// Returns the invoice of [`invoice`] with this number.
 pub fn invoice_numbered(invoice_no: &str) -> Value {
     json!({
         "invoice_no": invoice_no,
@@ -89,7 +89,7 @@ pub fn invoice_numbered(invoice_no: &str) -> Value {
     })
 }
 
-/// Returns an invoice of one line without tax. Price and quantity are JSON numbers.
+/// Returns an invoice of one line without tax. Price and quantity become JSON numbers with exactly these digits.
 pub fn invoice_over(unit_price: &str, quantity: &str) -> Value {
     let priced = with(&invoice(), "invoice_lines.0.unit_price", exact(unit_price));
     let counted = with(&priced, "invoice_lines.0.quantity", exact(quantity));
@@ -147,7 +147,7 @@ pub fn update(invoice: &Value) -> Value {
     })
 }
 
-/// Returns the body that onboards a taxpayer that no other test has.
+/// Returns the body of a request that onboards a taxpayer. No other test has this taxpayer.
 pub fn taxpayer() -> Value {
     let number = number();
     taxpayer_registered(number, &Registration::with_number(number))

@@ -27,7 +27,7 @@ fn parent_and_name<'b, 'p>(body: &'b mut Value, path: &'p str) -> (&'b mut Value
     (body.pointer_mut(&pointer).unwrap(), name)
 }
 
-/// Returns the number with exactly these digits.
+/// Returns the JSON number with exactly these digits.
 pub fn exact(digits: &str) -> Value {
     strict_json::from_trusted(digits).unwrap()
 }

@@ -1,5 +1,5 @@
-//! What the tests of the API, the scenarios and the benchmarks share. It knows the service from outside only and never
-//! imports it, so that it is compiled once for all of them.
+//! The code that the tests of the API, the scenarios and the benchmarks share. It knows the service only from outside
+//! and never imports it, so it is compiled once for all of them.
 //!
 //! | Concept | File |
 //! |---|---|

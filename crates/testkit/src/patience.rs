@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-/// How long a test waits for anything.
+/// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Looks until there is something to see, at most [`PATIENCE`].
+/// Calls `look` until it returns a value. Panics after [`PATIENCE`].
 pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
     eventually_within(PATIENCE, what, look).await
 }
 
-/// Looks until there is something to see, at most this long.
+/// Calls `look` until it returns a value. Panics after the time `patience`.
 pub async fn eventually_within<T>(
     patience: Duration,
     what: &str,

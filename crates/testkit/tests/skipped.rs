@@ -30,7 +30,8 @@ async fn a_case(backend: Backend) {
     println!("the case was run");
 }
 
-/// Runs the case in a process of its own, with or without a server to name.
+/// Runs the case in a process of its own, with this server or with none. Returns its standard output and standard
+/// error.
 fn case_output(server: Option<&str>) -> (String, String) {
     let mut suite = Command::new(env::current_exe().unwrap());
     suite.args(["--exact", "a_case_on_postgresql", "--show-output"]).env_remove(SERVER);

@@ -1,5 +1,5 @@
-//! Work that the endpoints of this process share. A request that arrives while a batch runs waits for the next batch. A
-//! request that fails or panics does not fail the others of its batch.
+//! Handles the requests of all endpoints of this process in batches. A request that arrives while a batch runs waits
+//! for the next batch. A request that fails or panics does not fail the others of its batch.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,8 +60,8 @@ impl<W: BatchWork> Batches<W> {
         Self { asked, _actor: supervise(arbiter, node, RestartPolicy::default(), |_| runner) }
     }
 
-    /// Waits until the request was part of a batch. Fails with `Unsettled` if the actor has ended, and with `Panic` if
-    /// the work of this request alone panics.
+    /// Waits until a batch has handled the request, and returns the answer. Fails with `Unsettled` if the actor has
+    /// ended, and with `Panic` if the request panics even when it runs separately.
     pub(super) async fn ask(&self, request: W::Request) -> Result<W::Answer, DeliveryError> {
         let (answer, answered) = oneshot::channel();
         let asked = Asked { request, at: Instant::now(), answer };
@@ -124,7 +124,7 @@ async fn run_batch<W: BatchWork>(work: &W, batch: Vec<Asked<W>>, node: &Node) {
     }
 }
 
-/// Runs a batch. If one request may be why the whole batch fails or panics, runs each request separately.
+/// Runs a batch. If a single request may have caused the whole batch to fail or panic, runs each request separately.
 async fn answers<W: BatchWork>(
     work: &W,
     all: &[&W::Request],
@@ -132,8 +132,8 @@ async fn answers<W: BatchWork>(
 ) -> Vec<Result<W::Answer, DeliveryError>> {
     match survive_panic(node, work.run(all)).await {
         Some(Ok(answers)) => answers.into_iter().map(|answer| answer.map_err(Into::into)).collect(),
-        // Any other error, such as a lost connection, would also occur for each request alone, so every request gets
-        // this error.
+        // An error that no single request has caused, such as a lost connection, would also occur for each request
+        // alone. So every request gets this error.
         Some(Err(error)) if all.len() == 1 || !error.may_concern_one() || error.is_timeout() => {
             all.iter().map(|_| Err(error.clone().into())).collect()
         }

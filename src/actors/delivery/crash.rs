@@ -1,7 +1,7 @@
 //! Finds deliveries that crash the process. An endpoint may have many deliveries in flight, so the first crash is
-//! counted for every delivery that may have been in flight. From then on each of them is recorded in the endpoint's lane
-//! before it begins, so that a second crash is counted exactly. What was in flight at two crashes goes alone, and a third
-//! crash makes it a dead letter.
+//! counted for every delivery that may have been in flight. From then on each of them is recorded in the endpoint's
+//! lane before it begins, so that a second crash is counted exactly. A delivery that was in flight at two crashes goes
+//! alone: nothing else of its endpoint is in flight meanwhile. A third crash makes it a dead letter.
 
 use std::collections::HashSet;
 
@@ -16,15 +16,15 @@ use crate::store::lanes::leases::{self, Note};
 use crate::store::lanes::{Lease, LeasedLane, Taken};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 
-/// After the first crash it is not known which deliveries were in flight. So the crash is counted for the deliveries that
-/// have been due for the longest time. Some of these were not in flight, because they waited for an earlier delivery of
-/// the same IRN. To reach all deliveries that were in flight, up to this many times the maximum number in flight are
-/// counted.
+/// After the first crash it is not known which deliveries were in flight. So the crash is counted for the deliveries
+/// that have been due for the longest time. Some of these were not in flight, because they waited for an earlier
+/// delivery of the same IRN. To reach all deliveries that were in flight, up to this many times the maximum number in
+/// flight are counted.
 const MARGIN: usize = 2;
 
 impl DeliveryDeps {
-    /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases that
-    /// are still held: their deliveries go on.
+    /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases
+    /// that are still held: their deliveries go on.
     pub(super) async fn count_crashes(&self, crashed: &[LeasedLane]) -> Result<Vec<Lease>, StoreError> {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
@@ -56,8 +56,8 @@ impl DeliveryDeps {
         })
     }
 
-    /// Stores in the endpoint's lane which deliveries are in flight or about to begin, of those that were in flight at a
-    /// crash.
+    /// Stores the ids of `deliveries` in the endpoint's lane. These are the deliveries that were in flight at an
+    /// earlier crash and are in flight again or about to begin.
     pub(super) async fn record_begun(
         &self,
         lease: &Lease,

@@ -25,7 +25,7 @@ pub struct DeliveryDeps {
     /// The maximum number of concurrent attempts for one endpoint.
     pub max_concurrent: usize,
     pub wakeups: KeyedNotify<TaxpayerId>,
-    /// The turns of deliveries that go alone.
+    /// The turn that deliveries must take if they go alone. All endpoints of this process share it.
     pub turns: Turns,
     /// True during shutdown: attempts in flight are finished, and no new attempt starts.
     pub is_closing: AtomicBool,

@@ -1,8 +1,8 @@
 //! Delivers the due events of one endpoint: the first pending event of each IRN, and several IRNs concurrently. A round
 //! loads due deliveries, starts attempts while slots are free, waits for a finished attempt or new work, and writes the
 //! outcomes. If the process dies during a round, the events whose outcomes were not written are delivered again. While
-//! the endpoint is healthy, new attempts start even while outcomes are being written. If slots stay free, the next part
-//! of a replay is queued.
+//! the endpoint is healthy, new attempts start even while outcomes are being written. If a replay is open and slots
+//! stay free, the next part of the replay is queued.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::{Pin, pin};
@@ -70,7 +70,7 @@ impl LoadedWork {
     }
 }
 
-/// The work that all endpoints share.
+/// The batched reads and writes that all endpoints share.
 pub(super) struct SharedWork {
     pub(super) due_reader: Batches<DueReader>,
     pub(super) outcome_writer: Batches<OutcomeWriter>,
@@ -82,7 +82,7 @@ pub(super) struct EndpointWorker {
     /// The lease of the endpoint's lane.
     lease: Lease,
     taxpayer: TaxpayerId,
-    /// Cancelled when the lane was leased again, so that the lease is no longer held.
+    /// Cancelled when the lane has been leased again: then `lease` is no longer held.
     is_over: CancellationToken,
     in_flight: InFlight,
     poll_after: Duration,
@@ -110,8 +110,8 @@ impl EndpointWorker {
         }
     }
 
-    /// Delivers until nothing is due and no attempt is in flight, and releases the lane then. Fails with `Stale` after a
-    /// round in which the lane was leased again. The watchdog looks at how long a round takes.
+    /// Delivers until nothing is due and no attempt is in flight, and then releases the lane. Fails with `Stale` after
+    /// a round in which the lane was leased again. The watchdog checks how long each round takes.
     pub(super) async fn serve(mut self, node: Node) -> Result<WorkStatus, DeliveryError> {
         let deps = Arc::clone(&self.deps);
         let wakeup = deps.wakeups.join(self.taxpayer);
@@ -127,7 +127,7 @@ impl EndpointWorker {
             if handled != WorkStatus::More {
                 return Ok(handled);
             }
-            // Other endpoints of this core run in between.
+            // Lets the other endpoints on this core run before the next round.
             yield_now().await;
         }
     }
@@ -232,7 +232,8 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Starts as many due deliveries as there are free slots. Those that were in flight at a crash are recorded before.
+    /// Starts as many due deliveries as there are free slots. Deliveries that were in flight at a crash are first
+    /// recorded in the lane.
     async fn start_attempts(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let mut starting = Vec::new();
         while self.in_flight.free_slots(work.slots) > starting.len() {
@@ -259,7 +260,7 @@ impl EndpointWorker {
     }
 
     /// Starts the next delivery, which goes alone: nothing else of the endpoint is in flight until its outcome is
-    /// written, and it begins in the turn of all endpoints. Does nothing if the turn does not come soon.
+    /// written. The delivery also needs the turn that all endpoints share. Does nothing if the turn does not come soon.
     async fn start_alone(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else { return Ok(()) };
         let Some(next) = work.next.pop_front() else { return Ok(()) };
@@ -339,7 +340,8 @@ impl EndpointWorker {
             failure_streak: (streak != *before).then(|| (endpoint.clone(), streak.clone())),
             rest,
         };
-        // The record of what is in flight is not written beside the start of further attempts, which changes it too.
+        // A report that changes the recorded deliveries is not written in the background: attempts that start meanwhile
+        // would change the record, too.
         if is_healthy && rest.is_none() && !work.to.is_replaying && !has_suspect {
             let shared = Arc::clone(&self.shared);
             self.in_flight.write(ids, async move { shared.outcome_writer.write(report).await });

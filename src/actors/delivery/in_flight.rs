@@ -1,5 +1,5 @@
 //! The deliveries in flight of one endpoint. A delivery is in flight from the start of its attempt until the outcome is
-//! stored. Attempts and writes of outcomes run as tasks of their own, which end when this is dropped.
+//! stored. Attempts and writes of outcomes run as tasks of their own, which end when `InFlight` is dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -45,7 +45,7 @@ pub(super) struct InFlight {
     is_writing: bool,
     /// The ids of all deliveries in flight, each with the sequence number of its event.
     held: HashMap<Uuid, i64>,
-    /// The ids of those deliveries in flight that were in flight at a crash.
+    /// The ids of those deliveries in flight that were also in flight at an earlier crash.
     suspects: HashSet<Uuid>,
     /// True while a delivery that goes alone is in flight. No other delivery starts during that time.
     is_isolated: bool,
@@ -104,8 +104,8 @@ impl InFlight {
         self.running.insert(task.id(), id);
     }
 
-    /// Marks a delivery in flight as one that was in flight at a crash. If it goes alone, no other delivery starts until
-    /// its outcome is written.
+    /// Marks a delivery in flight as one that was in flight at an earlier crash. If it goes alone, no other delivery
+    /// starts until its outcome is written.
     pub(super) fn suspect(&mut self, delivery: &Delivery) {
         self.suspects.insert(delivery.id);
         self.is_isolated |= delivery.goes_alone();

@@ -1,4 +1,5 @@
-//! The delivery pool: one supervised task for each endpoint with due deliveries, up to a configured number of endpoints.
+//! The delivery pool: one supervised task for each endpoint with due deliveries, up to a configured number of
+//! endpoints.
 //!
 //! | Concept | File |
 //! |---|---|
@@ -7,7 +8,7 @@
 //! | attempts in flight: running, finished or being written | `in_flight` |
 //! | the next state of delivery and endpoint after an attempt | `outcome` |
 //! | batched reads and writes for all endpoints | `batches`, `due_reader`, `outcome_writer` |
-//! | what all of them share, and why deliveries stop | `deps`, `error` |
+//! | the settings and handles that all parts share; the errors that stop deliveries | `deps`, `error` |
 //! | deliveries that were in flight at a crash of the process | `crash` |
 //! | replays, queued in parts | `replay` |
 //! | one attempt: its target, format and access token | `attempt`, `token_cache` |

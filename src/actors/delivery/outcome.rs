@@ -48,7 +48,7 @@ impl DeliveryDeps {
         let CompletedAttempt { mut delivery, kind, attempt, at, .. } = completed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
-        // An attempt that has ended shows that the delivery did not cause the crashes before it.
+        // The attempt has ended without a crash, so the delivery did not cause the earlier crashes.
         delivery.crash_history = CrashHistory::default();
         match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {
             (AttemptOutcome::Delivered, _) => delivery.state = DeliveryState::Delivered,

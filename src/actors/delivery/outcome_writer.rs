@@ -1,6 +1,6 @@
 //! Writes the outcomes of the attempts of all endpoints in shared transactions. Reports that arrive during a commit
-//! form the next batch. A report whose lease was lost is not written. A report whose lane another transaction has locked
-//! waits outside of the transaction, so that it delays no other endpoint.
+//! form the next batch. A report whose lease was lost is not written. A report whose lane another transaction has
+//! locked waits outside of the transaction, so that it delays no other endpoint.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,11 +29,12 @@ use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
 use crate::webhook::AttemptOutcome;
 
-/// The pauses before a report is tried again whose lane is locked. Commits of taxpayers lock an endpoint's lane for some
-/// milliseconds.
+/// The first and the longest pause before a report whose lane is locked is tried again. A taxpayer's commit locks the
+/// lane of its endpoint for some milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(20);
-/// The longest wait of a report for its lane. A frozen process loses its locks earlier, so it causes no second delivery.
+/// The longest time that a report waits for its lane. If a frozen process has locked the lane, the database usually
+/// ends that lock earlier. So the report is written, and nothing is delivered twice.
 const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The outcomes of one endpoint's attempts that have finished since the endpoint's last report.
@@ -42,7 +43,7 @@ pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
-    /// The recorded deliveries that are still in flight, if a recorded one has ended.
+    /// The deliveries in flight that stay recorded in the lane; `None` if no attempt of a recorded delivery has ended.
     pub(super) still_recorded: Option<HashSet<Uuid>>,
     /// The endpoint and its new failure streak; `None` if the streak has not changed.
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
@@ -101,7 +102,7 @@ impl OutcomeWriter {
 }
 
 impl Batches<OutcomeWriter> {
-    /// Writes a report durably. Fails with `Stale` if another replica has taken the lease over.
+    /// Writes a report durably. Fails with `Stale` if the lease is no longer held.
     pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, DeliveryError> {
         let report = Arc::new(report);
         let begun = Instant::now();
@@ -168,8 +169,8 @@ impl BatchWork for OutcomeWriter {
     }
 }
 
-/// Returns the lanes to release because nothing is due now, each with the delay until it is due again. The transaction
-/// `tx` has locked the lanes, so no new work is missed: it makes its lane due after this commit.
+/// Returns the lanes to release because nothing is due now, each with the delay until it is due again. No new work is
+/// missed: `tx` has locked the lanes, so a writer of new work makes its lane due only after this commit.
 async fn rests(
     tx: &Transaction,
     reports: &[&OutcomeReport],
@@ -193,9 +194,9 @@ async fn rests(
     Ok(releases.collect())
 }
 
-/// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint has no pending delivery. If the
-/// circuit is open, returns the delay until the next probe of the circuit instead, because deliveries that are due
-/// earlier must wait for the probe.
+/// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint is not active or has no pending
+/// delivery. During a replay, the next delivery is due now. If the endpoint is parked, returns the delay until its next
+/// probe instead, because deliveries that are due earlier must wait for the probe.
 fn idle_time(
     taxpayer: TaxpayerId,
     circuit_state: CircuitState,

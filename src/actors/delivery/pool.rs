@@ -1,5 +1,5 @@
-//! The endpoints that this process delivers to: a supervised task for each endpoint whose lane it holds, on the core of
-//! the endpoint's hash. The tasks share the reading of due deliveries and the writing of outcomes.
+//! The endpoints that this process delivers to: a supervised task for each endpoint whose lane it holds, on the core
+//! that the hash of the lane's key selects. The tasks share the reading of due deliveries and the writing of outcomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +99,8 @@ impl DeliveryPool {
         self.endpoints.close();
     }
 
-    /// Waits until no endpoint is served, but at most `longest`. Returns false if some still are. Call `close` before.
+    /// Waits until no endpoint is served, but at most `longest`. Returns false if an endpoint is still served then.
+    /// Call `close` first.
     pub async fn drain(&self, longest: Duration) -> bool {
         timeout(longest, self.endpoints.wait()).await.is_ok()
     }

@@ -1,7 +1,7 @@
-//! Queues the events of replays in parts. Each part is committed together with the replay's new position, and only
-//! while the endpoint's lease is held. So a restarted process continues at that position and queues nothing twice. To
-//! keep the order, the deliveries of events that a replay has yet to queue wait for the replay, and so do deliveries of
-//! newer events of the same IRNs.
+//! Queues the events of replays, which deliver past events again, in parts. Each part is committed together with the
+//! replay's new position, and only while the endpoint's lease is held. So a restarted process continues at that
+//! position and queues nothing twice. To keep the order, the deliveries of events that a replay has yet to queue wait
+//! for the replay, and so do deliveries of newer events of the same IRNs.
 
 use std::slice::from_ref;
 
@@ -15,8 +15,8 @@ use crate::store::lanes::{Lease, Taken};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
-    /// Removes the deliveries that must wait for a replay: deliveries of events that the replay has not reached yet,
-    /// and deliveries of newer events of the same IRNs.
+    /// Removes the deliveries that must wait for a replay from `next`: deliveries of events that the replay has not
+    /// reached yet, and deliveries of newer events of the same IRNs.
     pub(super) async fn keep_order(
         &self,
         next: Vec<(Delivery, Event)>,

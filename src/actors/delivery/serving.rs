@@ -1,5 +1,6 @@
-//! The endpoints that are served now. If this process loses a lease without noticing and claims the lane again, the task
-//! of the former lease ends before the next one begins, so that no endpoint is served twice at a time.
+//! The endpoints that this process delivers to now. If the process loses a lease without noticing and claims the lane
+//! again, the task of the former lease ends before the next one begins, so that two tasks never serve an endpoint at
+//! the same time.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ struct Task {
     has_ended: CancellationToken,
 }
 
-/// An endpoint that is served until this is dropped.
+/// An endpoint that counts as served until this value is dropped.
 pub(super) struct Served {
     serving: Arc<DashMap<String, Task>>,
     lane: String,

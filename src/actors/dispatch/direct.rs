@@ -1,6 +1,6 @@
-//! Direct dispatch: a lane is leased in the same transaction that creates its work, so its worker starts right after the
-//! commit, without a claim. A worker slot is reserved before the transaction. If no slot is free, the lane waits until
-//! the dispatcher claims it.
+//! Direct dispatch: a lane is leased in the same transaction that creates its work, so its worker starts right after
+//! the commit, without a claim. A worker slot is reserved before the transaction. If no slot is free, the lane waits
+//! until the dispatcher claims it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -96,12 +96,12 @@ impl DirectDispatch {
 }
 
 impl ReservedSlot<'_> {
-    /// The owner name to lease the lane with.
+    /// Returns the owner name to write into the lease of the lane.
     pub fn owner(&self) -> &str {
         &self.open.owner
     }
 
-    /// The duration to lease the lane for.
+    /// Returns the duration of the lease of the lane.
     pub fn lease(&self) -> Duration {
         self.open.lease
     }

@@ -1,6 +1,6 @@
-//! Work that was in flight at two crashes begins alone: each kind of lane has one turn, and such work begins only with
-//! the turn. It gives the turn up as soon as it waits for an answer from outside, so that work that hangs does not hold
-//! up the rest.
+//! Work that was in flight at two crashes, and its lane, are isolated: such work begins alone. Each kind of lane has
+//! one turn, and isolated work begins only when it has got the turn. Work that waits for an answer from outside gives
+//! its turn up after a short time (`TURN`), so that work that hangs does not hold up the rest.
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,16 +15,16 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned::Ended;
 use crate::store::lanes::claim::{self, Claimable};
 
-/// Work that still waits after this time waits for an answer from outside, and gives its turn up. A computation is not
-/// interrupted, however long it takes, because this time is looked at only while the work waits. An answer that comes
-/// within this time, or a crash by it, finds the work alone.
+/// Work that still waits after this time gives its turn up, because it then waits for an answer from outside. A
+/// computation keeps the turn, however long it takes, because this time is checked only while the work waits. If the
+/// answer comes within this time, the work handles the answer while it still has the turn.
 const TURN: Duration = Duration::from_millis(100);
 
-/// The turns of one kind of lane. Clones share them.
+/// Hands out the turn of one kind of lane to one holder at a time. Clones share the turn.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Semaphore>);
 
-/// The turn of a kind of lane, until it is dropped.
+/// The turn of a kind of lane. Dropping it lets the next work begin.
 #[derive(Debug)]
 pub struct Turn {
     _permit: OwnedSemaphorePermit,
@@ -37,15 +37,15 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits for the turn.
+    /// Waits for the turn. `None` never occurs, because the semaphore is never closed.
     pub async fn take(&self) -> Option<Turn> {
         let permit = Arc::clone(&self.0).acquire_owned().await.ok()?;
         Some(Turn { _permit: permit })
     }
 }
 
-/// Runs work to its end. Work with a turn keeps it until the work has ended or waits for an answer from outside. Call
-/// this in the task that does the work, so that the turn lasts as long as the work computes.
+/// Runs work to its end. If a turn is given, it is kept until the work has ended or still waits after `TURN`. Call this
+/// in the task that does the work: only then a long computation keeps the turn.
 pub async fn run_in_turn<F: Future>(turn: Option<Turn>, work: F) -> F::Output {
     let Some(turn) = turn else { return work.await };
     let mut work = pin!(work);
@@ -72,7 +72,8 @@ impl Dispatcher {
         }
     }
 
-    /// Claims one isolated lane with the turn of its kind. Returns false if there is none.
+    /// Waits for the turn of the kind, claims one isolated lane and hands it out. Returns false if no isolated lane is
+    /// due.
     pub(super) async fn claim_isolated(&self) -> Result<bool, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(1, &blocked);

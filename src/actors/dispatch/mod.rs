@@ -1,7 +1,7 @@
 //! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its worker, and renews
 //! the leases of active lanes (`active_leases`). A transaction that creates work may lease the lane itself and send it
 //! to the dispatcher (`direct`). Lanes that were active when a process crashed are taken over (`recovery`); those that
-//! were active at two crashes begin one at a time (`isolation`). The work of some lanes is a function
+//! were active at two crashes begin one at a time (`isolation`). For some kinds of lanes the worker is a plain function
 //! (`work`). A lost timer or notification only delays work.
 
 mod active_leases;
@@ -35,11 +35,12 @@ use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease, Waiting};
 
-/// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes and not one.
+/// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes instead of
+/// one.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// If the work of a lane could not be finished, the lane is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// The same after a panic.
+/// If the work of a lane panicked, the lane is due again after this delay.
 const AFTER_PANIC: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,7 @@ type Handoff = Arc<dyn Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + S
 #[derive(Debug)]
 pub struct Assignment {
     pub lease: Lease,
-    /// The turn of the lane's kind, if the lane's work goes alone (`run_in_turn`).
+    /// The turn of the lane's kind, if the lane's work must begin alone (`run_in_turn`); else `None`.
     pub turn: Option<Turn>,
 }
 
@@ -185,7 +186,7 @@ impl Dispatcher {
         let held = self.active_leases.by_taxpayer();
         let mut held_by_integrator = HashMap::new();
         for (taxpayer, count) in &held {
-            // The integrators of lanes that this process holds were read when they were claimed or worked on.
+            // The integrator of a held lane is known, because it was read when the lane was claimed or worked on.
             if let Some(integrator) = self.store.known_payer_of(TaxpayerId(*taxpayer)) {
                 *held_by_integrator.entry(integrator).or_default() += count;
             }
@@ -226,7 +227,7 @@ impl Dispatcher {
         });
     }
 
-    /// Releases the lane if its work could not be finished.
+    /// Releases the lane if its work could not be finished. The lane is then due again after a delay.
     async fn finish(&self, lease: &Lease, handled: WorkStatus) {
         let again = match handled {
             WorkStatus::Released | WorkStatus::More => return,
@@ -270,7 +271,8 @@ impl Dispatcher {
                 // A notification and a timeout are treated alike: the next loop claims.
                 let _ = timeout(self.config.poll, self.config.wake.notified()).await;
             } else {
-                // Each commit of a claim delays other writers, so the next claim should take several lanes.
+                // Waits a little, so that the next claim takes several lanes. Each claim commits, which delays other
+                // writers.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
@@ -282,8 +284,8 @@ fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
 
-/// Returns how many lanes one integrator may have active with all its taxpayers: all but a few, so that an only
-/// integrator loses little.
+/// Returns how many lanes one integrator may have active with all its taxpayers: all but a few, so that the only
+/// integrator of a system loses little.
 fn integrator_share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(32)).max(1)
 }

@@ -1,6 +1,6 @@
-//! Takes over the lanes of processes that crashed. The crash is counted for the work of each lane before the work begins
-//! again. After the first crash concurrency does not change: as many lanes run at once as there are free slots, shared
-//! between taxpayers as always. What was in flight at a second crash is left to `isolation`.
+//! Takes over the lanes of processes that crashed. The crash is counted for the work of each lane before the work
+//! begins again. After the first crash concurrency does not change: as many lanes run at once as there are free slots,
+//! shared between taxpayers as always. Work that was in flight at two crashes is left to `isolation`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::store::lanes::claim::{self, Claimable, ClaimedLane};
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::lanes::{Lease, LeasedLane};
 
-/// The maximum number of lanes that are taken over at once. It is small, because the lanes stay locked until their crashes are counted,
-/// and a lock on an endpoint's lane delays the writes of its taxpayer.
+/// The maximum number of lanes that are taken over at once. It is small, because the lanes stay locked until their
+/// crashes are counted, and a lock on an endpoint's lane delays the writes of its taxpayer.
 const TAKEN_OVER_MAX: usize = 32;
 
-/// Work that is counted by its lane waits `n * n` times this after `n` crashes, from the second crash on.
+/// After `n` crashes, from the second one on, a lane that counts the crashes of its work waits `n * n` times this long.
 const CRASH_BACKOFF: Duration = Duration::from_secs(15);
 
 /// A function that counts a crash for the work of each lane. It returns the leases of the lanes whose work goes on now;
@@ -29,8 +29,8 @@ const CRASH_BACKOFF: Duration = Duration::from_secs(15);
 pub(super) type CountCrashes =
     Arc<dyn Fn(Vec<LeasedLane>) -> LocalBoxFuture<'static, Result<Vec<Lease>, StoreError>> + Send + Sync>;
 
-/// Returns the function for lanes whose work is counted by the lane itself. From the second crash on, the lane goes
-/// alone and waits before, each time longer.
+/// Returns the function for lanes that count the crashes of their work themselves. From the second crash on, such a
+/// lane waits, each time longer, and its work then begins alone.
 pub(super) fn count_by_lane(store: Store) -> CountCrashes {
     Arc::new(move |crashed| hold_back(store.clone(), crashed).boxed_local())
 }
@@ -94,7 +94,8 @@ impl Dispatcher {
         if !Ended::Abandoned.is_due(&self.store, &ask).await? {
             return Ok(0);
         }
-        // The first slot is waited for, because new work must not keep the lanes waiting while it takes each free slot.
+        // Waits for the first slot. Otherwise new work could take every slot that becomes free, and these lanes would
+        // never get one.
         let Ok(mut slots) = Arc::clone(&self.slots).acquire_owned().await else { return Ok(0) };
         let more = self.slots.available_permits().min(ask.limit - 1);
         if let Ok(more) = Arc::clone(&self.slots).try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
@@ -120,7 +121,7 @@ impl Dispatcher {
         }
         let going_on = match (self.count_crashes)(crashed.clone()).await {
             Ok(going_on) => going_on,
-            // A faulty lane makes all of them fail.
+            // One faulty lane makes the call fail for all lanes.
             Err(_) => self.count_one_by_one(crashed).await,
         };
         claimed.into_iter().filter(|one| !is_crashed(one) || going_on.contains(&one.lane.lease)).collect()
@@ -155,7 +156,7 @@ mod tests {
     use crate::store::lanes::{self, LaneKind, QueuedLane};
     use crate::store::testing::stores;
 
-    /// The kinds whose crashes are counted by the lane.
+    /// The kinds of lanes that count the crashes of their work themselves.
     const KINDS: [LaneKind; 4] =
         [LaneKind::Pull, LaneKind::Outage, LaneKind::Reconciliation, LaneKind::Verification];
     const LANES: i64 = 3;

@@ -1,4 +1,4 @@
-//! Lanes whose work is a function.
+//! Dispatchers for lanes whose work is a plain function.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
 impl Dispatcher {
-    /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After a
-    /// panic it keeps its lease; when the lease has expired, it is taken over. The end of each work wakes the dispatcher,
-    /// because these kinds have few slots and their lanes wait for a free one.
+    /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After
+    /// a panic the lane keeps its lease, and it is taken over when the lease has expired. The dispatcher is woken
+    /// whenever work ends, because these kinds of lanes have few slots, and other lanes wait for a free one.
     pub fn of_work<W>(store: Store, config: DispatcherConfig, tree: &Tree, work: W) -> Self
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,

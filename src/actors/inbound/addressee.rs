@@ -15,7 +15,8 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// The maximum number of notices that are processed at once. The authority repeats a refused notice later.
+/// The maximum number of notices that are processed at the same time. If we refuse a notice, the authority repeats it
+/// later.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
@@ -58,7 +59,8 @@ impl Inbound {
     }
 }
 
-/// The reason why a notice had no lasting effect. Repeating it may help, except after `UnknownInvoice` and `Withheld`.
+/// The reason why a notice had no lasting effect. The same notice may succeed soon, except after `UnknownInvoice` and
+/// `Withheld`.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeError {
     #[error("nobody here sent or receives this invoice")]

@@ -1,6 +1,7 @@
-//! Receives invoices and statuses from the authority. A notice is only a hint: we ask the authority for the current
-//! state, and the taxpayers' actors record its answer. So a repeated, late or reordered notice changes nothing, and
-//! notices are not stored. The poller finds what a lost notice would have reported.
+//! Receives invoices and statuses from the authority. A notice (the authority's message that an invoice has changed) is
+//! only a hint: we ask the authority for the current state, and the taxpayers' actors record its answer. So a repeated,
+//! late or reordered notice changes nothing, and notices are not stored. The poller finds what a lost notice would have
+//! reported.
 //!
 //! | Concept | File |
 //! |---|---|

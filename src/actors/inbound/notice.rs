@@ -29,7 +29,8 @@ struct OutgoingInvoice {
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the invoice counts as transmitted and no transmit run still has to record this.
+    /// True if our records say that the invoice was transmitted, and no transmit run has stopped without recording
+    /// this.
     is_transmitted: bool,
     is_acknowledged: bool,
     /// True if we have called the authority to transmit the invoice and the outcome is not recorded yet.

@@ -70,7 +70,7 @@ impl TransitPoller {
         Self { inbound, clock, every, processed: Arc::default() }
     }
 
-    /// Makes a poll due at the start, because notices may have been missed before the start.
+    /// Makes a poll due when the process starts, because notices may have been missed before.
     pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
         lanes::wake(&tx, LaneKind::Pull, &[LANE.to_owned()], Wake::WithoutHolder).await?;

@@ -30,14 +30,14 @@ pub struct OutageDetector {
 }
 
 impl OutageDetector {
-    /// Records what the breakers of the authority show now.
+    /// Records the start, a change or the end of an outage, as the breakers of the authority show it now.
     pub async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
         let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
         self.observe(&calls, async || authority.alive().await).await
     }
 
-    /// Records what the counts of recent calls say about an outage. If an outage is open and nobody has called its
-    /// operations of late, asks by `alive` whether the authority works again.
+    /// Records the start, a change or the end of an outage, as `calls` shows it. If an outage is open and its
+    /// operations have not been called for a while, calls `alive` to find out whether the authority works again.
     pub(super) async fn observe(
         &self,
         calls: &[OperationCalls],

@@ -40,8 +40,8 @@ impl OutageNotifier {
         Ok(WorkStatus::Released)
     }
 
-    /// Returns false if the notification has to be tried again. One that cannot succeed, or is no news any more, is
-    /// given up with an error in the log.
+    /// Sends a notification. Returns false if it must be tried again. A notification that cannot succeed or has become
+    /// too old is given up and logged as an error.
     async fn send(&self, QueuedNotice { taxpayer, event }: QueuedNotice) -> Result<bool, StoreError> {
         let Some(outage) = outages::with_id(self.store.reader(), event.outage).await? else {
             return Ok(true);

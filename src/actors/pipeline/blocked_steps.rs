@@ -1,5 +1,6 @@
 //! The steps that a breaker blocks at present, for all taxpayers or for some. The dispatcher skips runs whose next step
-//! is blocked. When a breaker is due for a probe, the next run's call is the probe.
+//! is blocked. When a breaker is due for a probe (a trial call), it blocks nothing, and the next run's call is the
+//! probe.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,9 +20,9 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
-/// Returns when a blocked step will probably be open again for a taxpayer, but not before the breaker's next probe. It is
-/// expected to stay blocked for as long again as it has been, since nobody knows when an outage ends. `None` if the
-/// step is not blocked.
+/// Returns when a step that is blocked for a taxpayer will probably be available again; `None` if it is not blocked.
+/// Nobody knows when an outage ends, so the step is expected to stay blocked for as long again as it has been blocked
+/// so far, and at least until the breaker's next probe.
 pub(super) fn available_at(
     authority: &Authority,
     step: Step,
@@ -35,7 +36,7 @@ pub(super) fn available_at(
     Some(view.next_probe_at.map_or(reopens, |probe| probe.max(reopens)))
 }
 
-/// Returns the breaker that blocks a step of a taxpayer, if one does.
+/// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
 pub(super) fn block_of(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> Option<StepBlock> {
     let views = authority.breakers();
     let view = view_of(&views, step).filter(|view| holds(view, taxpayer))?;

@@ -1,5 +1,5 @@
-//! Counts crashes and panics for the runs whose steps were active. After the second crash a run goes alone, after the
-//! third it is quarantined.
+//! Counts crashes and panics for the runs whose steps were active. After its second crash a run goes alone: only one
+//! such run begins at a time. After its third crash or its second panic it is quarantined.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::store::lanes::{self, LaneKind, LaneName, Lease, LeasedLane, Taken};
 use crate::store::runs;
 
 impl PipelineDeps {
-    /// Counts a crash for the run of each lane, if the run is still open. Returns the leases of the lanes whose runs go
-    /// on now, and releases the lanes of those that go alone.
+    /// Counts a crash for the run of each lane, if the run is still open. Releases the lanes of the runs that go alone,
+    /// and returns the leases of the other lanes: their runs go on now.
     pub(super) async fn count_crashes(&self, crashed: &[LeasedLane]) -> Result<Vec<Lease>, StoreError> {
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let tx = self.store.begin().await?;
@@ -42,7 +42,8 @@ impl PipelineDeps {
         tx.commit().await
     }
 
-    /// Releases the lane of a run that goes alone but was claimed without a turn.
+    /// Releases the lane of a run that goes alone but was claimed without the turn, so that it is claimed again with
+    /// the turn.
     pub(super) async fn release_to_turn(&self, lease: &Lease, run: &Run) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         release_isolated(&tx, lease, run).await?;
@@ -60,7 +61,7 @@ async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<
 }
 
 /// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that
-/// are still held, each with its run if that is open.
+/// are still held, each with its run, or with `None` if the run is not open.
 async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
     let taxpayers: Vec<_> = leases
         .iter()

@@ -24,7 +24,7 @@ use crate::store::db::connections::Store;
 use crate::store::invoices;
 use crate::store::runs;
 
-/// A caller that waits for a run reads it at this interval, because the run may end on another replica.
+/// A caller that waits for a run reads the run at this interval, because it may end on another replica.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub struct PipelineHandle {
@@ -54,8 +54,8 @@ pub enum RelayError {
 }
 
 impl PipelineHandle {
-    /// Starts the run of a request, or joins the existing run. Waits until the run has ended, but at most for
-    /// `patience`: then the returned run is still open.
+    /// Starts the run of a request, or joins the existing run. Waits until the caller can get a response
+    /// (`is_settled`), but at most for `patience`. If this time runs out, the returned run is not settled.
     pub async fn perform(
         &self,
         taxpayer: TaxpayerId,
@@ -74,8 +74,8 @@ impl PipelineHandle {
             let changed = pin!(place.next_notification());
             let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
-                // Another request has replaced the content under this IRN meanwhile, so the outcome is not that of this
-                // request.
+                // Another request has replaced the content under this IRN meanwhile, so the run's outcome would not be
+                // the outcome of this request.
                 return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
             }
             if run.is_settled() || Instant::now() >= deadline {

@@ -5,7 +5,7 @@
 //! | callers start runs and wait for them | `handle` |
 //! | the active runs and their dispatcher | `pool` |
 //! | a run, step by step | `runner` |
-//! | the call of a step; what follows a failure | `step_executor`, `next_action` |
+//! | the call of a step; the decision that follows its outcome | `step_executor`, `next_action` |
 //! | a run that was active when a process ended | `crash` |
 //! | steps that cannot be called at present | `blocked_steps` |
 //! | length and speed of the queue | `queue_position`, `throughput` |

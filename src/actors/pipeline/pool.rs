@@ -76,13 +76,14 @@ impl RunPool {
         }
     }
 
-    /// Takes no further runs. Each active run ends after the call that it is making.
+    /// Takes no further runs. The task of each active run stops after its present call.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.tasks.close();
     }
 
-    /// Waits until no run is active, but at most `longest`. Returns false if some still are. Call `close` before.
+    /// Waits until no run is active, but at most `longest`. Returns false if a run is still active then. Call `close`
+    /// first.
     pub async fn drain(&self, longest: Duration) -> bool {
         timeout(longest, self.tasks.wait()).await.is_ok()
     }
@@ -128,7 +129,7 @@ mod tests {
     const ID: TaxpayerId = TaxpayerId(1);
     const LEASE: Duration = Duration::from_secs(30);
 
-    /// A clock that panics as often as the number says.
+    /// A clock whose first calls panic. The number says how many calls.
     struct PanickingClock(AtomicUsize);
 
     impl Clock for PanickingClock {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     impl<'a> Fixture<'a> {
-        /// Opens the run. The clock of the pool panics so many times.
+        /// Opens the run. The first `panics` calls of the pool's clock panic.
         async fn new(store: &'a Store, panics: usize) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
             let clock: SharedClock = Arc::new(SystemClock);

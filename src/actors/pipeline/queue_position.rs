@@ -22,7 +22,7 @@ use crate::store::lanes::views;
 
 /// Loaded queue counts are reused for this long.
 const FRESH: Duration = Duration::from_secs(1);
-/// A shorter time without an ended run is no standstill.
+/// A time in which no run ended counts as a standstill only if it is at least this long.
 const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl QueueEstimator {
         let now = self.clock.now();
         let open_at = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now);
         let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
-        // A blocked step is why nothing moves, and the end of the block is estimated already.
+        // If the step is blocked, no standstill is added: `open_at` already estimates the end of the block.
         let standstill = open_at.is_none().then(|| standstill(self.throughput.quiet_for(now), waited));
         let start = open_at.unwrap_or(now).max(run.next_attempt_at().unwrap_or(now));
         let takes = self.throughput.time_for(position, counts.processes) + standstill.unwrap_or_default();
@@ -90,8 +90,9 @@ impl QueueEstimator {
     }
 }
 
-/// Returns the delay to expect while no run ends: as long again as nothing has moved, but not longer than this run has
-/// waited, since a process without runs is quiet too.
+/// Returns the additional delay to expect if no run has ended for a while: as long as that time, but at most as long as
+/// this run has waited, because no run ends either while a process has no runs. Zero if it is shorter than
+/// `STANDSTILL_MIN`.
 fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Duration {
     let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
     if standstill < STANDSTILL_MIN { Duration::ZERO } else { standstill }

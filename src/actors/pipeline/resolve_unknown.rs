@@ -24,7 +24,8 @@ impl StepExecutor<'_> {
         Ok(status.map(|status| status.by))
     }
 
-    /// Asks whether the authority has signed the document of this run. Refuses the step if it has signed other content.
+    /// Asks whether the authority has signed the document of this run. Fails with `Refused` if the authority has signed
+    /// other content under the run's IRN.
     pub(super) async fn resolve_signature(&self, run: &Run) -> Resolution {
         let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
             return Ok(None);
@@ -55,7 +56,7 @@ impl StepExecutor<'_> {
     }
 }
 
-/// Returns true if the signed document has other dates than the run's document, so it is another document.
+/// True if the signed document has other dates than the run's document, which shows that it is another document.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
     run.payload.submission().and_then(|sent| signed_copy::agrees(sent, dates.0, dates.1)) == Some(false)
@@ -68,8 +69,8 @@ fn unreadable(reason: &str) -> StepError {
     ))
 }
 
-/// Returns how we learnt that a call without an answer took effect. Otherwise returns the call's failure `unknown`, so
-/// that the authority is asked again before the call is repeated.
+/// Returns how we learnt that a call without an answer took effect. If we did not learn this, returns the call's
+/// failure `unknown`, so that the authority is asked again before the call is repeated.
 pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
     match known {
         Ok(Some(by)) => Ok(by),

@@ -1,5 +1,6 @@
-//! Drives a run step by step. Before a step with an effect is called, the intent to call it is stored; after the call,
-//! its outcome. So if the process dies, the next holder of the lane knows that the step may have been called.
+//! Drives a run step by step. Before a step with an effect on the authority is called, the intent to call it is stored.
+//! After the call, its outcome is stored. So if the process dies, the next holder of the lane knows that the step may
+//! have been called.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,23 +60,23 @@ impl RunError {
     }
 }
 
-/// A run's leased lane, at the start of its work.
+/// The leased lane of a run whose work starts now.
 pub(super) struct RunStart<'a> {
     pub(super) lease: &'a Lease,
     /// Tells the watchdog of each step.
     pub(super) node: &'a Node,
-    /// True if the process has taken the turn for runs that go alone.
+    /// True if this run has the turn for runs that go alone.
     pub(super) has_turn: bool,
 }
 
-/// A run in the hands of this process, with what is not stored yet.
+/// A run that this process works on, with the steps that are not stored yet.
 struct RunSession<'a> {
     lease: &'a Lease,
-    /// Calls on behalf of the run's taxpayer.
+    /// The client for calls on behalf of the run's taxpayer.
     authority: Authority,
     /// Tells the watchdog of each step.
     node: &'a Node,
-    /// The run after `steps`.
+    /// The run with the outcomes of `steps` applied.
     run: Run,
     steps: Vec<StepOutcome>,
     /// Set if the intent to call the next step is stored.
@@ -92,8 +93,10 @@ struct StoredIntent {
 impl PipelineDeps {
     /// Takes the lane's run as far as it goes now and releases the lane.
     ///
-    /// The intent to call a step with an effect is stored before the call, together with the steps before it. A step
-    /// without an effect is recorded with what follows it: after a crash it is called again.
+    /// The intent to call a step with an effect is stored before the call, together with the steps before it. The
+    /// outcome of a step without an effect is stored later, together with the steps after it. If the process crashes
+    /// before that, the step is called again.
+    ///
     /// When the process shuts down (`is_closed`), the run stops before its next step.
     pub(super) async fn drive(
         &self,
@@ -123,12 +126,12 @@ impl PipelineDeps {
             self.release_to_turn(lease, &session.run).await?;
             return Ok(WorkStatus::Released);
         }
-        // A run that waited goes on. It is stored as running with its next record.
+        // A run that waited goes on now. The next record stores it as running.
         let run = session.run.go_on();
         self.advance(RunSession { run, ..session }, is_closed).await
     }
 
-    /// Calls and records steps until the run does not go on now or the process shuts down.
+    /// Calls and records steps until the run has ended, is paused or must wait, or the process shuts down.
     async fn advance(
         &self,
         mut session: RunSession<'_>,
@@ -147,7 +150,7 @@ impl PipelineDeps {
                 }
             }
         }
-        // A step without an effect that succeeded is called again by the next holder of the lane.
+        // Steps without an effect need no record here, because the next holder of the lane can call them again.
         let may_repeat = session.steps.iter().all(|outcome| !outcome.step.has_effect());
         if session.run.present_step().is_none() || !may_repeat {
             session = self.record(session).await?;
@@ -159,7 +162,7 @@ impl PipelineDeps {
         })
     }
 
-    /// The run does not go on now, and its lane is released.
+    /// Counts the run for the throughput if it is not open any more. The last record has already released its lane.
     fn end_work(&self, run: &Run) -> WorkStatus {
         if !run.state().is_open() {
             self.throughput.record_end(self.clock.now());
@@ -191,8 +194,8 @@ impl PipelineDeps {
     }
 
     /// Stores the session's steps and, if the next step has an effect, the intent to call it. Returns the session with
-    /// the run as it is stored then: an operator may have paused it, or a caller may have replaced its document. If the
-    /// run does not go on now, the same transaction releases its lane.
+    /// the stored run, which may differ from the session's: an operator may have paused it, or a caller may have
+    /// replaced its document. If the run does not go on now, the same transaction releases its lane.
     async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
         let RunSession { lease, authority, node, run: before, steps, .. } = session;
         let has_signed = steps
@@ -255,7 +258,7 @@ impl PipelineDeps {
         }
     }
 
-    /// Releases a lane without a run.
+    /// Releases a lane whose run does not exist.
     async fn release(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let tx = self.store.begin().await?;
         leases::release(&tx, &[LaneRelease::new(lease, None)]).await?;

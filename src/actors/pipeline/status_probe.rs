@@ -51,8 +51,9 @@ impl RemoteStatus {
 }
 
 impl StepExecutor<'_> {
-    /// Returns the authority's state if `happened` accepts it, or None if `confirm` shows that the call had no effect.
-    /// If `confirm` fails and the search shows no effect either, returns the failure of `confirm`.
+    /// Asks whether an earlier call took effect; `happened` decides this from the authority's state. Returns that state
+    /// if the call took effect, or `None` if `confirm` shows that it did not. If `confirm` fails and the search shows
+    /// no effect, returns the failure of `confirm`.
     pub(super) async fn probe_status(
         &self,
         run: &Run,

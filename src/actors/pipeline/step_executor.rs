@@ -108,8 +108,9 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Signs the document. The QR code is made first, because an invoice without one must not be signed. With
-    /// `is_asked_first` the document may already be signed, so we ask for it before the call and after a refusal.
+    /// Signs the document. The QR code is made first, because an invoice without one must not be signed. If
+    /// `is_asked_first` is true, the document may already be signed. So we ask the authority for the signature before
+    /// the call, and again after a refusal.
     async fn sign(
         &self,
         run: &Run,
@@ -135,7 +136,8 @@ impl StepExecutor<'_> {
         Ok(ExecutedStep::Done { by, qr_code })
     }
 
-    /// Checks that the authority knows the signature. The invoice is already signed, so this step never refuses it.
+    /// Checks that the authority knows the signature. The invoice is already signed, so this step never fails with a
+    /// refusal.
     async fn confirm(&self, run: &Run) -> ExecutionResult {
         match self.resolve_by_status(run, |_| true).await? {
             Some(ResolvedBy::Confirm) => Ok(done_step()),
@@ -199,8 +201,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Sends the report, also if an earlier call has an unknown outcome: the authority cannot be asked for a report,
-    /// but it keeps only the last one for an IRN.
+    /// Sends the report, even if an earlier call has an unknown outcome. The authority cannot be asked whether it has a
+    /// report, but it keeps only the last report for an IRN, so a repetition does no harm.
     async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
         report_result(self.authority.report(&run.document()).await, resuming)
     }

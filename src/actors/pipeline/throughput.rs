@@ -1,5 +1,5 @@
-//! Measures the throughput of this process: the number of runs that ended in the best of the last time windows. Windows
-//! in which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
+//! Measures the throughput of this process: the highest number of runs that ended in one of the last time windows.
+//! Windows in which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ impl Throughput {
         Duration::from_millis(millis / best.saturating_mul(processes.max(1)).max(1))
     }
 
-    /// Returns how long no run has ended, to the precision of a window; `None` if none has ended yet.
+    /// Returns the time since the end of the window in which the last run ended; `None` if no run has ended yet.
     pub fn quiet_for(&self, now: Timestamp) -> Option<Duration> {
         let last = self.windows().back()?.number;
         let ended = Timestamp::from_second((last + 1).saturating_mul(WINDOW_S)).ok()?;

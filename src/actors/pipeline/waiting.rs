@@ -12,7 +12,7 @@ use crate::store::lanes::views;
 use crate::store::operations::audit;
 
 impl PipelineHandle {
-    /// Returns one sentence: what the run waits for, since when, until when, and what would move it.
+    /// Returns one sentence: what the run waits for, since when, until when, and what would make it go on.
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
         let mut context = WaitContext::default();
         if run.state().is_open() {

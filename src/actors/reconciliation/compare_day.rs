@@ -1,7 +1,7 @@
-//! Compares one day of our ledger with the authority's, invoice by invoice. We record the effect of a call after the
-//! authority shows it, so the authority is read first and our data second: most effects that the authority shows are
-//! then recorded. If the two sides still differ, both are read again, so that work in progress is not reported as a
-//! finding.
+//! Compares one day of our ledger with the authority's, invoice by invoice. The authority shows the effect of a call
+//! before we record it. So we read the authority first and our data second: by then we have recorded most of the
+//! effects that the authority shows. If the two sides still differ, both are read again, so that work in progress is
+//! not reported as a finding.
 
 use std::collections::{BTreeSet, HashMap};
 

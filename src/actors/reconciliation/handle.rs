@@ -70,7 +70,8 @@ impl ReconciliationHandle {
         reconciliations::save(&tx, reconciliation).await?;
         let entry = operator.map(|order| entry(reconciliation, &order));
         audit::append(&tx, entry.as_slice()).await?;
-        // The lane belongs to the taxpayer and those of the timer to nobody, so a request does not wait for all of them.
+        // This lane belongs to its taxpayer, and the lanes that the timer makes due belong to nobody. Claims serve each
+        // owner in turn, so a request does not wait for all lanes of the timer.
         let key = reconciliation.taxpayer_id.to_string();
         let taxpayer_id = reconciliation.taxpayer_id.0;
         let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };

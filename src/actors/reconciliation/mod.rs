@@ -6,7 +6,7 @@
 //! |---|---|
 //! | requesting a reconciliation and waiting for it | `handle` |
 //! | a taxpayer's lane: requested days, then periodic days; the timer | `reconciler` |
-//! | the authority's search, read back to a day | `search` |
+//! | the authority's search, read from the newest line back to a day | `search` |
 //! | one day, invoice by invoice | `compare_day` |
 
 mod compare_day;

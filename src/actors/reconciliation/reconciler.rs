@@ -1,5 +1,6 @@
-//! The work on a taxpayer's lane: requested days first, then the periodic days that are due. If the authority fails, the
-//! interrupted day is compared again later. One more lane is the timer: it makes the lanes of taxpayers due.
+//! The work on a taxpayer's lane: requested days first, then those periodic days (compared without a request) that are
+//! due. If the authority fails, the interrupted day is compared again later. One more lane is the timer: it makes the
+//! lanes of taxpayers due.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -28,10 +29,11 @@ use crate::store::operations::reconciliations::{self, TIMER};
 /// The longest delay before an interrupted day is retried.
 const RETRY_DELAY_MAX: Duration = Duration::from_mins(5);
 
-/// When and which days are compared without a request.
+/// The days that are compared without a request, and when.
 #[derive(Debug, Clone)]
 pub struct ReconciliationSchedule {
-    /// Today is compared at this interval, and each day before it once after its end. `None`: only on request.
+    /// Today is compared at this interval, and each earlier day once after its end. If `None`, days are compared only
+    /// on request.
     pub every: Option<Duration>,
     /// The number of days that are compared periodically, including today.
     pub days: u32,
@@ -48,7 +50,7 @@ pub struct Reconciler {
     pub schedule: ReconciliationSchedule,
 }
 
-/// Returns the step for which the lanes wait that the timer made due.
+/// Returns the next step of every lane that the timer made due. While this step is blocked, these lanes wait.
 pub fn timer_step() -> BlockedStep {
     BlockedStep { step: TIMER, taxpayers: None }
 }
@@ -64,7 +66,8 @@ impl Reconciler {
         tx.commit().await
     }
 
-    /// Blocks the lanes of the timer while the authority cannot be searched.
+    /// Returns `timer_step` while the authority cannot be searched, so that the lanes that the timer made due wait.
+    /// Otherwise returns an empty list.
     pub fn blocked_steps(&self) -> Vec<BlockedStep> {
         let views = self.authority.breakers();
         let search = views.iter().find(|view| view.operation == Operation::Search);
@@ -83,8 +86,8 @@ impl Reconciler {
         Ok(WorkStatus::Released)
     }
 
-    /// Makes the lanes of the taxpayers due whose runs changed since the start of the earliest periodic day. A process
-    /// without a timer leaves it to others.
+    /// Makes due the lanes of the taxpayers whose runs changed since the start of the earliest periodic day. A process
+    /// that compares days only on request leaves this to other processes.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
@@ -97,7 +100,7 @@ impl Reconciler {
     }
 
     /// Compares the due days of a taxpayer and releases the lane. If a request arrived meanwhile, the lane is due at
-    /// once: a request locks the lane's row, so none is missed.
+    /// once. A request locks the lane's row, so no request is missed.
     async fn reconcile_due(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), StoreError> {
         let mut periodic = self.days_due(taxpayer).await?;
         let mut is_interrupted = false;
@@ -155,7 +158,7 @@ impl Reconciler {
         first.map_or(Timestamp::MIN, |(start, _)| start)
     }
 
-    /// Compares one day and stores the result. Returns true if the authority or the database interrupted it.
+    /// Compares one day and stores the result. Returns true if the comparison was interrupted and is to be repeated.
     async fn reconcile(&self, lease: &Lease, reconciliation: Reconciliation) -> Result<bool, StoreError> {
         let is_exhausted = reconciliation.attempts >= ATTEMPTS_MAX;
         let reconciliation = reconciliation.begin(self.clock.now());

@@ -26,7 +26,8 @@ const ODD_CHARS_MAX: usize = 300;
 /// The entries of the authority's search result.
 #[derive(Debug, Default)]
 pub(super) struct AuthorityListing {
-    /// The entries by IRN key. `None` marks an incomplete entry: the authority is then asked about this IRN individually.
+    /// The entries by IRN key. `None` marks an incomplete entry: the authority is then asked about this IRN
+    /// individually.
     pub(super) lines: HashMap<String, Option<RemoteRecord>>,
     /// The IRN keys of the invoices signed on the searched day.
     pub(super) signed_on_day: BTreeSet<String>,
@@ -42,8 +43,8 @@ pub(super) struct SearchedDay {
 }
 
 impl Reconciler {
-    /// Reads pages until a page contains only lines from before the eve of `day`. The eve is read as well, because the
-    /// time zone of the authority's dates is not certain.
+    /// Reads pages until all lines of a page are older than the day before `day`. The day before is read as well,
+    /// because the time zone of the authority's dates is not certain.
     pub(super) async fn listing(
         &self,
         taxpayer: &Taxpayer,

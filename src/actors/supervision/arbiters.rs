@@ -52,7 +52,8 @@ impl Arbiters {
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // Joins on a plain thread: at shutdown the runtime would wait forever for a blocking task whose thread hangs.
+        // Joins on a plain thread, not in a blocking task: if a thread hangs, the runtime would wait forever for such a
+        // task at shutdown.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());

@@ -1,8 +1,8 @@
 //! An actor that processes its commands in batches, one batch at a time.
 //!
 //! The `Worker` is moved into the future that processes a batch and comes back with the replies. If the batch panics,
-//! the worker is dropped and the next batch gets a new worker from `make`. The actor itself keeps the queue, the
-//! heartbeat and the restarts.
+//! the worker is dropped and the next batch gets a new worker from `make`. The actor itself survives and keeps its
+//! queue.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -31,7 +31,7 @@ pub trait Worker: Sized + 'static {
     /// The name under which the command is quarantined.
     fn name(command: &Self::Command) -> &'static str;
 
-    /// The word for a reply in the metrics.
+    /// The outcome of a reply, as a label in the metrics.
     fn outcome(_: &Self::Reply) -> &'static str {
         "done"
     }
@@ -39,7 +39,7 @@ pub trait Worker: Sized + 'static {
     /// The weight at which a batch takes no further commands.
     const WEIGHT_MAX: usize = usize::MAX;
 
-    /// About how much work a command is, compared with others of this worker.
+    /// The approximate amount of work for a command, relative to other commands of this worker.
     fn weight(_: &Self::Command) -> usize {
         1
     }
@@ -55,7 +55,7 @@ pub trait Worker: Sized + 'static {
     }
 
     /// Runs the commands in order and returns one reply for each. Must call `batch.start_commit()` right before the
-    /// commit: after an earlier panic nothing has changed, so the commands are tried again one by one.
+    /// commit: a panic before this call has changed nothing, so the commands are tried again one by one.
     fn work(
         self,
         batch: CommandBatch<Self::Command>,

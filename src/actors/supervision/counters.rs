@@ -34,7 +34,7 @@ pub struct Counters {
     pub panics: Counter,
     pub restarts: Counter,
     pub escalations: Counter,
-    /// Counts the times that the watchdog found that a batch had exceeded its second limit.
+    /// Batches that the watchdog found running for longer than its second limit.
     pub stuck: Counter,
     pub commands_admitted: Counter,
     /// Commands that were refused because their key had no free permit (429).
@@ -44,7 +44,7 @@ pub struct Counters {
     pub commands_answered: Counter,
     pub commands_interrupted: Counter,
     pub commands_quarantined: Counter,
-    /// Counts the commands that came back from their actor unstarted and were sent again.
+    /// Commands that came back from their actor unstarted and were sent again.
     pub commands_resent: Counter,
     /// Commands that were given up: their actor returned them unstarted at every try.
     pub commands_stopped: Counter,

@@ -20,7 +20,7 @@ use super::node::Node;
 use super::panics::{self, CaughtPanic};
 use super::policy::{RestartBudget, RestartPolicy};
 
-/// Starts an actor on `arbiter`. It runs until it stops, panics too often, or loses its last address.
+/// Starts an actor on `arbiter`. The actor runs until it stops, panics too often, or loses its last address.
 pub fn supervise<A>(
     arbiter: &ArbiterHandle,
     node: Node,
@@ -70,7 +70,7 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts the actor after a panic, also one during a restart. Escalates if the restart budget is spent.
+    /// Restarts the actor after a panic, including a panic during a restart. Escalates if the restart budget is spent.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.record_panic(&panic.text);
@@ -90,7 +90,8 @@ where
         }
     }
 
-    /// Fails the node first, so that a sender that finds the mailbox closed also sees the failure.
+    /// Marks the node as failed before the mailbox closes, so that a sender that finds the mailbox closed also sees the
+    /// failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();

@@ -1,4 +1,4 @@
-//! Metrics of the actors by their kinds: how long commands wait and take, and restarts.
+//! Metrics of actors by kind: the waits and durations of commands, the sizes of batches, and restarts.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@
 //! | `batch_actor` | an actor that processes its commands in batches; its logic is a `Worker` |
 //! | `registry` | one actor per key: started on demand, passivated when idle |
 //! | `admission` | permits per key and for the process; without one the caller gets 429 or 503 |
-//! | `reply` | the envelope of a command and its outcome: *not started* or *interrupted* |
+//! | `reply` | the envelope of a command, and its outcome, such as *not started* or *interrupted* |
 //! | `queue` | the actor's own queue, which survives a restart and quarantines commands that panic twice |
 //! | `guard` | runs an actor, restarts it after a panic, escalates when the restart budget is spent |
 //! | `policy` | limits and delays of restarts |

@@ -50,9 +50,9 @@ pub(super) struct NodeInner {
     pub(super) shard: usize,
     pub(super) started_at: Timestamp,
     heartbeat: Heartbeat,
-    /// The commands in the actor's queue, with those of the batch in progress.
+    /// The number of commands in the actor's queue, including those of the batch in progress.
     depth: AtomicUsize,
-    /// How long the oldest command of the last batch waited, in microseconds.
+    /// The time that the oldest command of the last batch waited, in microseconds.
     wait_us: AtomicU64,
     condition: Mutex<NodeStatus>,
 }
@@ -160,12 +160,12 @@ impl Node {
         self.inner.condition().failed_at
     }
 
-    /// Shows how many commands the actor has in its queue.
+    /// Stores the number of commands in the actor's queue, to be shown to operators.
     pub fn has_queued(&self, depth: usize) {
         self.inner.depth.store(depth, Ordering::Relaxed);
     }
 
-    /// Shows how long the oldest command of the batch that starts now has waited.
+    /// Stores how long the oldest command of the batch that starts now has waited, to be shown to operators.
     pub fn has_waited(&self, waited: Duration) {
         let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.inner.wait_us.store(micros, Ordering::Relaxed);
@@ -180,7 +180,8 @@ impl Node {
         self.inner.heartbeat.finish();
     }
 
-    /// Measures a batch of equal commands: how long each had waited when it began, and how long it took.
+    /// Records the metrics of a batch of equal commands: how long each command had waited when the batch began, and how
+    /// long the batch took.
     pub fn measure_batch(&self, command: &'static str, waits: &[Duration], took: Duration) {
         let metrics = &self.tree.counters().by_kind;
         metrics.record_batch(self.kind(), waits.len());
@@ -190,8 +191,8 @@ impl Node {
         }
     }
 
-    /// Records that a command was quarantined, with the text of the actor's last panic.
-    /// `contents` are what a replay needs.
+    /// Records that a command was quarantined, with the text of the actor's last panic. `contents` is what a replay
+    /// needs, or `None` if the command cannot be replayed.
     pub fn record_quarantine(
         &self,
         reference: CommandId,

@@ -1,4 +1,4 @@
-//! A thread of its own for work that computes for long. Actors share the threads of their arbiters: while one of them
+//! Runs long computations on a thread of their own. Actors share the threads of their arbiters: while one actor
 //! computes, the others on its thread wait.
 
 use std::future::Future;
@@ -10,8 +10,8 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::panics::{CaughtPanic, catch};
 
-/// Runs a future on a thread of its own. A panic of the future goes on in the caller, with the same text. If the caller
-/// is dropped, the future is dropped at its next await. Returns an error if the runtime ends before the future has begun.
+/// Runs a future on a thread of its own. If the future panics, the caller panics with the same text. If the caller is
+/// dropped, the future is dropped at its next await. Returns an error if the runtime ends before the future has begun.
 pub async fn on_own_thread<T, F>(make: impl FnOnce() -> F + Send + 'static) -> Result<T, JoinError>
 where
     T: Send + 'static,
@@ -32,7 +32,7 @@ where
     drop(caller);
     match ended {
         Ok(Some(result)) => Ok(result),
-        // It never ends like this: the caller is here.
+        // Never happens: the future ends with `None` only if the caller was dropped.
         Ok(None) => std::future::pending().await,
         Err(CaughtPanic { text }) => resume_unwind(Box::new(text)),
     }

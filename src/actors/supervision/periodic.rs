@@ -1,5 +1,5 @@
-//! An actor that calls one function again and again on the background arbiter. A panic ends only the present call: the
-//! actor is restarted like any other and begins with its first wait.
+//! An actor that calls one function again and again on the background arbiter. A panic ends only the current call: the
+//! actor is restarted like any other and first waits for `first_after` again.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The latest commands that panicked twice. The list is bounded, and a record never holds the command's contents.
 //!
-//! The contents wait in a second bounded list until they are sealed and stored (`taxpayer::quarantined`).
+//! The contents wait in a second bounded list until they are sealed (encrypted) and stored (`taxpayer::quarantined`).
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 
 pub const RECORDS_MAX: usize = 1_000;
-/// The commands that wait to be stored. While the database is down, more than these are only logged.
+/// The maximum number of commands that wait to be stored. If more come while the database is down, the oldest ones are
+/// not stored and are only in the log.
 const UNSTORED_MAX: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

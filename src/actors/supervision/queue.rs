@@ -30,14 +30,14 @@ impl<C> Deref for Task<C> {
     }
 }
 
-/// Limits of what is processed together.
+/// The limits of one batch.
 #[derive(Debug)]
 pub struct BatchLimits<C> {
     pub commands_max: usize,
     /// The weight at which a batch takes no further commands.
     pub weight_max: usize,
     pub weight: fn(&C) -> usize,
-    /// Tells if a command is processed in a batch of its own.
+    /// Returns true if the command must be processed in a batch of its own.
     pub is_large: fn(&C) -> bool,
 }
 
@@ -48,7 +48,7 @@ pub struct CommandBatch<C> {
     committing: Arc<AtomicBool>,
 }
 
-/// The clone is the same batch, for another thread.
+/// A clone refers to the same batch, so that another thread can work on it.
 impl<C> Clone for CommandBatch<C> {
     fn clone(&self) -> Self {
         Self { tasks: Arc::clone(&self.tasks), committing: Arc::clone(&self.committing) }
@@ -209,7 +209,7 @@ mod tests {
 
     const LIMITS: BatchLimits<u32> = limits(64);
 
-    /// A command weighs its number, and from 1,000 on it is large.
+    /// The weight of a command is its number. A command of at least 1,000 is large.
     const fn limits(commands_max: usize) -> BatchLimits<u32> {
         BatchLimits {
             commands_max,

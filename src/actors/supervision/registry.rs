@@ -4,8 +4,8 @@
 //! started command never is. Passivation is a handshake: the janitor asks the actor to stop and tells it how many
 //! commands its handle has posted so far. The actor stops only if that number has not changed. Posting a command and
 //! removing a handle both hold the lock of the map entry, so no command is posted to an actor that has agreed to stop.
-//! An escalated actor keeps its handle, so that commands do not start the actor again, until `allow_restart` removes
-//! the handle after a rest. No map guard is held across an await.
+//! An actor that has escalated, because it panicked too often, keeps its handle, so that commands do not start the
+//! actor again. `allow_restart` removes the handle after a rest. No map guard is held across an await.
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -280,6 +280,7 @@ where
     }
 
     /// Asks actors to stop: those not used for `idle_after`, and the least recently used ones above `active_max`.
+    /// Returns the number of actors that were asked.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -293,7 +294,8 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes the actors that escalated at least `rest` ago, so that the next command starts a new actor.
+    /// Removes the actors that escalated at least `rest` ago, so that the next command starts a new actor. Returns the
+    /// number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };

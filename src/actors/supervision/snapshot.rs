@@ -1,4 +1,5 @@
-//! A snapshot of the tree for operators: how many actors are in each state, and the worst of each group.
+//! A snapshot of the tree for operators: how many actors are in each state, and the actors of each group whose state is
+//! the worst.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub struct ActorGroup {
     pub shard: usize,
     /// The number of actors in each state.
     pub states: BTreeMap<NodeState, usize>,
-    /// The commands in the queues of all actors of the group.
+    /// The number of commands in the queues of all actors of the group.
     pub mailbox_depth: usize,
     pub nodes: Vec<ActorView>,
 }
@@ -35,9 +36,9 @@ pub struct ActorView {
     pub name: String,
     pub state: NodeState,
     pub restarts: u32,
-    /// The commands in the actor's queue, with those of the batch in progress.
+    /// The number of commands in the actor's queue, including those of the batch in progress.
     pub mailbox_depth: usize,
-    /// How long the oldest command of the last batch waited for its start, in microseconds.
+    /// The time that the oldest command of the last batch waited for its start, in microseconds.
     pub wait_us: u64,
     pub last_panic: Option<String>,
     pub started_at: String,
@@ -83,7 +84,8 @@ impl ActorGroup {
         Self { kind, shard, states: BTreeMap::new(), mailbox_depth: 0, nodes: Vec::new() }
     }
 
-    /// Counts an actor and adds it to the list. A list of twice the limit is cut to the worst actors, to limit memory.
+    /// Counts an actor and adds it to the list. A list longer than twice the limit is cut to the actors in the worst
+    /// states, to limit memory.
     fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
         self.mailbox_depth += actor.mailbox_depth;

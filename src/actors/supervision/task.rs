@@ -45,7 +45,7 @@ where
                 TaskEnd::Returned,
             );
             drop(running);
-            // If nobody waits for the end any more, nobody needs it.
+            // The send fails only if the caller no longer waits, and then nobody needs the end.
             let _ = end.send(returned);
         });
     });
@@ -61,7 +61,8 @@ impl Drop for RunningTask {
     }
 }
 
-/// Does a piece of an actor's work. A panic ends only this piece: it is counted, and the actor goes on.
+/// Does a piece of an actor's work. A panic ends only this piece: it is counted, the actor goes on, and this returns
+/// `None`.
 pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Option<T> {
     match catch_panic(work).await {
         Ok(returned) => Some(returned),

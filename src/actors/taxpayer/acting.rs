@@ -1,5 +1,6 @@
-//! The actor of a request. The part of the request that recognises a key or a session names the actor, and every command
-//! that the request sends carries it, so that no handler can forget it. Work that no request began has no such actor.
+//! The actor of a request: the person or the API key that acts. The code that checks the key or the session names the
+//! actor, and every command that the request sends carries it, so that no handler can forget it. Work that no request
+//! started has no such actor.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -10,18 +11,18 @@ tokio::task_local! {
     static ACTING: RefCell<Option<Acting>>;
 }
 
-/// Runs a request, in which `name_actor` has an effect.
+/// Runs a request. `name_actor` has an effect only inside such a request.
 pub async fn run_request<F: Future>(request: F) -> F::Output {
     ACTING.scope(RefCell::new(None), request).await
 }
 
 /// Names the actor of this request.
 pub fn name_actor(acting: Acting) {
-    // Outside a request nobody is named: there commands know their actor themselves.
+    // Outside a request this does nothing, and a command uses its own actor (`TaxpayerCommand::own_actor`).
     let _ = ACTING.try_with(|named| named.replace(Some(acting)));
 }
 
-/// Returns who acts in this request; `None` if nobody was recognised, or outside a request.
+/// Returns the actor of this request. `None` if no actor was named, or outside a request.
 pub(super) fn current_actor() -> Option<Acting> {
     ACTING.try_with(|named| named.borrow().clone()).ok().flatten()
 }

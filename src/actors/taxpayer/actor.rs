@@ -30,7 +30,8 @@ use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneName;
 
-/// For this long after one of its commands failed alone, a taxpayer stays out of groups, which would fail with it.
+/// A taxpayer stays out of groups for this long after one of its commands failed in a transaction of its own, because a
+/// similar command would make a whole group fail.
 const APART_FOR: Duration = Duration::from_mins(1);
 
 /// Everything that the actors of all taxpayers share.
@@ -51,7 +52,7 @@ struct TaxpayerActor {
 }
 
 impl TaxpayerHandle {
-    /// Actors start at their first command.
+    /// Returns a handle. The actor of a taxpayer starts at its first command.
     pub fn new(deps: TaxpayerDeps, tree: &Tree, arbiters: &Arc<Arbiters>, limits: AdmissionLimits) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
@@ -151,8 +152,8 @@ impl TaxpayerActor {
         }
     }
 
-    /// Executes a batch in a transaction of its own. If it fails because of a single command, executes each command in
-    /// a transaction of its own that shares nothing.
+    /// Executes a batch in a transaction of its own. If that fails and a single command may be the cause, executes each
+    /// command in a transaction that shares its commit with no other.
     async fn execute_alone(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,
@@ -176,7 +177,8 @@ impl TaxpayerActor {
         results
     }
 
-    /// Executes tasks in a transaction of their own, the large ones in turn. Waits while a lane is held.
+    /// Executes tasks in a transaction of their own. A large command first waits for its turn. If another transaction
+    /// has locked a lane, waits and tries again.
     async fn execute_tasks(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,
@@ -200,7 +202,7 @@ impl TaxpayerActor {
         }
     }
 
-    /// Executes a large command, which is a batch of its own, in its turn.
+    /// Waits for the turn of a large command and executes the command, which is a batch of its own.
     async fn execute_large(&mut self, batch: &CommandBatch<CommandEnvelope>) -> Result<Outcome, StoreError> {
         let payer = self.shared.deps.store.known_payer_of(self.id).map(Payer::Integrator);
         let turn = LargeTurns::take(&self.shared.large_turns, self.id, payer).await;
@@ -229,8 +231,8 @@ impl TaxpayerActor {
         executed.results
     }
 
-    /// Fails commands that ran alone. If that is because of what they write, the taxpayer stays out of groups for a
-    /// while, and the log tells once.
+    /// Returns the error as the result of each command. If the commands themselves may be the cause, keeps the taxpayer
+    /// out of groups for a while, and logs the error unless the taxpayer was kept out already.
     fn fail(&mut self, tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
         if error.may_concern_one() {
             let now = Instant::now();

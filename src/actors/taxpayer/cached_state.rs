@@ -48,7 +48,7 @@ impl CachedState {
         Ok(states)
     }
 
-    /// Returns the state with the lane's version before it was locked, which a rollback restores.
+    /// Returns the state with the version that the lane had before it was locked. A rollback restores that version.
     pub(crate) fn before_lock(self) -> Self {
         Self { version: self.version - 1, ..self }
     }

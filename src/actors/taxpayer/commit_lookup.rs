@@ -16,9 +16,10 @@ use crate::store::{events, idempotency};
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
-/// Finds out whether a commit that returned an error took effect. Locking the lane waits until the failed transaction
-/// has ended. Returns `Unsettled` if the database stays unreachable. If nothing was committed, returns `error`, or
-/// `NotCommitted` if `error` only says that the outcome is unknown: it is known now, so the caller may repeat.
+/// Finds out whether a commit that returned an error took effect. Locks the lanes for that, which waits until the
+/// failed transaction has ended. Returns `Ok` if the commit took effect. If it did not, returns `error`, but
+/// `NotCommitted` in place of `Unsettled`, so that the caller may repeat. Returns `Unsettled` if the database stays
+/// unreachable.
 pub(super) async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],

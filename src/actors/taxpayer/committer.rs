@@ -1,7 +1,8 @@
 //! Group commit across taxpayers. A committer takes all waiting batches and executes them in one transaction; batches
-//! that arrive meanwhile form the next group. A batch whose lane is held elsewhere, or whose command panics or is large,
-//! is left out and executed by its actor, so that it does not delay others. If a group's transaction fails because of a
-//! statement, each of its batches is executed by its actor, so that one taxpayer's fault costs nobody else.
+//! that arrive meanwhile form the next group. A batch that would delay the others goes back to its actor. If another
+//! transaction has locked its lane, the actor waits and sends the batch again. If a command panics, is large or sets
+//! unique values, the actor executes the batch alone. If a group's transaction fails because of a statement, each actor
+//! executes its own batch alone, so that one taxpayer's fault costs nobody else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub(super) enum Reply {
     Held(Box<ReadyBatch>, Vec<LaneName>),
     /// The batch does not fit into a group. Its actor executes it alone.
     Alone(Box<ReadyBatch>),
-    /// The transaction of the group failed, perhaps because of this batch. Its actor executes it apart from all others.
+    /// The transaction of the group failed, perhaps because of this batch. Its actor executes it in a transaction that
+    /// shares its commit with no other.
     Failed(Box<ReadyBatch>),
 }
 
@@ -52,7 +54,7 @@ pub(super) struct Committers {
     queues: Arc<[mpsc::UnboundedSender<Queued>]>,
 }
 
-/// The commands of a group so far.
+/// The number and the total weight of the commands of a group so far.
 #[derive(Default)]
 struct GroupSize {
     commands: usize,
@@ -60,8 +62,8 @@ struct GroupSize {
 }
 
 impl Committers {
-    /// Starts the committers. The database decides how many are useful. They end when the last clone of `Committers` is
-    /// dropped.
+    /// Starts as many committers as the database has use for (`concurrent_groups`). They end when the last clone of
+    /// `Committers` is dropped.
     pub(super) fn start(
         deps: &Arc<TaxpayerDeps>,
         arbiters: &Arbiters,
@@ -119,8 +121,8 @@ async fn commit_groups(
             group.push(next);
         }
         deps.store.metrics().transaction_commands.observe(number(size.commands));
-        // After a panic outside the commands, the committer continues, and the callers of this group learn that their
-        // outcome is unknown.
+        // If the code around the commands panics, the committer continues with the next group. The senders of this
+        // group get the error `Unsettled`.
         let _ = AssertUnwindSafe(commit(&deps, &large_turns, group)).catch_unwind().await;
     }
 }

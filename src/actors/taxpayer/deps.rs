@@ -1,4 +1,4 @@
-//! What the actors of all taxpayers need.
+//! The dependencies that the actors of all taxpayers share.
 
 use crate::actors::notifiers::Notifiers;
 use crate::actors::taxpayer::panic_orders::PanicOrders;

@@ -47,7 +47,8 @@ pub(super) async fn claim<'a>(
     Ok(started.collect())
 }
 
-/// A run that was in flight at two crashes is left to the dispatcher, which runs it alone.
+/// True if the run may start at once. A run whose next step is blocked, or that was in flight at two crashes, is left
+/// to the dispatcher.
 fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
     let is_blocked = |step| direct.is_blocked(step, run.taxpayer_id.0);
     !run.goes_alone() && run.next_step().is_some_and(|step| !is_blocked(step.as_str()))

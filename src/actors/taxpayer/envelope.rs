@@ -1,5 +1,5 @@
 //! A command on its way to the actor, with its sender and its idempotency key. The actor's queue holds commands of all
-//! types, so the envelope hides the type and the handle puts it back.
+//! types, so the envelope hides the type of the command, and the handle casts the output back to its type.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl<O> Once<O> {
     }
 }
 
-/// The output of a command, of the type that the command names.
+/// The output of a command. The value has the type `TaxpayerCommand::Output` of the command.
 pub(super) type Output = Box<dyn Any + Send + Sync>;
 
 pub(super) type CommandResult = Result<Output, CommandError>;
@@ -44,7 +44,7 @@ pub enum CommandError {
     Refused(Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A command with the same idempotency key was executed before, and its answer is stored.
+    /// A command with the same idempotency key was executed before. Its answer is stored, unless it contains a secret.
     #[error("a command with this key was executed before")]
     AlreadyProcessed,
 }
@@ -59,13 +59,13 @@ pub struct CommandEnvelope {
     pub(super) size: Size,
 }
 
-/// The outcome of a command: what its sender gets, and what is stored for repeats of its request.
+/// The outcome of a command: the output for its sender, and the HTTP answer to store for repeats of its request.
 pub(super) struct Executed {
     pub(super) output: Output,
     pub(super) answer: Option<StoredResponse>,
 }
 
-/// A command of any type.
+/// A command whose type is hidden. The methods are those of `TaxpayerCommand`.
 pub(super) trait AnyCommand: Send + Sync {
     fn name(&self) -> &'static str;
     fn is_large(&self) -> bool;

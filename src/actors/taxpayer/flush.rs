@@ -42,7 +42,7 @@ use crate::webhook::SigningSecret;
 /// How long a replaced signing secret still signs notifications together with the new secret.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
-/// How the endpoint's worker was woken.
+/// The way in which the worker of a webhook endpoint was woken.
 #[derive(Debug)]
 pub(crate) enum WakeResult {
     /// The lane was free; this process holds its lease once the transaction commits.
@@ -63,7 +63,8 @@ fn queue_entry(run: &Run) -> QueuedLane {
 }
 
 /// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
-/// holds, one for each free worker. Returns how each unit's endpoint worker was woken, or `None` without new work.
+/// holds, one for each reserved worker slot. Returns, for each unit, how the endpoint's worker was woken, or `None` if
+/// the endpoint has no new work.
 pub(crate) async fn write_all(
     store: &Store,
     tx: &Transaction,
@@ -164,7 +165,7 @@ async fn wake_endpoints(
 }
 
 impl UnitOfWork {
-    /// Returns the lanes of runs and endpoints that the writes lock. They may not exist yet.
+    /// Returns the lanes of runs and endpoints that must be locked to write the changes. They may not exist yet.
     pub(crate) fn written_lanes(&self) -> impl Iterator<Item = LaneName> {
         let runs = self.writes.due_runs.iter();
         let runs = runs.map(|run| LaneName { kind: LaneKind::Run, key: run_lane(self.id, *run) });
@@ -190,7 +191,7 @@ impl UnitOfWork {
             lanes::wake(tx, LaneKind::Endpoint, &[self.id.to_string()], Wake::All).await?;
         }
         if let Some(Some(endpoint)) = self.endpoint.changed_value() {
-            // An endpoint that is already stored keeps its own secret.
+            // Only a new endpoint gets this secret. A stored endpoint keeps its own.
             let first_secret = SigningSecret::generate(&mut clock::chance()).text();
             webhooks::save(store, tx, endpoint, first_secret.expose_secret()).await?;
         }

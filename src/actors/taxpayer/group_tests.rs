@@ -1,4 +1,4 @@
-//! Tests of what a commit group leaves out: the other taxpayers of the group do not wait for it and lose nothing.
+//! Tests that a batch that is left out of a commit group neither delays nor harms the other taxpayers of the group.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,8 @@ fn new_city(city: &str) -> ProfileChange {
     ProfileChange { city, state: place.clone(), country: place, ..ProfileChange::default() }
 }
 
-/// Has each neighbour create invoices until `is_over`. None may be refused. Returns the longest time that a create took.
+/// Has each neighbour create invoices until `is_over`. Asserts that no create is refused. Returns the longest time that
+/// a create took.
 async fn slowest_create(app: &TestTaxpayers, series: &str, is_over: &AtomicBool) -> Duration {
     let creates = NEIGHBOUR_IDS.map(TaxpayerId).map(async |neighbour| {
         let mut slowest = Duration::ZERO;
@@ -130,9 +131,9 @@ async fn a_command_that_panics_costs_the_others_of_its_group_nothing() {
     }
 }
 
-/// Taxpayers beyond the neighbours.
+/// The ids of taxpayers that are not among the neighbours.
 const OTHERS: std::ops::RangeFrom<i64> = 100..;
-/// More than there are connections for transactions.
+/// The number of held lanes: more than there are connections for transactions.
 const HELD: usize = 20;
 
 #[actix_rt::test]
@@ -151,7 +152,7 @@ async fn many_held_lanes_delay_nobody_else() {
                 .unwrap();
         }
         let is_over = AtomicBool::new(false);
-        // Half of the commands fit into a group, and half do not.
+        // Half of the commands may share a transaction. The other half set unique values, so they may not.
         let commands = held.iter().map(async |id| {
             if id.0 % 2 == 0 {
                 app.taxpayers.send(*id, CreateInvoice(draft("A", 10))).await.map(drop)
@@ -178,10 +179,10 @@ async fn many_held_lanes_delay_nobody_else() {
     }
 }
 
-/// A way in which the database fails one taxpayer's row.
+/// A failure of the database that concerns only the rows of one taxpayer.
 struct Failure {
     name: &'static str,
-    /// The effect of the trigger.
+    /// The SQL that the trigger runs.
     action: &'static str,
     is_at_commit: bool,
     is_fatal: bool,
@@ -222,7 +223,7 @@ const ON_POSTGRES: [Failure; 13] = [
     Failure { is_fatal: false, ..Failure::new("slow row", "PERFORM pg_sleep(0.2);") },
 ];
 
-/// Has the database fail each new invoice of a taxpayer.
+/// Adds a trigger by which each new invoice of a taxpayer fails.
 async fn provoke(app: &TestTaxpayers, failure: &Failure, id: TaxpayerId) {
     let Failure { action, .. } = failure;
     let sql = match (app.test.store.backend(), failure.is_at_commit) {
@@ -251,7 +252,7 @@ async fn execute(app: &TestTaxpayers, sql: &str) {
     tx.commit().await.unwrap();
 }
 
-/// Creates invoices of the taxpayer whose rows fail, beside the creates of all neighbours.
+/// Lets the rows of one taxpayer fail while all neighbours create invoices. Asserts that no neighbour is refused.
 async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: TaxpayerId) {
     onboard(app, id).await;
     provoke(app, failure, id).await;

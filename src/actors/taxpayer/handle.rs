@@ -111,8 +111,8 @@ impl TaxpayerHandle {
         if C::ENDS_KEYS {
             key_leases::settle(&self.store).await;
         }
-        // The envelope holds a command of this type, so its output is of this type. If not, it has been stored all the
-        // same, and the sender must not believe otherwise.
+        // The envelope holds a command of this type, so the output has its type. If it had another type, the change
+        // would be stored all the same, so the error must not say that nothing was stored.
         let output = output.downcast().map_err(|_| StoreError::Unsettled)?;
         Ok(*output)
     }

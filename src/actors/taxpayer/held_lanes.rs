@@ -1,5 +1,5 @@
-//! Waits for lanes that other transactions have locked, without a database connection: a lock may be held for seconds,
-//! and many waiters would use up the connections of all taxpayers. One short statement looks after the lanes of all
+//! Waits for lanes that other transactions have locked. A waiter holds no database connection: a lock may be held for
+//! seconds, and many waiters would use up the connections of all taxpayers. One short query checks the lanes of all
 //! waiters at once.
 
 use std::collections::{HashMap, HashSet};
@@ -21,13 +21,13 @@ pub(super) struct HeldLanes {
     last: tokio::sync::Mutex<Option<Look>>,
 }
 
-/// The wanted lanes that were locked at this moment.
+/// A check of all wanted lanes: when it began, and which lanes were locked.
 struct Look {
     begun: Instant,
     held: HashSet<LaneName>,
 }
 
-/// Counts one waiter of these lanes until it is dropped.
+/// Counts as one waiter for these lanes until it is dropped.
 struct Wanted<'a> {
     all: &'a HeldLanes,
     lanes: &'a [LaneName],
@@ -38,14 +38,16 @@ impl HeldLanes {
         Self { store, wanted: Mutex::default(), last: tokio::sync::Mutex::default() }
     }
 
-    /// Waits until no transaction has locked any of these lanes. Fails with `Locked` if that takes until `deadline`.
+    /// Waits until no transaction has locked any of these lanes. Fails with `Locked` if one of them is still locked at
+    /// `deadline`.
     pub(super) async fn wait(&self, lanes: &[LaneName], deadline: Instant) -> Result<(), StoreError> {
         let wanted = Wanted::count(self, lanes);
         loop {
             if Instant::now() >= deadline {
                 return Err(StoreError::Locked);
             }
-            // A look that began later than this moment has seen the lanes of this waiter.
+            // A check is reused only while it is younger than this sleep. So the check that is used next includes the
+            // lanes of this waiter.
             sleep(LOOK_EVERY).await;
             if self.are_free(wanted.lanes).await? {
                 return Ok(());
@@ -63,7 +65,7 @@ impl HeldLanes {
         Ok(last.as_ref().is_some_and(|look| !lanes.iter().any(|lane| look.held.contains(lane))))
     }
 
-    /// Returns the lanes of this list that a transaction has locked. Locks nothing for longer than this call.
+    /// Returns the wanted lanes that another transaction has locked. The other lanes are locked only during this call.
     async fn look_at(&self, wanted: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
         let tx = self.store.begin().await?;
         let held = lanes::lock_unversioned(&tx, wanted).await?;

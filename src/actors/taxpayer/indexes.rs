@@ -1,5 +1,5 @@
-//! Indexes over the rows of a batch. A batch may create a thousand invoices, and each looks for its duplicate and its
-//! customer among all loaded rows.
+//! Indexes over the rows that a batch of commands has loaded. One command may create a thousand invoices, and for each
+//! of them its duplicate and its customer are looked up in these rows.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ impl Invoices {
     }
 }
 
-/// Collects invoices as they are stored.
+/// Collects invoices that are stored and unchanged.
 impl FromIterator<Invoice> for Invoices {
     fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
         let mut index = Self::default();
@@ -107,7 +107,7 @@ impl Customers {
     }
 }
 
-/// Collects customers as they are stored.
+/// Collects customers that are stored and unchanged.
 impl FromIterator<Customer> for Customers {
     fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
         let mut index = Self::default();

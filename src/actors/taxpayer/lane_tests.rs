@@ -20,7 +20,7 @@ use crate::store::testing::{claim_due, stores};
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// A record of a run without any step, as the lane's holder sends it to learn the run's state.
+/// Returns a command that records no step. The lane's holder sends it to learn the run's state.
 fn no_progress(lease: &Lease, run: &Run) -> RecordSteps {
     RecordSteps {
         lease: lease.clone(),
@@ -75,7 +75,8 @@ async fn the_lane_of_a_run_that_is_reopened_is_not_released() {
         };
         let claim = async || claim_due(&app.test.store, LaneKind::Run, "me", LEASE, 9).await.unwrap();
         let lease = claim().await.remove(0);
-        // The lane's holder reads that the run is paused, and an operator resumes it before the holder's record.
+        // The lane's holder reads that the run is paused, and an operator resumes the run before the holder sends its
+        // record.
         let paused = operate(OperatorAction::Pause).await;
         operate(OperatorAction::Resume).await;
         let resumed = app.taxpayers.send(ID, no_progress(&lease, &paused)).await.unwrap();

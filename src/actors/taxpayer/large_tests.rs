@@ -1,4 +1,4 @@
-//! Tests of large commands, which are decided beside the writer.
+//! Tests of large commands, which are decided on a snapshot while others write.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ async fn a_large_command_that_changes_nothing_waits_for_no_writer() {
     }
 }
 
-/// Two processes write for one taxpayer, as while its actor moves. What one has decided is out of date whenever the
-/// other has written.
+/// Two processes write for one taxpayer, as happens while its actor moves to another process. The decision of one is
+/// out of date whenever the other has written.
 #[actix_rt::test]
 async fn a_decision_that_is_out_of_date_is_made_again() {
     for test in stores().await {

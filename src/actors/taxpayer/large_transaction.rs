@@ -1,6 +1,6 @@
-//! The transaction of one large command. Reading, deciding and rendering thousands of lines takes longer than all small
-//! commands of a moment together, so the command is decided on a snapshot, while others write. Only then it takes the
-//! taxpayer's lane and writes, if nobody has written for this taxpayer since.
+//! The transaction of one large command. Reading, deciding and rendering thousands of lines takes long, so the command
+//! is decided on a snapshot, while others write. Only then the taxpayer's lane is locked. The changes are written if
+//! nobody has written for this taxpayer since the snapshot.
 
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
@@ -21,8 +21,9 @@ struct Decided<'a> {
     results: CommandResults,
 }
 
-/// Executes a large command in a transaction of its own. A command that records a step is decided under the lane of its
-/// run, and so is one whose taxpayer another process has written for meanwhile.
+/// Executes a large command in a transaction of its own. The command is decided on a snapshot. Instead, it is decided
+/// with its lanes locked if it records steps of a run, if its taxpayer has no lane yet, or if the decision on the
+/// snapshot is out of date.
 pub(super) async fn execute_large(deps: &TaxpayerDeps, member: Member<'_>) -> Result<Outcome, StoreError> {
     let under_lane = Member { cached: None, ..member };
     if step_leases(member.tasks).next().is_none()
@@ -34,7 +35,7 @@ pub(super) async fn execute_large(deps: &TaxpayerDeps, member: Member<'_>) -> Re
     Box::pin(execute_alone(deps, under_lane, Sharing::Apart)).await
 }
 
-/// Decides the command as the database is now. `None` if the taxpayer has no lane yet.
+/// Decides the command on a snapshot of the database. Returns `None` if the taxpayer has no lane yet.
 async fn decide_on_snapshot<'a>(
     deps: &TaxpayerDeps,
     member: Member<'a>,
@@ -46,7 +47,7 @@ async fn decide_on_snapshot<'a>(
         snapshot.rollback().await?;
         return Ok(None);
     };
-    // As the lock will find it.
+    // Uses the version that the lane will have when it is locked: the lock increments it.
     let mut entered = enter(deps, &snapshot, vec![(member, ids, lane.version + 1)]).await?;
     snapshot.rollback().await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
@@ -54,7 +55,7 @@ async fn decide_on_snapshot<'a>(
     Ok(Some(Decided { member, unit, results }))
 }
 
-/// Writes what was decided. `None` if the decision is out of date: then nothing is changed.
+/// Writes the changes of the decision. Returns `None` and changes nothing if the decision is out of date.
 async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outcome>, StoreError> {
     let Decided { member, unit, results } = decided;
     if !unit.has_changes() {

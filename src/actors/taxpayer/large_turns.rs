@@ -1,7 +1,8 @@
-//! The turns of large commands. A large command occupies the writer of SQLite, or a good part of PostgreSQL, for so long
-//! that the small commands of all other taxpayers would wait for it. So few run at a time, and after each one its place
-//! rests while other taxpayers write. If nobody else writes, large commands follow one another at once. Those who pay
-//! take turns: an integrator with many taxpayers delays another's large command by one of its own.
+//! The turns of large commands. A large command occupies the writer of SQLite, or a good part of PostgreSQL, for so
+//! long that the small commands of all other taxpayers would wait for it. So there are only a few places for them.
+//! After each large command its place rests, that is, stays closed for a while, if other taxpayers write. If nobody
+//! else writes, the next large command starts at once. Payers take turns: an integrator with many taxpayers delays the
+//! large command of another integrator by only one of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,10 +13,11 @@ use crate::actors::turn_gate::{Portion, TurnGate};
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// A place rests for this many times the duration of its last command. So a large command meets fewer than one in a
-/// hundred of the small ones that others send one after another.
+/// A place rests for this many times the duration of its last command. So of the small commands that others send one
+/// after another, fewer than one in a hundred waits for a large command.
 const REST: u32 = 5;
-/// Others count as writing for so long after their last commit. The time of a turn does not count: they may wait for it.
+/// A taxpayer counts as writing for this long after its last commit. The duration of the large command that just ended
+/// is added, because the taxpayer may have waited for it.
 const BUSY_FOR: Duration = Duration::from_secs(1);
 /// How often a resting place checks whether others still write.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -25,7 +27,8 @@ pub(super) struct LargeTurns {
     writers: Mutex<LastWriters>,
 }
 
-/// The two taxpayers whose small commands were committed last. So it is known for each taxpayer if another one writes.
+/// The two taxpayers whose small commands were committed last. Two are enough to tell, for any taxpayer, whether
+/// another one writes.
 #[derive(Debug, Default)]
 struct LastWriters {
     last: Option<(TaxpayerId, Instant)>,
@@ -69,7 +72,7 @@ impl LargeTurns {
 }
 
 impl Turn {
-    /// Ends the turn. Its place rests first if other taxpayers write.
+    /// Ends the turn. If other taxpayers write, the place rests before it is free again.
     pub(super) fn end(self) {
         let took = self.begun.elapsed();
         if !self.turns.has_another_written(self.taxpayer, took + BUSY_FOR) {

@@ -1,21 +1,22 @@
 //! One actor per active taxpayer, which is the only writer of that taxpayer's data. An actor executes commands in
-//! batches; the batches of several taxpayers may share a transaction. Each command is decided alone, and a refused
-//! command changes nothing.
+//! batches; the batches of several taxpayers may share a transaction. Each command succeeds or is refused by itself,
+//! and a refused command changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what a command is; the commands | `command`, `commands` |
-//! | how callers send commands; a command on its way | `handle`, `envelope` |
-//! | who acts in a request | `acting` |
-//! | the actor, what all actors need, and what each keeps | `actor`, `deps`, `cached_state` |
+//! | the trait of a command; the commands | `command`, `commands` |
+//! | the handle that sends commands; a command on its way to the actor | `handle`, `envelope` |
+//! | the person or key that acts in a request | `acting` |
+//! | the actor; what all actors share; what each keeps between batches | `actor`, `deps`, `cached_state` |
 //! | the group commit of several actors' batches | `committer` |
-//! | one transaction; that of a large command, which is decided on a snapshot | `transaction`, `large_transaction` |
+//! | the transaction of a batch or a group; the transaction of a large command | `transaction`, `large_transaction` |
 //! | whether a commit that failed took effect | `commit_lookup` |
-//! | what its commands ask for, and loading it | `read_set`, `row_ids`, `load` |
-//! | what commands work on | `unit_of_work`, `indexes` |
-//! | what is added, and writing it | `write_set`, `flush` |
-//! | how heavy a command is; turns of the large ones; the wait for lanes that others have locked | `weight`, `large_turns`, `held_lanes` |
-//! | runs that begin in the commit that opens them | `direct_runs` |
+//! | the rows and new ids that commands ask for; loading the rows | `read_set`, `row_ids`, `load` |
+//! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
+//! | the rows that a batch adds; writing all changes | `write_set`, `flush` |
+//! | the weight of a command; the turns of large commands | `weight`, `large_turns` |
+//! | the wait for lanes that other transactions have locked | `held_lanes` |
+//! | runs that are leased by the commit that opens them | `direct_runs` |
 //! | quarantined commands and their replay; panics ordered in development | `quarantined`, `panic_orders` |
 
 pub mod acting;

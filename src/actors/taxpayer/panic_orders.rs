@@ -34,7 +34,7 @@ impl PanicOrders {
         self.waiting.is_some()
     }
 
-    /// Panics if that is ordered.
+    /// Panics if a panic of this taxpayer's actor is ordered.
     pub(super) fn obey(&self, taxpayer: TaxpayerId) {
         let Some(waiting) = &self.waiting else { return };
         let is_ordered = waiting.get_mut(&taxpayer).is_some_and(|mut left| {

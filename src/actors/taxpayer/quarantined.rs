@@ -1,5 +1,5 @@
-//! Stores quarantined commands and replays them. Only a create can be replayed: its invoice number shows whether the
-//! sender has sent it again since.
+//! Stores quarantined commands and replays them. Only the creation of one invoice can be replayed: its invoice number
+//! shows whether the sender has sent it again since.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
     (contents.len() <= CONTENTS_BYTES_MAX).then(|| contents.into())
 }
 
-/// Stores all quarantined commands that are not stored yet. After an error the rest is stored by the next call. Their
-/// senders got an error, so a process that ends before this loses nothing accepted; each is in the log, too.
+/// Stores all quarantined commands that are not stored yet. After an error, the next call stores the rest. If the
+/// process ends before that, nothing accepted is lost: the senders got an error, and each command is in the log.
 pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
     while let Some(unstored) = tree.quarantine().first_unstored() {
         let contents = unstored.contents.as_ref().map(ExposeSecret::expose_secret);

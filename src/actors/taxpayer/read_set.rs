@@ -25,7 +25,7 @@ pub struct ReadSet {
     pub(super) integration: bool,
     pub(super) outages: Vec<OutageEvent>,
     pub(super) unique_values: Vec<UniqueValues>,
-    /// Set if the runs of all invoices are read.
+    /// True if the runs of all invoices in this set are read, too.
     runs_of_invoices: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct UniqueValues {
     pub(super) login: Option<String>,
 }
 
-/// What a command knows when it asks for its rows.
+/// The data that a command can use when it asks for its rows.
 pub struct ReadContext<'a> {
     pub(crate) taxpayer_id: TaxpayerId,
     pub(crate) command: CommandId,
@@ -44,7 +44,8 @@ pub struct ReadContext<'a> {
 }
 
 impl ReadSet {
-    /// A number that no invoice can have is ignored: the command then finds no invoice and is refused.
+    /// Adds the invoice with this reference. Ignores a number that no invoice can have: the command then finds no
+    /// invoice and is refused.
     pub(crate) fn add_invoice(&mut self, invoice_ref: &InvoiceRef) {
         let _ = self.invoices.add(invoice_ref.kind, &invoice_ref.text);
     }
@@ -69,7 +70,7 @@ impl ReadSet {
         self.runs_of_invoices = true;
     }
 
-    /// Adds the invoice with this IRN, its runs, and whether its receipt is recorded.
+    /// Adds the invoice with this IRN and its runs. Also asks whether the receipt of the invoice is recorded.
     pub(crate) fn add_receipt(&mut self, irn: &Irn) {
         self.add_runs(irn);
         self.receipts.push(irn.to_string());
@@ -96,19 +97,19 @@ impl ReadSet {
         self.integration = true;
     }
 
-    /// Adds whether the taxpayer received this event.
+    /// Asks whether the taxpayer has received this event.
     pub(crate) fn add_outage(&mut self, event: OutageEvent) {
         self.outages.push(event);
     }
 
-    /// Has the values of `taxpayer` and the login of its first person checked, which no other taxpayer may have.
+    /// Asks whether another taxpayer already has a unique value of `taxpayer`, or the login of its first contact.
     pub(crate) fn add_unique_values(&mut self, command: CommandId, taxpayer: Taxpayer, login: Option<&str>) {
         let login = login.map(str::to_owned);
         self.unique_values.push(UniqueValues { command, taxpayer, login });
     }
 
-    /// Takes out the names of the invoices. Those that are IRNs are names of runs, too, if the runs of all invoices are
-    /// wanted.
+    /// Takes the names of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among these
+    /// names are first added to the runs.
     pub(super) fn take_invoices(&mut self) -> InvoiceNames {
         if self.runs_of_invoices {
             self.run_irn_keys.extend(self.invoices.irn_keys.iter().cloned());

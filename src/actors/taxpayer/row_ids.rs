@@ -7,7 +7,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 
-/// How many ids of each kind the commands may need.
+/// The number of ids of each kind that the commands may need.
 #[derive(Debug, Default)]
 pub struct WantedIds(BTreeMap<IdKind, usize>);
 

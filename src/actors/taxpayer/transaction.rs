@@ -26,9 +26,9 @@ use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, LaneName, Lease, Taken};
 
-/// The time that a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
-/// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only, which
-/// then waits outside of the group.
+/// The longest time that a transaction waits for the lanes of runs and endpoints. Deliveries lock an endpoint's lane
+/// for a few milliseconds whenever they write outcomes. If a lane stays locked for longer, its taxpayer leaves the
+/// group and waits alone, so that nobody else is delayed.
 const LANE_WAIT: Duration = Duration::from_millis(25);
 const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
 
@@ -81,7 +81,8 @@ pub(super) async fn execute_alone(
         None => lanes::lock(&tx, std::slice::from_ref(&own), Taken::Await).await?.version(&own),
     };
     let version = version.ok_or(StoreError::Stale)?;
-    // A lane that became free since it was skipped is locked by now, but its state is not known yet.
+    // `lanes::lock` may have locked a lane without reading its state, if the lane became free during the call. The
+    // leases of such lanes are checked here.
     let unknown: Vec<_> = step_leases(member.tasks)
         .map(|(_, lease)| lease)
         .filter(|lease| !locked.contains(&LaneName::from(*lease)))
@@ -196,7 +197,8 @@ pub(super) async fn lock_written_lanes<'a>(
     }
 }
 
-/// Members whose lanes are locked and whose rows are read.
+/// The members of a transaction with the rows that were read for them, and their idempotency keys that are already
+/// used.
 pub(super) struct Entered<'a> {
     pub(super) members: Vec<(Member<'a>, UnitOfWork)>,
     pub(super) used_keys: Vec<String>,
@@ -285,7 +287,7 @@ fn notify(
             Some(WakeResult::Due) => notifiers.endpoints.notify_one(),
             None => {}
         }
-        // A caller waits for the end of its run, and for a document that replaces its own.
+        // Wakes the callers that wait for a run that is over, or whose document may have been replaced.
         for run in
             unit.changed_runs().filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id))
         {
@@ -294,8 +296,8 @@ fn notify(
     }
 }
 
-/// Decides each command alone. Refuses a step as `Stale` if the run's lane is no longer held, because another process
-/// has taken it over. Of several commands with one idempotency key, only the first is executed.
+/// Decides each command alone. A command that records steps of a run fails with `Stale` if another process has taken
+/// over the run's lane. Of several commands with one idempotency key, only the first is executed.
 pub(super) fn decide(
     tasks: &[Task<CommandEnvelope>],
     unit: &mut UnitOfWork,

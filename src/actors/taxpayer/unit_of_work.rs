@@ -59,7 +59,7 @@ pub struct UnitOfWork {
     pub(crate) integration: Tracked<Option<Integration>>,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
     pub(crate) replays: Vec<Replay>,
-    /// The outage events that this taxpayer received before this batch.
+    /// The outage events, among those that the batch asks for, that this taxpayer has already received.
     pub(crate) sent_outages: Vec<OutageEvent>,
     pub(crate) ids: ReservedIds,
     /// For each command that sets unique values: a fault for each value that another taxpayer already has.
@@ -168,7 +168,7 @@ impl UnitOfWork {
         ItemId(self.ids.next(IdKind::Item))
     }
 
-    /// Returns a fault for each unique value of the present command that another taxpayer already has.
+    /// Returns a fault for each unique value of the command executed now that another taxpayer already has.
     pub(crate) fn conflicts(&self) -> Faults {
         let found = self.conflicts.iter().find(|(id, _)| *id == self.cause);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()
@@ -209,7 +209,7 @@ impl UnitOfWork {
     /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.
     /// Returns the sequence number of the event.
     pub(crate) fn emit(&mut self, kind: EventKind, irn: Option<&Irn>, data: &impl Serialize) -> i64 {
-        // Texts, numbers and maps with text keys always serialise.
+        // Serialising does not fail: the data of events are plain values and maps with text keys.
         let data = serde_json::to_string(data).unwrap_or_default();
         let actor = Some(NamedActor::from(&self.acting));
         let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data, actor };

@@ -1,15 +1,15 @@
-//! The weight of commands: about as many units as lines of invoices that a command reads and writes. It bounds how long
-//! a transaction takes that several taxpayers share.
+//! The weight of a command: about one unit for each invoice line that the command reads or writes. The weight limits
+//! the duration of a transaction that several taxpayers share.
 
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::Draft;
 
-/// A heavier command is large.
+/// A command that is heavier than this is large, so it has a transaction of its own.
 pub(super) const SMALL_MAX: usize = 200;
 /// The weight at which a batch or a group takes no further commands.
 pub(super) const TRANSACTION_MAX: usize = 2_000;
-/// So many bytes of a document weigh as much as a line.
+/// This many bytes of a document weigh as much as one invoice line.
 const BYTES_A_UNIT: usize = 1_024;
 
 /// The size of what a command carries.
@@ -17,7 +17,7 @@ const BYTES_A_UNIT: usize = 1_024;
 pub struct Size {
     /// The number of invoice lines.
     pub(crate) lines: usize,
-    /// The length of all texts in the parts that have no fixed form.
+    /// The length of all texts in the parts whose form callers choose: extra fields and whole documents.
     pub(crate) bytes: usize,
 }
 
@@ -31,7 +31,7 @@ impl Size {
         Self { lines: draft.lines.len(), bytes: member_bytes(&draft.extras) + lines.sum::<usize>() }
     }
 
-    /// The weight of a command of this size, at least 1.
+    /// Returns the weight of a command of this size, which is at least 1.
     pub(super) fn weight(self) -> usize {
         1 + self.lines + self.bytes / BYTES_A_UNIT
     }
@@ -46,8 +46,8 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// Returns the length of all texts and names in a value. Numbers and words count as one byte. Documents are parsed from
-/// requests, which limits their depth.
+/// Returns the length of all texts and field names in a value. A number, a boolean or null counts as one byte. The
+/// recursion is bounded, because the parser of requests limits the depth of a document.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -1,4 +1,4 @@
-//! What a batch adds to the database, beside the rows that it has loaded and changed.
+//! Everything that a batch writes to the database, apart from the rows that it has loaded and changed.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ pub struct WriteSet {
     pub(crate) used_keys: Vec<KeyEntry>,
 }
 
-/// The person with whom a taxpayer is onboarded.
+/// The first contact person of a taxpayer, stored when the taxpayer is onboarded.
 #[derive(Debug)]
 pub(crate) struct FirstContact {
     pub(crate) id: i64,

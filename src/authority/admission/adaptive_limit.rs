@@ -1,11 +1,11 @@
 //! The limit of concurrent calls of one operation, as a pure state machine: methods take the time as an
 //! argument, and nothing waits here.
 //!
-//! The limit grows by one after as many good answers as it allows calls, but only if the calls nearly used it up
-//! meanwhile. It falls to seven tenths when the authority signals overload, or when answers take much longer than under
-//! little load. That usual time is measured now and then, with only four concurrent calls allowed, so that a delay
-//! caused by our own calls never counts as usual. Calls that started before a fall do not change the limit, so a burst
-//! of failures lowers it only once.
+//! After N good answers a limit of N grows by one, but only if nearly N calls were in progress at some moment
+//! meanwhile. It falls to seven tenths when the authority signals overload, or when answers take much longer than
+//! usual. The usual time is the response time under little load. It is measured now and then, with only four concurrent
+//! calls allowed, so that a delay caused by our own calls never counts as usual. Calls that started before a fall do
+//! not change the limit, so a burst of failures lowers it only once.
 
 use std::time::Duration;
 
@@ -13,18 +13,19 @@ use jiff::Timestamp;
 
 /// The limit when a process starts.
 const START: u32 = 16;
-/// So few concurrent calls cannot slow the authority down. Below this number only an HTTP 429 lowers the limit.
+/// At most this many concurrent calls do not slow the authority down, so only an HTTP 429 lowers the limit below this
+/// number.
 const UNLOADED_CALLS: u32 = 4;
 /// Outside a measurement, a mean response time is computed from at least this many successful calls.
 const SAMPLES_MIN: u32 = 16;
-/// How many successful calls a measurement averages: few, because few calls run at the same time.
+/// A measurement of the usual response time averages this many successful calls: few, because few calls run meanwhile.
 const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEASURE_EVERY: u32 = 64;
-/// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without the
-/// margin, this would happen by chance if the usual time is a few milliseconds.
+/// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
+/// margin, a usual time of a few milliseconds would often be exceeded by chance.
 const SLACK_US: u64 = 50_000;
 /// The longest pause after the authority was overloaded. A longer Retry-After is shortened to this.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
@@ -108,8 +109,8 @@ impl AdaptiveLimit {
         share(self.capacity())
     }
 
-    /// The number of concurrent calls that one payer may make with all its accounts. One slot is left for others, so that
-    /// an only payer loses little.
+    /// The number of concurrent calls that one payer may make with all its accounts. Only one slot is kept for others,
+    /// so that a payer that calls alone loses little.
     pub(crate) fn payer_share(&self) -> u32 {
         let capacity = self.capacity();
         if capacity < UNLOADED_CALLS { capacity } else { capacity - 1 }
@@ -159,7 +160,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Makes no call for this time, as the authority asked.
+    /// Records that the authority asked for a pause of this length. A longer pause that is already recorded stays.
     pub(crate) fn pause(&mut self, wait: Duration, now: Timestamp) {
         let until = now.checked_add(wait.min(PAUSE_MAX)).unwrap_or(Timestamp::MAX);
         self.not_before = self.not_before(now).max(Some(until));
@@ -196,7 +197,8 @@ impl AdaptiveLimit {
         self.reached = false;
     }
 
-    /// Counts an answer to a running measurement, which ends after `MEASUREMENT_MAX` answers even without success.
+    /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_MAX` answers,
+    /// even if too few calls succeeded.
     fn count_answer(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;
@@ -226,8 +228,8 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// Uses a new mean response time. With at most `UNLOADED_CALLS` calls at a time (`peak`) it adjusts the usual time.
-    /// With more it lowers the limit if it is far above the usual time.
+    /// Uses a new mean response time. If at most `UNLOADED_CALLS` calls ran at a time (`peak`), adjusts the usual time.
+    /// Otherwise lowers the limit if the mean is far above the usual time.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {
             self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
@@ -238,7 +240,8 @@ impl AdaptiveLimit {
         }
         self.unmeasured += 1;
         let is_slow = self.usual.is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
-        // Slow answers lower the limit only if the calls nearly used it up. Otherwise our calls are not the cause.
+        // Slow answers lower the limit only if the calls nearly used up the limit. Otherwise our calls are not the
+        // cause.
         if peak >= share(self.bound) && is_slow {
             self.fall(UNLOADED_CALLS);
         }

@@ -1,12 +1,13 @@
 //! A circuit breaker as a pure state machine: methods take the time as an argument.
 //!
-//! Failures are counted by payer, in lanes (`payer_lane`): a payer whose calls fail is held back alone. For everybody the
-//! breaker opens only if a liveness check fails too, because the check concerns nobody's documents. It is made when many
-//! calls fail, and counts only if at least half of the payers that called fail: while most are answered, the authority
-//! is not down.
+//! Failures are counted per payer, in lanes (`payer_lane`), so a payer whose calls fail is held back alone. The breaker
+//! opens for everybody only if a liveness check fails too. This check is a call that needs no document. It is made when
+//! many calls fail. Its failure counts only if at least half of the payers that called fail: while most payers are
+//! answered, the authority is not down.
 //!
-//! While the breaker is open, probes are made (`open_breaker`). A probe that is answered closes the breaker, or the lane
-//! if only that is open. Calls that say nothing about health (duplicates, throttling) are not counted.
+//! While the breaker is open, single calls are let through as probes (`open_breaker`). A probe that is answered closes
+//! the breaker, or the lane if only the lane is open. Calls that say nothing about health (duplicates, throttling) are
+//! not counted.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -81,7 +82,8 @@ pub struct BreakerView {
 
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// Set while the breaker is open for everybody. All lanes are closed then.
+    /// Set while the breaker is open for everybody. All lanes, which are the breakers of single payers, are closed
+    /// then.
     open: Option<OpenBreaker<CallPayer>>,
     lanes: HashMap<CallPayer, PayerLane>,
     since: Option<Timestamp>,
@@ -105,7 +107,7 @@ impl Breaker {
         }
     }
 
-    /// Decides whether a call is made, becomes a probe or must wait. A probe must be passed to `settle`.
+    /// Decides whether a call is made, becomes a probe or must wait. After a probe, `settle` must be called.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
         if let Some(wait) = self.hold_time(origin, now) {
             return BreakerDecision::Held(wait);
@@ -151,8 +153,8 @@ impl Breaker {
         }
     }
 
-    /// Records that a call waited too long in the queue. It counts as failed if no call was answered in the last 30 s,
-    /// so that hanging calls open the breaker too. Returns true if the breaker opened.
+    /// Records that a call waited too long in the queue. The call counts as failed if no call was answered in the last
+    /// 30 s, so that hanging calls open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.total(now).answered == 0 && self.fail(origin, now)
     }
@@ -168,7 +170,7 @@ impl Breaker {
         true
     }
 
-    /// Records the result of a liveness check. Returns true if the breaker now holds back the calls of everybody.
+    /// Records the result of a liveness check. Returns true if this opened the breaker for everybody.
     pub(crate) fn on_liveness(&mut self, is_alive: bool, now: Timestamp) -> bool {
         if is_alive || !self.is_in_doubt(now) {
             return false;
@@ -188,15 +190,15 @@ impl Breaker {
         true
     }
 
-    /// Opens the breaker by an operator's order: no call is made, not even a probe, until `reset`. Returns true if the
-    /// breaker was not open by an order.
+    /// Opens the breaker by an operator's order: no call is made, not even a probe, until `reset`. Returns false if an
+    /// order had already opened it.
     pub(crate) fn trip(&mut self, now: Timestamp) -> bool {
         let was_ordered = self.is_ordered();
         self.open(OpenScope::Ordered, now);
         !was_ordered
     }
 
-    /// Closes the breaker and forgets the calls that opened it. Returns true if the breaker was open.
+    /// Closes the breaker and forgets the calls that opened it. Returns true if the breaker or a lane was open.
     pub(crate) fn reset(&mut self, now: Timestamp) -> bool {
         self.close(now)
     }
@@ -299,7 +301,7 @@ impl Breaker {
         self.open = Some(OpenBreaker::new(scope, now));
     }
 
-    /// Closes the breaker and all lanes. Returns true if one was open.
+    /// Closes the breaker and all lanes. Returns true if any of them was open.
     fn close(&mut self, now: Timestamp) -> bool {
         let was_open = self.is_any_open();
         self.open = None;

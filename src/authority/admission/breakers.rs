@@ -48,7 +48,7 @@ impl Breakers {
         Ok(BreakerPermit { breakers, operation, origin, decision, verdict: CallVerdict::Neutral })
     }
 
-    /// Returns how long a call would be held back. Does not change the breaker.
+    /// Returns how long a call would have to wait; `None` if it may be made now. Does not change the breaker.
     pub(crate) fn hold_time(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
         self.lock(operation).hold_time(origin, self.now())
     }

@@ -1,8 +1,8 @@
 //! The adaptive limits of one client. Each operation has as many slots as its limit allows, and a queue for them.
 //!
 //! A slot becomes free whenever its call ends or its caller gives up. One account may have about seven eighths of the
-//! slots, and one payer all but one, so that others can call while its calls hang. Accounts whose calls only fail have a
-//! few slots apart (`failing_accounts`).
+//! slots, and one payer all but one, so that others can call even if all these calls hang. Accounts whose calls only
+//! fail use a few separate slots instead, the slots apart (`failing_accounts`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,7 +21,8 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
 use crate::domain::kernel::clock::SharedClock;
 
-/// While so many calls of a payer wait, those of its failing accounts fail at once, so that they keep no worker waiting.
+/// While this many calls of a payer wait, further calls of its failing accounts fail at once, so that they do not block
+/// workers.
 const WAITING_APART_MAX: usize = 8;
 
 /// A snapshot of the limit of one operation.
@@ -52,14 +53,14 @@ struct LimitState {
 struct Slots {
     limit: AdaptiveLimit,
     failing: FailingAccounts,
-    /// The slots in use, in total, by account and by payer, without those apart. After the limit fell, they may exceed it
-    /// until calls end.
+    /// The shared slots in use: in total, by account and by payer. After the limit fell, the total may exceed it until
+    /// calls end.
     used: u32,
     used_by: HashMap<CallerAccount, u32>,
     used_by_payer: HashMap<CallPayer, u32>,
 }
 
-/// The slots that a slot belongs to.
+/// The group of slots that a slot belongs to: those that all accounts share, or the few for failing accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SlotKind {
     Shared,
@@ -72,7 +73,7 @@ pub(crate) struct AdmissionSlot {
     operation: Operation,
     account: CallerAccount,
     kind: SlotKind,
-    /// `None` until the call starts, and for a slot apart, which does not change the limit.
+    /// `None` until the call starts. Always `None` for a slot apart, whose calls do not change the limit.
     started: Option<CallStart>,
     is_made: bool,
     signal: LoadSignal,
@@ -139,7 +140,7 @@ impl CallLimits {
         Some((queued, receiver))
     }
 
-    /// Makes the guard of a slot. The caller must have counted the slot as used.
+    /// Returns a guard that frees the slot when it is dropped. The caller must already have counted the slot as used.
     fn new_slot(
         self: &Arc<Self>,
         operation: Operation,
@@ -198,8 +199,8 @@ impl LimitState {
         Some((account, self.slots.count(account), sender))
     }
 
-    /// Passes the signal of an ended call to the limit. Failures of only one account or payer do not lower the
-    /// limit of all.
+    /// Passes the signal of an ended call to the limit. Failures of only one account or payer do not lower the limit,
+    /// because all accounts share it.
     fn settle(&mut self, slot: &AdmissionSlot, now: Timestamp) {
         let account = slot.account;
         let is_own_overload = match slot.signal {
@@ -227,14 +228,15 @@ impl LimitState {
 }
 
 impl Slots {
-    /// Takes a free slot, unless the account or its payer has its full share. No queued call is overtaken: if a slot is
-    /// free, calls are queued only because their accounts or payers have their full share.
+    /// Takes a free slot; `None` if there is none, or if the account or its payer uses its full share. This overtakes
+    /// no queued call: while a slot is free, calls are queued only because their accounts or payers use their full
+    /// share.
     fn try_acquire(&mut self, account: CallerAccount) -> Option<SlotKind> {
         self.open_to(account)?;
         Some(self.count(account))
     }
 
-    /// Returns the slots in use by the account, if it may take another.
+    /// Returns the slots in use by the account and its payer; `None` if the account may not take another slot now.
     fn open_to(&self, account: CallerAccount) -> Option<SlotsInUse> {
         let payer = account.payer();
         if self.failing.contains(account) {
@@ -249,7 +251,7 @@ impl Slots {
         is_open.then_some(SlotsInUse { of_payer, of_account })
     }
 
-    /// Counts a slot for a call of this account.
+    /// Counts one more slot as used by this account. Returns the kind of the slot.
     fn count(&mut self, account: CallerAccount) -> SlotKind {
         let payer = account.payer();
         if self.failing.contains(account) {

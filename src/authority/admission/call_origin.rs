@@ -1,4 +1,4 @@
-//! The account and the document of a call, and who pays for it. The calls of one payer must not block another's.
+//! The account and the document of a call, and who pays for it. The calls of one payer must not block those of another.
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;

@@ -92,7 +92,7 @@ pub struct CallLabels {
 #[derive(Debug)]
 pub(crate) struct CallCounters {
     cells: [[CallSum; CallOutcome::ALL.len()]; Operation::ALL.len()],
-    /// The durations of the calls that were made.
+    /// The durations of the calls that were made, so without those that a limit or breaker prevented.
     pub(crate) durations: Histograms<CallLabels>,
 }
 
@@ -104,7 +104,7 @@ impl Default for CallCounters {
 }
 
 impl CallCounters {
-    /// Counts a call that was made.
+    /// Counts a call that was made, and adds its duration to the histogram.
     pub(crate) fn observe(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
         self.count(operation, outcome, duration);
         let labels = CallLabels { operation: operation.name(), outcome: outcome.name() };

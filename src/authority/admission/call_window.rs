@@ -1,7 +1,7 @@
 //! The calls of one payer to one operation within the last 30 s, counted by account.
 //!
-//! All failures of an IRN count as one, because a document that makes the authority fail says nothing about the
-//! authority's health. Further failures of the IRN are repetitions.
+//! All failures of calls about one IRN (invoice reference number) count as one, because a document that makes the
+//! authority fail says nothing about the authority's health. Its further failures are counted as repetitions.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -152,7 +152,8 @@ impl CallWindow {
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Records a failure of an IRN. Returns false for a repetition: a failure in the last 30 s, or no room for the IRN.
+    /// Records a failed call about an IRN. Returns false if it is a repetition: a failure of this IRN was counted in
+    /// the last 30 s, or there is no room for the IRN.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
@@ -167,7 +168,8 @@ impl CallWindow {
     }
 }
 
-/// True for one of the last `length` seconds. A second in the future was recorded before the clock was set back.
+/// True if `second` is one of the last `length` seconds. False if it is in the future: it was recorded before the clock
+/// was set back.
 fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }

@@ -1,18 +1,20 @@
-//! The accounts whose calls only fail. Their calls have a few slots of their own, so that they neither take the slots of
-//! others nor lower the limit for them. The next answer to a call of the account ends this.
+//! The accounts whose calls only fail. Their calls use a few slots of their own, the slots apart. So they neither take
+//! the slots of other accounts nor lower the limit. This ends with the next answer to a call of the account.
 
 use std::collections::HashMap;
 
 use crate::authority::admission::call_origin::{CallPayer, CallerAccount};
 
-/// After this many failed calls without an answer in between, an account's calls go apart.
+/// After this many failed calls without an answer in between, an account uses the slots apart, which are only for
+/// failing accounts.
 const FAILURES_MIN: u32 = 5;
-/// After this many of all accounts of a payer, each that has failed goes apart.
+/// After this many failed calls of a payer without an answer in between, each of its accounts with a failed call uses
+/// the slots apart.
 const FAILURES_OF_PAYER_MIN: u32 = 20;
-/// The number of slots apart for one payer, and for all of them.
+/// The number of slots apart (for failing accounts): for one payer, and for all payers together.
 const SLOTS_PER_PAYER: u32 = 2;
 const SLOTS_MAX: u32 = 8;
-/// The number of failing accounts that are remembered. At this limit all are forgotten, and go apart again when they fail again.
+/// The number of accounts whose failures are remembered. At this limit all are forgotten and counted from zero again.
 const ACCOUNTS_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -21,7 +23,7 @@ pub(crate) struct FailingAccounts {
     failures: HashMap<CallerAccount, u32>,
     /// The failed calls of each payer since the last answer to any of its accounts.
     failures_of_payer: HashMap<CallPayer, u32>,
-    /// The slots apart that are in use.
+    /// The slots apart that are in use, by payer and in total.
     used_by: HashMap<CallPayer, u32>,
     used: u32,
 }
@@ -47,7 +49,7 @@ impl FailingAccounts {
         *failures >= FAILURES_MIN || of_payer.is_some_and(|failures| *failures >= FAILURES_OF_PAYER_MIN)
     }
 
-    /// The number of slots apart that a payer uses, if it may take another.
+    /// Returns the number of slots apart that a payer uses; `None` if it may not take another now.
     pub(crate) fn open_to(&self, payer: CallPayer) -> Option<u32> {
         let used = self.used_by.get(&payer).copied().unwrap_or_default();
         (used < SLOTS_PER_PAYER && self.used < SLOTS_MAX).then_some(used)

@@ -1,5 +1,5 @@
-//! Decides which calls are made, and when, by an adaptive concurrency limit, a fair queue and a circuit breaker. All of
-//! them count who pays first, and then whose call it is.
+//! Decides which calls are made, and when, by an adaptive concurrency limit, a fair queue and a circuit breaker. Each
+//! of them treats calls by payer first, and then by account.
 
 pub(super) mod adaptive_limit;
 pub(super) mod breaker;

@@ -1,5 +1,5 @@
-//! An open breaker: which callers it holds back, and which call is the next probe. Callers are the accounts of one payer,
-//! or the payers.
+//! An open breaker: which callers it holds back, and which call is the next probe. In the breaker of a payer's lane,
+//! the callers are the accounts of this payer. In the breaker for everybody, they are the payers.
 //!
 //! One regular probe runs at a time, with a pause after it. If only few callers failed, the others make additional,
 //! earlier probes.
@@ -13,11 +13,12 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// A call about a document that has failed becomes a probe this much later, so that other documents go first.
+/// A call about a document that has failed may become a probe only this much later, so that other documents go first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only callers without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
-/// A call that an operator's order holds back is tried again after this time. A reset makes waiting runs due at once.
+/// A call that an operator's order holds back is tried again after this time. When an operator resets the breaker, the
+/// waiting runs are due at once.
 const ORDER_WAIT: Duration = Duration::from_mins(1);
 /// Callers without failures may probe early while at most this many callers failed.
 const EARLY_PROBE_CALLERS_MAX: usize = 16;
@@ -117,7 +118,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         wait(now, after(self.next_probe_at, extra), PROBE_EVERY + extra)
     }
 
-    /// Makes a call that is not held back, which may become a probe.
+    /// Admits a call that is not held back. The call may become a probe.
     pub(crate) fn admit(&mut self, caller: C, now: Timestamp) -> BreakerDecision {
         if self.lets_pass(caller) {
             return BreakerDecision::Call;
@@ -134,7 +135,8 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         }
     }
 
-    /// Records the end of a call. A regular probe schedules the next one. A failure bars its caller from early probes.
+    /// Records the end of a call. The end of a regular probe schedules the next one. A caller whose call failed may
+    /// make no more early probes.
     pub(crate) fn record_end(
         &mut self,
         caller: C,
@@ -198,8 +200,8 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`; `None` if `then` has passed. Also `None` if it is more than `longest` away: the clock
-/// was set back, and no call must wait for that.
+/// Returns the time until `then`; `None` if `then` has passed. Also `None` if `then` is more than `longest` away: then
+/// the clock was set back, and no call must wait for that.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

@@ -25,8 +25,8 @@ impl<C: Copy + PartialEq> OverloadSource<C> {
         self.answered.record(caller, now);
     }
 
-    /// Records that a call of this caller met an overload. Returns true if only this caller meets overloads: the calls of others
-    /// are answered without.
+    /// Records that a call of this caller met an overload. Returns true if only this caller meets overloads, while
+    /// calls of others are answered.
     pub(crate) fn on_overload(&mut self, caller: C, now: Timestamp) -> bool {
         self.overloaded.record(caller, now);
         self.answered.has_other(caller, now) && !self.overloaded.has_other(caller, now)

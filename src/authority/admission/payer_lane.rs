@@ -1,10 +1,10 @@
-//! The calls of one payer to one operation within the last 30 s, and its own breaker. What the documents of a payer do
-//! never holds back another payer.
+//! The calls of one payer to one operation within the last 30 s, and the payer's own breaker. A payer whose documents
+//! make calls fail never holds back another payer.
 //!
-//! The lane can open when at least half of at least 20 calls failed. It opens for the whole payer if none of its calls
-//! was answered, or if at least three of its taxpayers fail and at least half of those that called; the others then
-//! probe early. It opens for one or two taxpayers alone if only these called. The first failed document of a taxpayer
-//! says nothing about the taxpayer: others of its payer must not wait for it.
+//! The lane can open when there were at least 20 calls and at least half of them failed. It opens for the whole payer
+//! if at least three of its taxpayers fail, and these are at least half of the taxpayers that called; the other
+//! taxpayers then probe early. It opens for one or two taxpayers alone if only these called, and all of them fail.
+//! While any call of the payer is answered, one failed document is not enough to say that its taxpayer fails.
 
 use std::time::Duration;
 
@@ -17,11 +17,12 @@ use crate::authority::admission::open_breaker::{
     BreakerDecision, EarlyProbes, HeldBack, OpenBreaker, OpenScope,
 };
 
-/// So many calls at least are needed for any conclusion.
+/// At least this many calls are needed for any conclusion.
 pub(crate) const CALLS_MIN: u32 = 20;
 /// If this many taxpayers fail, and they are at least half of those that called, the lane opens for the whole payer.
 const ACCOUNTS_MIN: usize = 3;
-/// A taxpayer fails if calls about this many of its documents do.
+/// A taxpayer fails only if calls about at least this many of its documents fail. One is enough if no call of the payer
+/// was answered.
 const FAILED_DOCUMENTS_MIN: u32 = 2;
 /// How many failed taxpayers are remembered, so that the dispatcher passes over their work.
 const FAILED_ACCOUNTS_MAX: usize = 1_000;
@@ -52,7 +53,7 @@ impl PayerLane {
         self.open.as_ref()?.hold_time(origin.account, self.has_failed(origin, now), now)
     }
 
-    /// Makes a call that is not held back.
+    /// Admits a call that is not held back.
     pub(crate) fn admit(&mut self, account: CallerAccount, now: Timestamp) -> BreakerDecision {
         self.open.as_mut().map_or(BreakerDecision::Call, |open| open.admit(account, now))
     }
@@ -73,7 +74,7 @@ impl PayerLane {
         self.window.record_answer(origin, now);
     }
 
-    /// Records a failed call. If `may_open`, it may open the lane.
+    /// Records a failed call. Opens the lane if `may_open` is true and enough calls failed.
     pub(crate) fn record_failure(&mut self, origin: &CallOrigin, may_open: bool, now: Timestamp) {
         self.window.record_failure(origin, now);
         if self.open.is_some() {
@@ -128,7 +129,7 @@ impl PayerLane {
         &self.failed
     }
 
-    /// Gives way to a breaker that holds everybody back. The lane remembers the accounts that failed.
+    /// Closes the lane because the breaker opens for everybody. The lane still remembers the accounts that failed.
     pub(crate) fn give_way(&mut self, now: Timestamp) {
         self.open = None;
         for (account, counts) in self.window.by_account(now) {

@@ -20,7 +20,8 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
 use crate::domain::kernel::clock::SharedClock;
 
-/// A pause that the authority asked for is waited for if at most this much of it is left. Otherwise calls fail at once.
+/// If at most this much is left of a pause that the authority asked for, calls wait for its end. Otherwise they fail at
+/// once.
 const PAUSE_WAITED_MAX: Duration = Duration::from_secs(2);
 /// The Retry-After of a call that failed because the queue was full.
 const AFTER_QUEUE_FULL: Duration = Duration::from_secs(5);
@@ -461,7 +462,7 @@ mod tests {
         assert!(authority.limits().iter().all(|view| view.in_flight == 0));
     }
 
-    /// Repeats the call until it succeeds, as a run does. Returns the number of tries.
+    /// Repeats the call until it succeeds, as the service does. Returns the number of tries.
     async fn persist(authority: &Authority, number: u32) -> u32 {
         for tries in 1.. {
             match authority.confirm(&format!("IRN-{number}")).await {

@@ -1,9 +1,9 @@
-//! The queue for slots of one operation. The payer with the fewest slots is served first, and of its accounts the one
-//! with the fewest; of several such payers or accounts, the one that was served longest ago.
+//! The queue for slots of one operation. The next slot goes to the payer with the fewest slots, and of its accounts to
+//! the one with the fewest. Among several such payers or accounts, it goes to the one that was served longest ago.
 //!
 //! The queue is bounded, per account and in total, because each waiting call holds a document in memory and may time
-//! out. If the queue is full, a call of a payer with few waiters displaces the newest waiter of the payer with the most,
-//! and among the accounts of one payer it is the same.
+//! out. If the queue is full, a call of a payer with few waiters displaces the newest waiter of the payer with the most
+//! waiters. The accounts of one payer displace each other by the same rule.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -43,7 +43,7 @@ pub(crate) struct WaitQueue<T> {
     next_number: u64,
 }
 
-/// The slots that an account may have one more of: how many its payer has, and how many it has itself.
+/// The number of slots that an account uses now, and the number that its payer uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SlotsInUse {
     pub(crate) of_payer: u32,
@@ -100,8 +100,8 @@ impl<T> WaitQueue<T> {
         self.count_removal(account);
     }
 
-    /// Removes and returns the waiter to serve next. `slots` returns the slots of an account and its payer; `None` if
-    /// the account may have no more, so that its waiters are passed over.
+    /// Removes and returns the waiter to serve next. `slots` returns the slots that an account and its payer use;
+    /// `None` if the account may not take another, so that its waiters are passed over.
     pub(crate) fn next(
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<SlotsInUse>,
@@ -124,8 +124,9 @@ impl<T> WaitQueue<T> {
         Some((account, waiter))
     }
 
-    /// Makes room for a waiter of `account`, which has `own` waiters. Removes the newest waiter of the payer with the most,
-    /// or of another account of the same payer. Returns `None` if none has more than the account and its payer would.
+    /// Makes room for a waiter of `account`, which has `own` waiters. Removes the newest waiter of the payer with the
+    /// most waiters, or of another account of the same payer. Returns `None` if no other payer or account has more
+    /// waiters than this one would have.
     fn displace(&mut self, account: CallerAccount, own: usize) -> Option<T> {
         let (payer, count) = self.payers.iter().max_by_key(|(_, count)| **count)?;
         let has_more = *count > self.len_of(account.payer()) + 1;
@@ -171,7 +172,7 @@ mod tests {
         CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(integrator) }
     }
 
-    /// Returns the waiters in the order in which they are served, when no account has a slot.
+    /// Returns the waiters in the order in which they are served if no account uses a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| queue.next(|_| Some(FREE))).map(|(_, waiter)| waiter).collect()
     }

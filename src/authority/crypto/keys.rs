@@ -104,7 +104,7 @@ fn pem_form(text: &str) -> Option<(String, String)> {
     Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
 }
 
-/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER, also that of an `RSA PUBLIC KEY`.
+/// Returns the key of a PEM block (`PUBLIC KEY` or `RSA PUBLIC KEY`) as `SubjectPublicKeyInfo` in DER.
 fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;

@@ -42,7 +42,8 @@ impl AuthorityAnswer {
         Self { data: json!({ "ok": false }), ..Self::default() }
     }
 
-    /// Returns the sentence to show to callers: one that names a field, else one that gives a reason, else the first.
+    /// Returns the sentence to show to callers: the first text that names a field, else the first that gives a reason,
+    /// else the first of all.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
         let chosen = candidates

@@ -1,5 +1,5 @@
-//! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). The first matching row
-//! applies.
+//! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). In each table, the
+//! first matching row applies.
 //!
 //! If the answer cannot be read, the call may have taken effect, even with a status such as 400.
 
@@ -21,7 +21,8 @@ pub(crate) enum FailureClass {
 
 use FailureClass::{Retryable, Unknown};
 
-/// The classes for each cause: of a failed read, of a failed claim of an IRN, and of a failed call with an effect.
+/// The class of a failed call for each cause. The three columns are a read, a claim of an IRN, and a call with an
+/// effect.
 pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
     (CauseKind::TimedOut, [Retryable, Retryable, Unknown]),
@@ -61,7 +62,8 @@ pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (400, 499, AnswerClass::Refused),
 ];
 
-/// Words, in lower case, that change the meaning of an answer with one of these statuses; for all operations if `None`.
+/// Words, in lower case, that change the meaning of an answer with one of these statuses. They apply to all operations
+/// if `operation` is `None`.
 pub(crate) struct AnswerPhrase {
     pub(crate) words: &'static str,
     pub(crate) operation: Option<Operation>,
@@ -69,8 +71,8 @@ pub(crate) struct AnswerPhrase {
     pub(crate) meaning: AnswerClass,
 }
 
-/// The statuses of answers such as "try again later". The authority gives them when it is busy and also for a
-/// duplicate. An answer that names a field is neither.
+/// The statuses of answers such as "try again later". The authority sends such answers when it is busy, and also for a
+/// duplicate. An answer that names a field means neither.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }
@@ -119,7 +121,8 @@ pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailur
     }
 }
 
-/// Returns the answer of a successful call, or the failure. A 5xx to a health check is a success.
+/// Returns the answer of a successful call, or the failure. A 5xx to a health check also counts as an answer, which
+/// says "not ok".
 pub(crate) fn classify_response(
     operation: Operation,
     response: &RawResponse,

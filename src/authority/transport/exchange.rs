@@ -1,4 +1,4 @@
-//! Sends a request and returns the response, or the cause why there is none.
+//! Sends a request and returns the response, or the cause if there is none.
 //!
 //! The cause tells whether the authority may have received the request. If so, the call may have taken effect and must
 //! not simply be repeated.

@@ -94,7 +94,8 @@ impl AuthorityFailure {
         }
     }
 
-    /// Returns true if a request was sent. A call that our own limits or breakers prevented is no attempt.
+    /// Returns false if our own limits or breakers prevented the call. Any other call counts as an attempt, even one
+    /// that could not connect.
     pub fn counts_as_attempt(&self) -> bool {
         !matches!(self, Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. })
     }

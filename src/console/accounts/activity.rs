@@ -1,4 +1,5 @@
-//! The pages that show who did what: to the owners of an account, and to an integrator over all its accounts.
+//! The pages that show who did what: one for the owners of an account, and one for an integrator about all its
+//! accounts.
 
 use actix_web::web;
 use askama::Template;
@@ -117,7 +118,8 @@ impl From<ActivityEntry> for ActivityLine {
     }
 }
 
-/// Returns an action in words. An action without words of its own shows its name, without its punctuation.
+/// Returns an action in words. An action that is not listed here is shown by its name, with spaces for dots and
+/// hyphens.
 fn words(action: &str) -> String {
     let known = match action {
         "invoice.created" => "Created an invoice",

@@ -1,4 +1,4 @@
-//! Batches of invoices that came in one request: the list, and what became of each invoice of one.
+//! Batches of invoices, each sent in one request: the list of batches, and one batch with the outcome of each invoice.
 
 use actix_web::web;
 use askama::Template;
@@ -89,7 +89,7 @@ async fn show_batch(
         [ItemOutcome::Created, ItemOutcome::Duplicate, ItemOutcome::Failed].map(|one| batch.count(one));
     let mut items: Vec<_> =
         (0..).zip(std::mem::take(&mut batch.items)).map(|(index, item)| ItemLine::new(index, item)).collect();
-    // The failed ones come first: they are what a reader of this page has to do something about.
+    // The failed items come first, because the reader has to correct them.
     items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
     let frame = Frame::account(&session, "Batch");
     let base = base(&session);

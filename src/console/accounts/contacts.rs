@@ -1,4 +1,4 @@
-//! The people of an account: who may sign in, with which role, and the link with which one chooses a password.
+//! The people of an account: who may sign in, with which role, and the link with which a person chooses a password.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -60,7 +60,7 @@ struct PersonLine {
     is_self: bool,
 }
 
-/// A new person as the form names it.
+/// A new person, as entered in the form.
 struct Named {
     first_name: String,
     last_name: String,
@@ -108,7 +108,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     show_with(status, &page)
 }
 
-/// POST of the form: adds a person, and shows the link with which it chooses its password.
+/// POST of the form: adds a person, and shows the link with which the person chooses a password.
 async fn add(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -136,7 +136,7 @@ async fn add(
     }
 }
 
-/// POST …/invitation: shows a link with which a person chooses its first password, or another for a forgotten one.
+/// POST …/invitation: shows a link with which a person chooses a first password, or a new one after forgetting it.
 async fn invite(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -182,7 +182,7 @@ async fn remove(
     answer(&session, done, "The person was removed and is signed out.")
 }
 
-/// POST …/disable: ends the sessions of a person and refuses its password.
+/// POST …/disable: ends the sessions of a person and refuses the person's password from now on.
 async fn disable(
     state: web::Data<ApiState>,
     Confirmed(Owner(session)): Confirmed<Owner>,
@@ -207,7 +207,7 @@ async fn enable(
     answer(&session, done, "The person is enabled and can sign in again.")
 }
 
-/// POST …/second-factor/reset: removes the second factor of a person who lost it. Nobody resets its own.
+/// POST …/second-factor/reset: removes the second factor of a person who lost it. People cannot reset their own.
 async fn reset_second_factor(
     state: web::Data<ApiState>,
     Confirmed(Owner(session)): Confirmed<Owner>,
@@ -234,7 +234,7 @@ fn owner(session: &AccountSession, id: ContactId) -> SessionOwner {
     SessionOwner::Contact { taxpayer: session.taxpayer, id }
 }
 
-/// Refuses to lock out the person who asks.
+/// Refuses an action with which people would lock themselves out.
 fn check_not_self(session: &AccountSession, id: ContactId) -> Result<(), ApiError> {
     if session.by == Actor::Contact(id) {
         let message = "You cannot remove or disable yourself. Another owner of the account can.";

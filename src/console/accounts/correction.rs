@@ -76,7 +76,7 @@ impl From<Explanation> for Reason {
     }
 }
 
-/// Returns a JSON value as text: a word without quotes, nothing for null.
+/// Returns a JSON value as text: a string without its quotes, and an empty text for null.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

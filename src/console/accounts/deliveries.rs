@@ -62,7 +62,7 @@ struct DeliveryPage {
     frame: Frame,
     base: String,
     line: DeliveryLine,
-    /// The address of the invoices with the IRN of the event.
+    /// The address of the list of invoices, filtered by the IRN of the event.
     invoice: String,
     /// The event as the webhook gets it.
     body: String,
@@ -104,7 +104,7 @@ fn here(base: &str, values: &FormValues) -> String {
     format!("{base}/webhooks/deliveries?{}", pairs.finish())
 }
 
-/// Returns the delivery in the path, if it is the taxpayer's.
+/// Returns the delivery whose id is in the path. Fails if it is not a delivery of this taxpayer.
 async fn find(state: &ApiState, session: &AccountSession, text: &str) -> Result<LoggedDelivery, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::logged_owned_by_with_id(&state.store, session.taxpayer, id).await?;
@@ -138,7 +138,7 @@ async fn show_delivery(
     })
 }
 
-/// Returns a JSON text with a line for each member; a text that is no JSON as it is.
+/// Returns a JSON text with one line for each member; a text that is not JSON is returned unchanged.
 fn pretty(text: &str) -> String {
     strict_json::from_trusted::<serde_json::Value>(text)
         .map_or_else(|_| text.to_owned(), |value| format!("{value:#}"))

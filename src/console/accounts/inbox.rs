@@ -1,4 +1,4 @@
-//! The inbox: invoices of suppliers, the document of one, and its acknowledgement.
+//! The inbox: the list of suppliers' invoices, and one of them with its document and its acknowledgement.
 
 use actix_web::web;
 use askama::Template;
@@ -84,7 +84,7 @@ fn page_of(session: &AccountSession, irn: &Irn) -> String {
     format!("{}/inbox/{}", base(session), path_segment(irn.as_str()).unwrap_or_default())
 }
 
-/// Returns the invoice in the path, if it is in the taxpayer's inbox.
+/// Returns the invoice whose IRN is in the path. Fails if it is not in the taxpayer's inbox.
 async fn find(state: &ApiState, session: &AccountSession, text: &str) -> Result<SupplierInvoice, ApiError> {
     let irn = path_ids::irn(text)?;
     let found = supplier_invoices::owned_by_with_irn(&state.store, session.taxpayer, &irn).await?;
@@ -108,7 +108,7 @@ async fn show_received(
     })
 }
 
-/// POST …/acknowledge: tells the authority that the invoice arrived, as Acknowledge Supplier Invoice does.
+/// POST …/acknowledge: tells the authority that the invoice arrived, as the API call Acknowledge Supplier Invoice does.
 async fn acknowledge(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -120,7 +120,7 @@ async fn acknowledge(
     Ok(go_to(&page_of(&session, &invoice.irn), "The invoice was acknowledged."))
 }
 
-/// Returns the facts of a document that a reader looks for first. What the document does not say is left out.
+/// Returns the facts of a document that a reader looks for first. Facts that the document lacks are left out.
 fn facts(document: &Value) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),

@@ -42,7 +42,7 @@ struct IntegrationPage {
 
 /// A field of the form.
 struct FieldLine {
-    /// The name with the object that it is in, as faults name it: `auth.username`.
+    /// The name of the field after the object that contains it, as faults write it: `auth.username`.
     name: String,
     label: &'static str,
     is_secret: bool,
@@ -156,7 +156,7 @@ impl FieldLine {
     }
 }
 
-/// Returns the body of the form: the fields of the chosen types, without blank ones.
+/// Returns the form as a body of the API: only the fields of the chosen types, without blank ones.
 fn body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["erp_system", "auth_type", "data_format", "origin"]);
     let auth = AuthType::parse(values.text("auth_type")).map(integration::fields_of).unwrap_or_default();

@@ -48,9 +48,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The field that says that the same payment is meant once more.
+/// The form field with which a person confirms that the same payment is to be recorded again.
 const AGAIN: &str = "again";
-/// For how long the page asks before it records the same payment again.
+/// Within this time after a payment, the page asks before it records the same payment again.
 const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// The number of deliveries that the page shows. The log of deliveries shows all.
 const DELIVERIES: Page = Page { number: 1, per_page: 10 };
@@ -62,7 +62,7 @@ struct InvoicePageOfOne {
     base: String,
     invoice: Invoice,
     seller: Taxpayer,
-    /// The list of the customer's invoices.
+    /// The address of the list of the customer's invoices.
     of_customer: String,
     breakdown: Breakdown,
     qr: Option<QrPicture>,
@@ -84,7 +84,7 @@ struct InvoicePageOfOne {
 
 struct Payment {
     entry: LedgerEntry,
-    /// Who recorded it; empty for a payment from before that was kept.
+    /// The name of the actor that recorded the payment; empty for old payments, for which this was not stored.
     by: String,
     badge: Badge,
 }
@@ -101,8 +101,8 @@ struct DeliveryLine {
     badge: Badge,
 }
 
-/// A status that the invoice may get from here. The first one that a person may want is the page's main action; each
-/// other one has a quiet form of its own.
+/// A status that the invoice can be set to. Approving is the main action of the page; the other statuses have folded
+/// forms.
 struct StatusAction {
     value: &'static str,
     label: &'static str,
@@ -127,7 +127,7 @@ async fn show_invoice(
     render(&state, &session, invoice, Forms::default()).await
 }
 
-/// Returns the invoice in the path, if it is the taxpayer's.
+/// Returns the invoice whose id is in the path. Fails if it is not an invoice of this taxpayer.
 pub(super) async fn find(state: &ApiState, session: &AccountSession, id: &str) -> Result<Invoice, ApiError> {
     let id = path_ids::invoice_id(id)?;
     let found = invoices::owned_by_with_id(&state.store, session.taxpayer, id).await?;
@@ -179,7 +179,8 @@ fn of_customer(session: &AccountSession, invoice: &Invoice) -> String {
     format!("{}/invoices?{query}", base(session))
 }
 
-/// Returns the statuses that the invoice may get from here. None for an invoice that is paid or with the authority.
+/// Returns the statuses that the invoice can be set to. There are none for an invoice that is paid or that the
+/// authority has validated.
 fn settable(invoice: &Invoice) -> Vec<StatusAction> {
     let Some(present) = SettableStatus::parse(invoice.status.as_str()) else { return Vec::new() };
     let order = [SettableStatus::Approved, SettableStatus::Draft, SettableStatus::Cancelled];
@@ -197,7 +198,7 @@ impl From<SettableStatus> for StatusAction {
     }
 }
 
-/// POST of the status form: sets the workflow status, as Update Invoice Status does.
+/// POST of the status form: sets the workflow status, as the API call Update Invoice Status does.
 async fn set_status(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -223,7 +224,7 @@ async fn set_status(
     }
 }
 
-/// POST of the payment form: records a payment, as Update Payment Status does.
+/// POST of the payment form: records a payment, as the API call Update Payment Status does.
 async fn set_payment(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -255,7 +256,8 @@ async fn set_payment(
     }
 }
 
-/// Returns what the page asks beyond the API: no amount that would be ignored, and no payment twice by mistake.
+/// Returns the faults that only the page finds, not the API: an amount that would be ignored, and a payment that may be
+/// recorded twice by mistake.
 async fn payment_faults(
     state: &ApiState,
     session: &AccountSession,
@@ -285,7 +287,7 @@ async fn payment_faults(
     Ok(Fault::new(AGAIN, "repeated", message).into())
 }
 
-/// Adds to a body which invoice it is about.
+/// Adds the members to a body that identify the invoice.
 fn about(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
     body.insert("unique_no".to_owned(), invoice.id.to_string().into());
     body.insert("unique_no_type".to_owned(), UniqueNoType::PortalId.as_str().into());
@@ -296,7 +298,7 @@ fn changed_to(session: &AccountSession, invoice: &Invoice, notice: &str) -> Http
     go_to(&format!("{}/invoices/{}", base(session), invoice.id), notice)
 }
 
-/// Returns the form with the reasons of a refusal. Any other failure is not about the form.
+/// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.
 fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
     if !error.faults.is_empty() {
         return Ok(FormState::with_faults(values, error.faults));

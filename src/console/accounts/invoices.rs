@@ -1,4 +1,4 @@
-//! The list of an account's invoices, with the filters of List Invoices.
+//! The list of an account's invoices, with the filters of the API call List Invoices.
 
 use std::collections::{BTreeMap, HashMap};
 

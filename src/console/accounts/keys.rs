@@ -124,7 +124,7 @@ async fn create(
     make_key(&state, &request, &session, &form.0, true).await
 }
 
-/// POST of the form for a key that replaces the others, as Rotate Taxpayer API Key does.
+/// POST of the form for a key that replaces the others, as the API call Rotate Taxpayer API Key does.
 async fn rotate(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -170,7 +170,7 @@ fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> N
     }
 }
 
-/// Returns the body of a rotation: the form counts the life of the new key in days, the API names its end.
+/// Returns the form as a body of the API. The form has the number of days until the key expires, the body the time.
 fn terms(values: &FormValues, now: Timestamp) -> Map<String, Value> {
     let mut body = values.object(&["name", "scope"]);
     let number = |name: &str| match values.text(name).parse::<i64>() {

@@ -1,4 +1,4 @@
-//! The pages under `/dashboard/{taxpayer}`: a taxpayer's people, and the integrator that acts for it, see every invoice.
+//! The pages under `/dashboard/{taxpayer}`, for the people of the taxpayer and for the integrator that acts for it.
 //!
 //! | Pages | File |
 //! |---|---|
@@ -33,8 +33,8 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::Path;
 
-/// The pages of the navigation, in its order: label, and path below the one of the taxpayer. A label is the title of its
-/// page.
+/// The pages in the navigation, in this order: each with its label, and its path below `/dashboard/{taxpayer}`. The
+/// label is also the title of the page.
 const PAGES: &[(&str, &str)] = &[
     ("Overview", ""),
     ("Invoices", "/invoices"),

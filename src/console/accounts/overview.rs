@@ -29,7 +29,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/dashboard/{taxpayer}").page(overview)]
 }
 
-/// Invoices of a status are counted up to this number, so that the page of a large account is as fast as any other.
+/// The invoices of each status are counted up to this number, so that the page of a large account is as fast as any
+/// other.
 const COUNTED_MAX: u64 = 10_000;
 /// The number of runs that the page shows.
 const RUNS: u64 = 10;
@@ -40,7 +41,7 @@ struct OverviewPage {
     frame: Frame,
     base: String,
     taxpayer: Taxpayer,
-    /// Why no invoice can be created; empty if they can.
+    /// The reasons why no invoice can be created; empty if invoices can be created.
     obstacles: Vec<&'static str>,
     /// True until all steps are done.
     is_new: bool,
@@ -52,7 +53,7 @@ struct OverviewPage {
     open: OpenDeliveries,
 }
 
-/// A step of a new account.
+/// A step that a new account has to take.
 struct NextStep {
     is_done: bool,
     label: &'static str,
@@ -63,7 +64,7 @@ struct StatusCount {
     status: &'static str,
     badge: Badge,
     count: u64,
-    /// True if there are more than were counted.
+    /// True if there are more invoices than were counted.
     is_more: bool,
 }
 
@@ -71,7 +72,7 @@ struct RunLine {
     run: Run,
     name: &'static str,
     badge: Badge,
-    /// The search for the IRN in the list of invoices.
+    /// The query with which the list of invoices searches for the IRN.
     search: String,
 }
 

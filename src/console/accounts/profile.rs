@@ -42,7 +42,7 @@ struct ProfilePage {
     form: FormState,
 }
 
-/// How much of a complete profile there is.
+/// The completeness of a profile: how many of the wanted fields are filled, and which are missing.
 pub(super) struct Completeness {
     pub(super) filled: usize,
     pub(super) wanted: usize,

@@ -1,4 +1,4 @@
-//! What happened to an invoice, in words: the entries of its timeline as a page shows them.
+//! The entries of an invoice's timeline, in words as a page shows them.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};

@@ -1,4 +1,5 @@
-//! What an owner does with the webhook: a new signing secret, a test, a grade, back into service, and replays.
+//! The actions of an owner on the webhook: a new signing secret, a test, a grade for the receiver, enabling it again,
+//! and replays.
 
 use actix_web::web;
 use askama::Template;
@@ -88,7 +89,7 @@ async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: 
     })
 }
 
-/// Counts a test, as the API does. Each costs the endpoint a request.
+/// Counts a test towards its limit, as the API does: each test sends a request to the receiver.
 fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
     let id = session.taxpayer.0;
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id };

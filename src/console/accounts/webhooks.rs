@@ -48,11 +48,11 @@ struct WebhookPage {
     form: FormState,
 }
 
-/// How the endpoint fares, in words.
+/// The health of the endpoint, in words.
 pub(super) struct Health {
     pub(super) badge: Badge,
     pub(super) note: String,
-    /// The time of the next attempt at an endpoint that only fails.
+    /// The time of the next attempt, if the endpoint is parked because its attempts only fail.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -84,7 +84,7 @@ impl Health {
     }
 }
 
-/// An event that the endpoint may be told of.
+/// An event that the endpoint can subscribe to.
 struct EventChoice {
     name: String,
     words: &'static str,
@@ -100,7 +100,7 @@ async fn show_webhook(state: web::Data<ApiState>, Reader(session): Reader) -> An
     render(&state, &session, None).await
 }
 
-/// POST of the form: sets address, events and schedule, as Update Webhook does.
+/// POST of the form: sets address, events and schedule, as the API call Update Webhook does.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let policy = state.urls_of(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
@@ -114,7 +114,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     Ok(go_to(&format!("{}/webhooks", base(&session)), "The webhook was saved. Test it now."))
 }
 
-/// Returns the body of Update Webhook. A blank schedule stands for the one of the deployment.
+/// Returns the form as the body of the API call Update Webhook. A blank schedule stands for the one of the deployment.
 fn body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["webhook_url"]);
     let events: Vec<_> = values.checked_values("enabled_events").map(Value::from).collect();
@@ -127,7 +127,7 @@ fn body(values: &FormValues) -> Map<String, Value> {
     body
 }
 
-/// Returns a delay as a number. Any other text is kept, so that the form refuses it.
+/// Returns a delay as a JSON number. A text that is no number stays a text, so that the API's check refuses it.
 fn delay_value(text: &str) -> Value {
     text.parse::<u32>().map_or_else(|_| Value::from(text), Value::from)
 }

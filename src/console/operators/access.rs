@@ -1,5 +1,5 @@
-//! The integrators of the service, and the forms that take the access of an operator or an integrator away, give it back,
-//! or change an operator's role. They do what the command line and `/ops` do.
+//! The integrators of the service, and the forms that take away the access of an operator or an integrator, give it
+//! back, or change an operator's role. They do what the command line and `/ops` do.
 
 use actix_web::web;
 use askama::Template;
@@ -38,7 +38,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 words! {
-    /// What a form does to the access of an account.
+    /// The change that a form makes to the access of an account.
     AccessMove { Revoke = "revoke", Disable = "disable", Enable = "enable", Remove = "remove" }
 }
 
@@ -87,7 +87,7 @@ struct AccessForm {
     to: AccessMove,
     #[serde(default)]
     reason: String,
-    /// Sent if the keys of the integrator's taxpayers end, too.
+    /// Sent if the keys of the integrator's taxpayers are to be revoked, too.
     #[serde(default)]
     taxpayer_keys: Option<String>,
 }

@@ -19,7 +19,7 @@ use crate::store::db::page::Page;
 use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
-/// The entries that the page of a run or a taxpayer shows.
+/// The newest entries, as many as the page of a run or a taxpayer shows.
 const NEWEST: Page = Page { number: 1, per_page: 10 };
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -39,7 +39,7 @@ struct AuditPage {
 pub(super) struct AuditLine {
     pub(super) entry: AuditEntry,
     pub(super) actor: String,
-    /// The page of what the entry is about; `None` if there is none.
+    /// The address of the page about the subject of the entry; `None` if there is none.
     pub(super) address: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The breakers of the calls to the authority, with the orders to trip and reset one, and the outages.
+//! The circuit breakers of the calls to the authority, with the forms that trip and reset one, and the outages.
 
 use actix_web::web;
 use askama::Template;

@@ -1,4 +1,4 @@
-//! Contact data in documents is hidden from operators. One who needs it asks for it with a reason, which the audit keeps.
+//! Contact data in documents is hidden from operators. An operator who needs it gives a reason, which the audit keeps.
 
 use crate::console::operators::reason::ReasonForm;
 use crate::console::session::operators::OperatorSession;
@@ -9,7 +9,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::audit;
 
-/// Records that an operator sees the contact data in a document with this IRN. Call it before the document is shown.
+/// Records in the audit that an operator sees the contact data in a document with this IRN. Call this before the
+/// document is shown.
 pub(super) async fn record(
     state: &ApiState,
     session: &OperatorSession,

@@ -37,7 +37,7 @@ struct HistoryPage {
     taxpayer: Taxpayer,
     irn: Irn,
     invoice_page: String,
-    /// The addresses of this page after the events before and after this one.
+    /// The addresses of this page for the event before this one and for the event after it.
     earlier: Option<String>,
     later: Option<String>,
     moment: Moment,
@@ -88,7 +88,8 @@ struct ShowForm {
     reason: String,
 }
 
-/// POST `/console/taxpayers/{taxpayer}/history/contact-data`: shows the same with contact data, which the audit records.
+/// POST `/console/taxpayers/{taxpayer}/history/contact-data`: shows the same page with contact data, which the audit
+/// records.
 async fn show_contact_data(
     state: web::Data<ApiState>,
     Operator(session): Operator,

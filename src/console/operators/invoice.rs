@@ -40,7 +40,7 @@ struct InvoicePage {
     frame: Frame,
     taxpayer: Taxpayer,
     irn: Irn,
-    /// Where the page of the invoice's history is.
+    /// The address of the page with the invoice's history.
     history: String,
     invoice: Option<InvoiceFacts>,
     rows: Vec<RunRow>,

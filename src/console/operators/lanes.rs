@@ -1,4 +1,5 @@
-//! The lanes by kind: how many are due, who holds how many, and how many are held back.
+//! The lanes by kind (a lane is the database row that schedules and locks one piece of serialised work): how many are
+//! due, who holds how many, and how many are held back.
 
 use actix_web::web;
 use askama::Template;
@@ -26,7 +27,7 @@ struct LanesPage {
 struct LaneLine {
     count: LaneCount,
     explanation: &'static str,
-    /// Why its lanes wait, in one sentence.
+    /// The reason why lanes of this kind wait.
     why: String,
 }
 

@@ -13,7 +13,7 @@ const PER_PAGE: u64 = 50;
 pub(crate) struct ListQuery(pub(crate) Query);
 
 impl ListQuery {
-    /// Leaves out the filters that the form sent blank.
+    /// Returns the filters of a query, without those that the form sent blank.
     pub(crate) fn new(query: &Query) -> Self {
         let mut filled = Serializer::new(String::new());
         for (name, value) in query.pairs().filter(|(_, value)| !value.trim().is_empty()) {
@@ -27,7 +27,7 @@ impl ListQuery {
         self.0.text(name).unwrap_or_default().trim()
     }
 
-    /// True if this is the chosen word of a filter.
+    /// True if this word is chosen in a filter.
     pub(crate) fn is(&self, name: &str, word: &str) -> bool {
         self.value(name).eq_ignore_ascii_case(word)
     }

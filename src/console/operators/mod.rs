@@ -1,20 +1,20 @@
-//! The pages under `/console`: operators see every actor and everything that waits, and move it.
+//! The pages under `/console`: operators see every actor and all work that waits, and can act on it.
 //!
 //! | File | Page |
 //! |---|---|
 //! | `overview` | what needs an operator, and what the process does now |
 //! | `runs`, `run` | the runs of all taxpayers; one run, why it waits, and its moves |
 //! | `supervision` | the tree of actors |
-//! | `quarantine` | commands that panicked twice, and their replay |
+//! | `quarantine` | work that was put aside after panics or crashes, and its replay |
 //! | `lanes` | what is due and who holds it |
 //! | `breakers` | the breakers of the calls to the authority, and the outages |
 //! | `deliveries` | webhook endpoints by health, and dead letters |
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
 //! | `history` | an invoice as it was after an event |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
-//! | `people`, `access` | the operators; the integrators; what takes access away or gives it back |
-//! | `sign_ins` | an admin helps a person to sign in |
-//! | `search` | leads to what a text names |
+//! | `people`, `access` | the operators; the integrators, and the forms that take access away or give it back |
+//! | `sign_ins` | the forms with which an admin helps a person to sign in |
+//! | `search` | the search, which leads to the page about what was found |
 //! | `list_query`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
 
 mod access;

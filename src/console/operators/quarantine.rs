@@ -1,4 +1,5 @@
-//! The quarantine: all work that was put aside, with what an operator can do. The contents of commands are not shown.
+//! The quarantine: all work that was put aside because of panics or crashes, and what an operator can do with it. The
+//! contents of commands are not shown.
 
 use actix_web::web;
 use askama::Template;

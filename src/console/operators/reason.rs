@@ -9,7 +9,7 @@ use crate::http::forms::{reason, report};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The fields of a form with which an operator acts.
+/// The field that each form for an operator's action has.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ReasonForm {
@@ -17,18 +17,18 @@ pub(crate) struct ReasonForm {
 }
 
 impl ReasonForm {
-    /// Reads the reason as the API does.
+    /// Returns the reason, checked as the API checks it; `None` if it is blank.
     pub(crate) fn read(&self, state: &ApiState) -> Result<Option<String>, ApiError> {
         let form = report::read(&self.body(), &state.catalog.get(), reason::read)?;
         Ok(form.value.0)
     }
 
-    /// Reads the reason of an action that requires one.
+    /// Returns the reason of an action that requires one. Fails if it is blank.
     pub(crate) fn read_required(&self, state: &ApiState) -> Result<String, ApiError> {
         Ok(report::read(&self.body(), &state.catalog.get(), reason::read_required)?.value)
     }
 
-    /// Returns the request of an operator, with the reason.
+    /// Returns who requests an action and why.
     pub(crate) fn request(
         &self,
         state: &ApiState,

@@ -1,4 +1,5 @@
-//! Reconciliations: a taxpayer's day compared with the authority's ledger, what was found, and the order to compare.
+//! Reconciliations: a taxpayer's day compared with the authority's ledger, the differences, and the form that starts a
+//! comparison.
 
 use actix_web::web;
 use askama::Template;
@@ -57,7 +58,7 @@ struct ReconciliationPage {
 }
 
 struct FindingLine {
-    /// The page of the IRN; `None` if the authority's list names no readable one.
+    /// The address of the page of the IRN; `None` if the IRN in the authority's list is malformed.
     address: Option<String>,
     badge: Badge,
     advice: &'static str,
@@ -88,7 +89,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     show(&page)
 }
 
-/// POST /console/reconciliations: compares a day of a taxpayer.
+/// POST /console/reconciliations: queues the comparison of a day of a taxpayer.
 async fn start(state: web::Data<ApiState>, Operator(session): Operator, form: Form<StartForm>) -> Answer {
     let StartForm { taxpayer_id, day, reason } = form.0;
     let by = ReasonForm { reason }.request(&state, &session)?;

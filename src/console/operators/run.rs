@@ -1,4 +1,4 @@
-//! One run: why it waits, its steps as a timeline, what was sent, who moved it, and its moves.
+//! One run: why it waits, its steps as a timeline, what was sent, what operators did with it, and what they can do now.
 
 use actix_web::web;
 use askama::Template;
@@ -44,9 +44,9 @@ struct RunPage {
     why: String,
     moves: Vec<Move>,
     steps: Vec<StepEntry>,
-    /// True if there are as many calls as are shown at most, so that older ones may be left out.
+    /// True if the page shows as many calls as it can, so older ones may be missing.
     has_newest_steps_only: bool,
-    /// What is sent to the authority.
+    /// The document that is sent to the authority.
     document: String,
     /// True if contact data is shown and not hidden.
     is_shown: bool,
@@ -73,7 +73,7 @@ async fn show_run(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::
     page(&state, &session, run, false).await
 }
 
-/// POST `/console/runs/{id}/contact-data`: shows the same with contact data, which the audit records.
+/// POST `/console/runs/{id}/contact-data`: shows the same page with contact data, which the audit records.
 async fn show_contact_data(
     state: web::Data<ApiState>,
     Operator(session): Operator,

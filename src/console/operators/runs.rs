@@ -33,7 +33,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct RunsPage {
     frame: Frame,
     list: ListQuery,
-    /// Why the filters cannot be read, if they cannot.
+    /// The reasons why the filters cannot be read; empty if they can be read.
     faults: Vec<String>,
     rows: Vec<RunRow>,
     pages: Pages,
@@ -70,7 +70,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     show_with(status, &page)
 }
 
-/// Returns the newest runs of a taxpayer.
+/// Returns the newest runs that match a filter.
 pub(super) async fn newest_of(
     state: &ApiState,
     filter: &RunFilter,
@@ -80,7 +80,7 @@ pub(super) async fn newest_of(
     rows(state, found).await
 }
 
-/// Adds the names of the taxpayers.
+/// Returns the runs as rows, with the names of their taxpayers.
 pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow>, ApiError> {
     let owners: Vec<TaxpayerId> = found.iter().map(|run| run.taxpayer_id).collect();
     let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
@@ -98,7 +98,7 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
     Ok(rows.collect())
 }
 
-/// Says in a few words what a run waits for. The page of the run says it in full.
+/// Says in a few words what a run waits for. The page of the run explains it in full.
 fn why(run: &Run, now: Timestamp) -> &'static str {
     if run.next_attempt_at().is_some_and(|at| at <= now) {
         return "Its turn";

@@ -1,4 +1,4 @@
-//! The search of the navigation: leads to the one thing that the text names, or lists what it may mean.
+//! The search of the navigation: leads to the page of the only match, or lists all matches.
 
 use actix_web::web;
 use askama::Template;
@@ -25,7 +25,7 @@ struct SearchPage {
     taxpayers_max: u64,
 }
 
-/// GET /console/search?q=: leads to what the text names.
+/// GET /console/search?q=: searches for the text.
 async fn find(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let text = query.phrase("q").unwrap_or_default();
     let found = if text.is_empty() { Vec::new() } else { search::find(&state, &text).await? };

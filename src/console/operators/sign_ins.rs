@@ -1,5 +1,6 @@
-//! How an admin helps people to sign in: a one-time link for who has no password or forgot it, and the removal of a
-//! second factor that was lost. For operators, integrators and contact persons, but never for oneself.
+//! The forms with which an admin helps people to sign in: a one-time link for a person who has no password or forgot
+//! it, and the removal of a lost second factor. They work for operators, integrators and contact persons, but never for
+//! the admin who sends them.
 
 use actix_web::{HttpRequest, web};
 
@@ -32,14 +33,14 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// A person in a list, with what an admin may do for it.
+/// A person in a list, with what an admin may do for the person.
 pub(super) struct PersonLine {
     /// The name of an integrator or of a contact person. Operators have no name.
     pub(super) name: Option<String>,
     pub(super) email: String,
     pub(super) role: &'static str,
     pub(super) second_factor: FactorState,
-    /// The start of the paths of the forms.
+    /// The start of the paths of the forms about the person.
     pub(super) path: String,
     /// True for the operator who looks at the page.
     pub(super) is_self: bool,

@@ -16,7 +16,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The actors that the page lists for each group. The counts include all actors.
+/// The largest number of actors that the page lists for each group. The counts include all actors.
 const NODES_MAX: usize = 20;
 
 pub(super) fn endpoints() -> Vec<Path> {

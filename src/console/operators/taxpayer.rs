@@ -1,5 +1,5 @@
-//! One taxpayer: who it is, its webhook and ERP, its newest invoices and runs, and its audit. An admin may verify it and
-//! end its subscription.
+//! One taxpayer: who it is, its webhook and ERP, its newest invoices and runs, and its audit. An admin may verify it
+//! and end its subscription.
 
 use actix_web::web;
 use askama::Template;
@@ -40,7 +40,7 @@ use crate::store::runs::run_list::RunFilter;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
-/// The newest invoices and runs that the page lists.
+/// The number of newest invoices, and of newest runs, that the page lists.
 const NEWEST: u64 = 10;
 
 pub(super) fn endpoints() -> Vec<Path> {

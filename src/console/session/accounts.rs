@@ -1,6 +1,6 @@
 //! People who are signed in for a taxpayer: its contact persons, and the integrator that onboarded it. The taxpayer is
-//! the one in the path. A page that looks takes a `Reader`, one that acts an `Accountant`, and one that changes the
-//! account an `Owner`.
+//! the one in the path. A handler that only reads takes a `Reader` as a parameter, one that acts on invoices an
+//! `Accountant`, and one that changes the account an `Owner`.
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
@@ -38,12 +38,13 @@ pub(crate) struct AccountSession {
     pub(crate) role: ContactRole,
     pub(crate) csrf: String,
     pub(crate) notice: Option<String>,
-    /// The claim of the form that was sent; `None` on a page.
+    /// The idempotency claim of the form that was sent; `None` if the request sends no form.
     claim: Option<IdempotencyClaim>,
 }
 
 impl AccountSession {
-    /// Sends the one command of a form. The command stores the form's claim, so that it has its effect once.
+    /// Sends the one command of a form. The command stores the form's claim, so that the form has its effect once, even
+    /// if it is sent again.
     pub(crate) async fn send<C: TaxpayerCommand>(
         &self,
         state: &ApiState,
@@ -70,7 +71,8 @@ pub(crate) struct SignedInIntegrator {
     pub(crate) csrf: String,
 }
 
-/// Returns the session for the taxpayer in the path. For everybody who has no right to it the page does not exist.
+/// Returns the session for the taxpayer in the path. Whoever has no right to this account is told that there is no such
+/// page.
 async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSession, Refusal> {
     let SignedIn { session, csrf } = admit(request).await?;
     let person = session.person;
@@ -103,7 +105,7 @@ async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSes
     Ok(AccountSession { taxpayer, account, by, person, role, csrf, notice: notice(request), claim })
 }
 
-/// Makes each type the right of people from this role on.
+/// Lets handlers take each type as a parameter. People with a lower role than this are refused.
 macro_rules! rights {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {

@@ -1,4 +1,5 @@
-//! The right of a person who confirmed a short time ago that it is there, by signing in or with password and code.
+//! The right of a person who entered password and code a short time ago, at the sign-in or on the page that asks for
+//! them again.
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -10,8 +11,8 @@ use crate::console::session::{Refusal, SignedIn, find_session, state};
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
 
-/// A right to change who gets in: people, keys, second factors. Others are led to the page that asks for password and
-/// code; an unconfirmed right of a lower role is refused as it is everywhere.
+/// A right to change who gets in: people, keys, second factors. Whoever did not confirm is led to the page that asks
+/// for password and code. Whoever has too low a role is refused first, as everywhere.
 #[derive(Debug)]
 pub(crate) struct Confirmed<R>(pub(crate) R);
 

@@ -13,7 +13,8 @@ use crate::http::respond::redirect::NOTICE;
 use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
-/// Returns the cookie of a new session. It ends with the browser's session; the server ends it earlier.
+/// Returns the cookie of a new session. A browser drops this cookie when it closes; the server may end the session
+/// earlier.
 pub(crate) fn session_cookie(settings: SessionSettings, token: &SecretString) -> Cookie<'static> {
     Cookie::build(settings.cookie_name(), token.expose_secret().to_owned())
         .path("/")
@@ -23,7 +24,7 @@ pub(crate) fn session_cookie(settings: SessionSettings, token: &SecretString) ->
         .finish()
 }
 
-/// Returns the cookie that removes the one of a session.
+/// Returns a cookie that makes the browser remove the cookie of the session.
 pub(crate) fn removal_cookie(settings: SessionSettings) -> Cookie<'static> {
     let mut cookie = session_cookie(settings, &SecretString::default());
     cookie.make_removal();
@@ -37,12 +38,12 @@ pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
     Some(SecretString::from(cookie.value().to_owned()))
 }
 
-/// Returns from where a person signs in.
+/// Returns the address and the browser from which a person signs in.
 pub(crate) fn place(request: &HttpRequest) -> SignInPlace {
     SignInPlace { address: client_address(request), browser: access_log::user_agent(request.headers()) }
 }
 
-/// Marks a request whose notice was read, so that the page that shows it also removes it.
+/// Marks a request whose notice was read. The page that shows the notice also removes its cookie.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoticeRead;
 
@@ -65,8 +66,8 @@ pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
     if request.method() == Method::GET { format!("/sign-in?next={next}") } else { "/sign-in".into() }
 }
 
-/// Returns the path of the page that asks for password and code, which leads back: to this page, or to the one that a
-/// form was sent from.
+/// Returns the path of the page that asks for password and code. That page leads back to this page or, if a form was
+/// sent, to the page with the form.
 pub(crate) fn confirm_path(request: &HttpRequest) -> String {
     let here = request.uri().path_and_query().map(|path| path.as_str().to_owned());
     let referrer = request.headers().get(REFERER).and_then(|value| value.to_str().ok());

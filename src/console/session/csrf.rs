@@ -1,5 +1,5 @@
-//! Forms of other sites are refused: a form carries a token that only pages of the same session show, and a browser
-//! that names the origin of a form must name this service.
+//! The refusal of forms from other sites. A form must carry a token that only pages of the same session contain, and if
+//! the browser names the origin of the form, the origin must be this service.
 
 use std::borrow::Cow;
 
@@ -33,8 +33,8 @@ pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result
     }
 }
 
-/// Refuses a form that the browser says comes from another site. Browsers say so in `Sec-Fetch-Site` (W3C Fetch
-/// Metadata), over plain HTTP only in `Origin`, which is compared with the host that was asked.
+/// Refuses a form if the browser says that it comes from another site. Browsers say so in `Sec-Fetch-Site` (W3C Fetch
+/// Metadata). Over plain HTTP they send only `Origin`, which must name the host that the request was sent to.
 pub(crate) fn check_origin(request: &HttpRequest) -> Result<(), Refusal> {
     let header =
         |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The cookie by which a browser is known in which the person has signed in (`store::accounts::devices`).
+//! The cookie that marks a browser in which a person has signed in before (`store::accounts::devices`).
 
 use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Cookie, SameSite};
@@ -12,7 +12,8 @@ use crate::store::accounts::devices::{self, Device};
 
 const KNOWN_DAYS: i64 = 180;
 
-/// Returns the name of the cookie. A browser may be known to a person of each kind.
+/// Returns the name of the cookie. Each kind of person has its own, so that a browser can be known for one of each
+/// kind.
 fn name(settings: SessionSettings, owner: SessionOwner) -> String {
     let prefix = if settings.is_secure { "__Host-" } else { "" };
     format!("{prefix}device-{}", owner.kind())
@@ -24,7 +25,7 @@ pub(crate) fn known_device(request: &HttpRequest, state: &ApiState, owner: Sessi
     devices::recognise(&state.store, owner, &SecretString::from(cookie.value().to_owned()))
 }
 
-/// Makes the browser known to a person who has just signed in with it.
+/// Adds the cookie to the answer that marks the browser as known for a person who has just signed in with it.
 pub(crate) fn remember_device(
     state: &ApiState,
     owner: SessionOwner,

@@ -1,5 +1,6 @@
-//! Who a page is for. A handler takes one of the types of `operators` or `accounts` as a parameter, which is the right
-//! to call it. The session is in the database; the browser has a random token in a cookie that scripts cannot read.
+//! The people who send requests for pages. A handler takes one of the types of `operators` or `accounts` as a
+//! parameter: only a person who has this right reaches the handler. The session is in the database; the browser has a
+//! random token in a cookie that scripts cannot read.
 
 pub(crate) mod accounts;
 mod confirmed;
@@ -105,7 +106,7 @@ async fn admit(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     Ok(signed_in)
 }
 
-/// True if the deployment asks a second factor of this person.
+/// True if the deployment requires a second factor of this person.
 pub(super) fn needs_second_factor(state: &ApiState, owner: SessionOwner) -> bool {
     owner.acts_for_others() && state.settings.sessions.needs_second_factor
 }

@@ -1,5 +1,5 @@
-//! Operators who are signed in. A page that looks takes a `Viewer`, one that acts an `Operator`, and one that changes
-//! accounts an `Admin`.
+//! Operators who are signed in. A handler that only reads takes a `Viewer` as a parameter, one that acts an `Operator`,
+//! and one that changes accounts an `Admin`.
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -33,7 +33,8 @@ pub(crate) struct Operator(pub(crate) OperatorSession);
 #[derive(Debug)]
 pub(crate) struct Admin(pub(crate) OperatorSession);
 
-/// Returns the session of an operator who has at least this role. For anybody else the page does not exist.
+/// Returns the session of an operator who has at least this role. Anybody who is no operator is told that there is no
+/// such page.
 async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<OperatorSession, Refusal> {
     let signed_in = admit(request).await?;
     let person = signed_in.session.person;
@@ -43,12 +44,13 @@ async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<Operator
     if role < least {
         return Err(Refusal::NotAllowed(role::refusal(least)));
     }
-    // Taxpayers read who acted, so an operator has no name there.
+    // Taxpayers can read who acted, so the name of the operator is not recorded.
     name_actor(Actor::Operator(id).into());
     Ok(OperatorSession { id, email: person.email, role, csrf: signed_in.csrf, notice: notice(request) })
 }
 
-/// True while the session of this token may see the pages of operators. Asking is no use of the session.
+/// True while the session of this token may see the pages of operators. This check does not count as a use of the
+/// session.
 pub(crate) async fn may_look(state: &ApiState, token: &SecretString) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
     let found = sessions::peek(&state.store, token, limits, state.now()).await?;
@@ -56,7 +58,7 @@ pub(crate) async fn may_look(state: &ApiState, token: &SecretString) -> Result<b
         .is_some_and(|session| !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))))
 }
 
-/// Makes each type the right of operators from this role on.
+/// Lets handlers take each type as a parameter. Operators with a lower role than this are refused.
 macro_rules! rights {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {

@@ -1,4 +1,5 @@
-//! Counts each page that a session is looked up for, once a request.
+//! Counts the pages that each session asks for, because they are limited. A request counts once, however often its
+//! session is looked up.
 
 use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
@@ -20,7 +21,7 @@ pub(super) fn admit(request: &HttpRequest, state: &ApiState, token: &SecretStrin
     Ok(())
 }
 
-/// Remembers that there is a session with this token.
+/// Remembers that there is a session with this token: its next pages count for the session, not for the address.
 pub(super) fn know(state: &ApiState, token: &SecretString) {
     state.pages.know(half_hash(token), state.now());
 }

@@ -12,10 +12,10 @@ use crate::domain::kernel::codes::words;
 
 /// The longest time for which a key can stay valid after a new key has replaced it.
 pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
-/// The maximum number of valid keys of one account, also of replaced keys whose overlap has not ended. The setting
-/// `accounts.keys_per_taxpayer_max` cannot be higher.
+/// The maximum number of valid keys of one account, including replaced keys that are still valid for a while
+/// (`KeyTerms::overlap`). The setting `accounts.keys_per_taxpayer_max` cannot be higher.
 pub const VALID_KEYS_MAX: usize = 20;
-/// The number of characters of a key that lists show.
+/// The number of characters at the end of a key that lists show.
 const SHOWN_CHARS: usize = 4;
 
 words! {
@@ -78,7 +78,8 @@ impl NewKey {
 }
 
 impl ApiKey {
-    /// Returns what a list calls the key: its name and the end of its text, or its id.
+    /// Returns the text by which a list shows the key: its name and the end of its text, as far as they are known,
+    /// otherwise its id.
     pub fn label(&self) -> String {
         match (&self.name, &self.last_four) {
             (Some(name), Some(last)) => format!("{name} (…{last})"),
@@ -100,7 +101,7 @@ pub struct ApiKey {
     pub id: String,
     /// What people call the key; `None` if nobody named it.
     pub name: Option<String>,
-    /// The last characters of the key's text; `None` for a key from before they were stored.
+    /// The last characters of the key's text; `None` for a key that was created before these were stored.
     pub last_four: Option<String>,
     pub scope: KeyScope,
     pub created_at: Timestamp,

@@ -22,15 +22,15 @@ pub enum Caller {
     Integrator(IntegratorId),
 }
 
-/// An operator of any role that authenticated with an `opk_` key. Holds its id, as the next two do.
+/// The id of an operator, of any role, that authenticated with an `opk_` key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpsViewer(pub i64);
 
-/// An operator who may act: with the role operator or admin.
+/// The id of an operator with the role operator or admin, who may act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpsOperator(pub i64);
 
-/// An operator who may change accounts, keys and integrations: with the role admin.
+/// The id of an operator with the role admin, who may change accounts, keys and integrations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpsAdmin(pub i64);
 

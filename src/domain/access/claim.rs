@@ -19,22 +19,23 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Creates a caller's claim to an idempotency key. `request` lists what defines the request, such as method, path and body.
+    /// Creates a caller's claim to an idempotency key. `request` lists what defines the request, such as method, path
+    /// and body.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
     }
 
     /// Creates the claim of a form on a page: `session` is the token of the person's session, `once` the form's own
-    /// token, `request` lists what defines the form, such as path and fields. The same form with other fields is another
-    /// wish, so the fields are a part of the id.
+    /// token, `request` lists what defines the form, such as path and fields. The same form with other fields counts as
+    /// another request, so the fields are part of the id.
     pub fn for_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let fingerprint = digest(request);
         let parts = ["form", session, once, &fingerprint].map(str::as_bytes);
         Self { id: digest(&parts), fingerprint, expires_at }
     }
 
-    /// Returns the claim that marks this request as begun, before it is known to be done.
+    /// Returns a claim with another id, which marks this request as begun until its own claim marks it as done.
     #[must_use]
     pub fn to_intent(&self) -> Self {
         Self { id: digest(&[b"intent", self.id.as_bytes()]), ..self.clone() }

@@ -1,5 +1,5 @@
-//! Invitations: one-time links with which a person chooses a password, the first one or another for one that was
-//! forgotten. Nobody but the person ever knows a password that opens an account.
+//! Invitations: one-time links with which a person chooses a first password, or a new one instead of a forgotten one.
+//! So nobody but the person ever knows the password.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Callers, their API keys and sessions, the passwords and invitations of people, and the idempotency claim of a request.
+//! Callers, their API keys, sessions, passwords and invitations, and the idempotency claim of a request.
 
 pub mod api_key;
 pub mod caller;

@@ -1,12 +1,12 @@
-//! Which passwords a person may choose. Length is what makes a password hard to guess (NIST SP 800-63B, OWASP ASVS
-//! 6.2), so no classes of characters are asked for; but those that everybody tries first are refused, also with signs
-//! around them and also repeated.
+//! The rules for the passwords that people choose. Length makes a password hard to guess (NIST SP 800-63B, OWASP ASVS
+//! 6.2), so no kind of character is required. The most common passwords are refused, even if they are repeated or have
+//! digits or signs around them.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-/// The length of a password in characters. Hashing more would only cost time.
+/// The allowed length of a password, in characters. A longer password would only take longer to hash.
 pub const PASSWORD_CHARS: RangeInclusive<usize> = 12..=128;
 
 const DISTINCT_CHARS_MIN: usize = 5;
@@ -33,8 +33,8 @@ pub fn check(password: &str) -> Result<(), PasswordFault> {
     if is_common(password) { Err(PasswordFault::Common) } else { Ok(()) }
 }
 
-/// True for the 10,000 commonest passwords in any case, alone, repeated, or with digits and signs around them, and for
-/// sequences such as `123456789012`.
+/// True for the 10,000 most common passwords in upper or lower case, alone, repeated, or with digits and signs around
+/// them. Also true for sequences such as `123456789012` and for texts with few different characters.
 pub fn is_common(password: &str) -> bool {
     let text = password.trim().to_lowercase();
     let core = text.trim_matches(|letter: char| !letter.is_alphabetic());
@@ -46,14 +46,14 @@ pub fn is_common(password: &str) -> bool {
             .any(|text| COMMON.contains(text) || COMMON.contains(repeated_part(text)))
 }
 
-/// Returns the part of which the text is a repetition; the text itself if it is none.
+/// Returns the shortest part whose repetition gives the text; the text itself if it repeats nothing.
 fn repeated_part(text: &str) -> &str {
     let ends = text.char_indices().map(|(start, _)| start).skip(1);
     let mut parts = ends.map(|end| &text[..end]).filter(|part| text.len().is_multiple_of(part.len()));
     parts.find(|part| part.repeat(text.len() / part.len()) == text).unwrap_or(text)
 }
 
-/// True if most characters follow the one before them, as in `abcdefgh` and `1234567890`.
+/// True if at least three quarters of the characters differ by at most one from the character before, as in `abcdefgh`.
 fn is_sequence(text: &str) -> bool {
     let letters: Vec<_> = text.chars().map(u32::from).collect();
     let steps = letters.windows(2);

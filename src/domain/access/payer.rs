@@ -1,5 +1,5 @@
-//! The account that pays. Limits count it first: an integrator creates as many taxpayers and keys as it likes, so a
-//! limit that counts only taxpayers or keys bounds nothing.
+//! The account that pays. Limits apply to this account first: an integrator can create any number of taxpayers and
+//! keys, so a limit for each taxpayer or key alone would not limit the integrator.
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::IntegratorId;
@@ -12,7 +12,7 @@ pub struct PayingAccount {
     pub owner: KeyOwner,
 }
 
-/// The account that a limit shared by several keys is counted for.
+/// The account whose use is counted for a limit that several keys share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Payer {
     Integrator(IntegratorId),

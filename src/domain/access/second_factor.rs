@@ -1,6 +1,7 @@
 //! The second factor of a sign-in: the codes of an authenticator app (RFC 6238: SHA-1, 6 digits, steps of 30 seconds,
-//! as every app computes them), and the recovery codes for when the app is lost. A code is right in its step and in
-//! the steps before and after it; the store sees to it that it counts once.
+//! as every app computes them), and the recovery codes that a person uses if the app is lost. A code of the app is
+//! accepted in its own step and in the steps before and after it. The store ensures that each code is accepted only
+//! once.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -23,7 +24,8 @@ impl TotpSecret {
         Self(Secret::new(Box::new(random)))
     }
 
-    /// Reads the secret from base32. Returns `None` for text that is none, or too short to be safe.
+    /// Reads the secret from base32. Returns `None` if the text is not base32, or if the secret is too short to be
+    /// safe.
     pub fn parse(text: &str) -> Option<Self> {
         let secret = Secret::try_from_base32(text).ok()?;
         (secret.as_bytes().len() >= Self::BYTES).then_some(Self(secret))
@@ -40,7 +42,8 @@ impl TotpSecret {
         format!("otpauth://totp/einvoice:{account}?secret={}&issuer=einvoice", self.text())
     }
 
-    /// Returns the time step in which this code is right, if that is the present step or one beside it.
+    /// Returns the time step that this code belongs to: the present one, or the one before or after it. `None` for any
+    /// other code.
     pub fn step_of(&self, code: &str, now: Timestamp) -> Option<i64> {
         let code: String = code.chars().filter(|sign| !sign.is_whitespace()).collect();
         if code.len() != CODE_DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -52,12 +55,13 @@ impl TotpSecret {
     }
 }
 
-/// A code that replaces the app once. It has 80 random bits, so that its hash cannot be reversed by trial.
+/// A code that can be used once instead of a code of the app. It has 80 random bits, so nobody can find it by hashing
+/// all possible codes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {
-    /// Makes the codes of a person.
+    /// Makes a new set of codes for one person.
     pub fn make(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
         (0..RECOVERY_CODES).map(|_| Self(Secret::new(Box::new(chance())).to_base32())).collect()
     }

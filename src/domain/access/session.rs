@@ -44,22 +44,22 @@ pub struct Person {
     pub has_second_factor: bool,
 }
 
-/// From where a person signed in, as its list of sessions shows it.
+/// The place where a person signed in, as the person's list of sessions shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SignInPlace {
     pub address: Option<IpAddr>,
-    /// The browser as it named itself.
+    /// The browser's own name for itself (header `User-Agent`).
     pub browser: Option<String>,
 }
 
-/// One of a person's sessions, as its list of sessions shows it.
+/// One of a person's sessions, as the person's list of sessions shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenSession {
-    /// Names the session within the list. Nobody can sign in with it.
+    /// The id of the session within the list. Nobody can sign in with this id.
     pub id: String,
     pub times: SessionTimes,
     pub place: SignInPlace,
-    /// True for the session that asks.
+    /// True for the session in which the person opened the list.
     pub is_own: bool,
 }
 
@@ -77,15 +77,15 @@ pub struct Session {
     pub times: SessionTimes,
     /// True if only the password was right so far. The session then opens nothing but the page that asks for the code.
     pub awaits_code: bool,
-    /// The time when the person last showed password and code.
+    /// The time when the person last signed in, or last entered password and code again.
     pub confirmed_at: Timestamp,
 }
 
-/// The time after a confirmation in which a person may change who gets in: people, keys and second factors.
+/// For this long after `confirmed_at`, a person may change who has access: people, keys and second factors.
 const CONFIRMATION_LASTS: Duration = Duration::from_mins(5);
 
 impl Session {
-    /// True if the person showed a short time ago that it is there.
+    /// True if the person signed in, or entered password and code again, a short time ago.
     pub fn is_confirmed(&self, now: Timestamp) -> bool {
         let end = self.confirmed_at.saturating_add(CONFIRMATION_LASTS).unwrap_or(Timestamp::MAX);
         now < end
@@ -96,7 +96,7 @@ impl Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTimes {
     pub created_at: Timestamp,
-    /// The time of the last page, exact to a minute.
+    /// The time when the person last opened a page, exact to a minute.
     pub seen_at: Timestamp,
     pub expires_at: Timestamp,
 }
@@ -108,7 +108,7 @@ pub struct SessionLimits {
     pub longest: Duration,
 }
 
-/// The use of a session is written only after this time, so that not every page causes a write.
+/// `seen_at` is stored again only after this time, so that not every page causes a write.
 const SEEN_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
 impl SessionLimits {
@@ -125,7 +125,7 @@ impl SessionLimits {
 }
 
 impl SessionTimes {
-    /// True if the use of the session at this time has to be written.
+    /// True if a use of the session at this time must be stored in `seen_at`.
     pub fn is_use_due(&self, now: Timestamp) -> bool {
         now.duration_since(self.seen_at).unsigned_abs() >= SEEN_WRITTEN_AFTER
     }
@@ -148,7 +148,8 @@ impl SessionOwner {
         }
     }
 
-    /// True for who may do much for others: operators, and integrators, who own all their taxpayers' accounts.
+    /// True for operators and integrators, who act for other accounts: an integrator owns the accounts of all its
+    /// taxpayers.
     pub fn acts_for_others(self) -> bool {
         matches!(self, Self::Operator(_) | Self::Integrator(_))
     }

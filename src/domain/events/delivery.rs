@@ -47,7 +47,8 @@ impl Delivery {
         }
     }
 
-    /// True if this delivery was in flight at a crash. It is recorded in the endpoint's lane before it begins.
+    /// True if this delivery was in flight at a crash. Such a delivery is recorded in the endpoint's lane before it
+    /// begins.
     pub fn is_suspect(&self) -> bool {
         self.crash_history.is_suspect()
     }
@@ -91,7 +92,8 @@ pub struct PhaseDurations {
 }
 
 words! {
-    /// Notifications are signed with a secret shared with the receiver, or with a key pair whose public key it gets.
+    /// Notifications are signed with a secret shared with the receiver, or with a key pair whose public key the
+    /// receiver gets.
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
@@ -105,7 +107,8 @@ pub struct Endpoint {
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
-    /// The newest event's sequence when the endpoint was last disabled. The replay of missed events starts after it.
+    /// The sequence of the newest event at the time when the endpoint was last disabled. The replay of missed events
+    /// starts after it.
     pub disabled_after: Option<i64>,
     /// The public key that verifies signatures made with the newest secret; `None` if this secret is not a key pair.
     pub public_key: Option<String>,

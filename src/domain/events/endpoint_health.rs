@@ -18,8 +18,8 @@ const FAILURES_MIN: u32 = 5;
 const PARK_MIN: Duration = Duration::from_secs(5);
 /// The longest wait that an endpoint can request in its response. A longer one is shortened to this.
 const ASKED_MAX: Duration = Duration::from_hours(24);
-/// A failure that comes longer than this after the previous one starts a new streak. It exceeds the longest wait of the
-/// default retry schedule, so a wait for a retry does not end a streak.
+/// A failure that comes longer than this after the previous one starts a new streak. The value exceeds the longest wait
+/// of the default retry schedule, so a wait for a retry does not end a streak.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
 /// An endpoint without a success is parked after failing for `open_after`, and disabled after failing for
@@ -57,7 +57,8 @@ pub struct FailureStreak {
 }
 
 words! {
-    /// The health of an endpoint. `Failing` has failed since its last success, `Parked` so long that only probes are sent.
+    /// The health of an endpoint. `Failing` means failures since the last success. `Parked` means failures for so long
+    /// that only probes are sent.
     EndpointHealth { Working = "working", Failing = "failing", Parked = "parked", Disabled = "disabled" }
 }
 
@@ -94,7 +95,7 @@ pub struct EndpointFailure {
 }
 
 impl FailureStreak {
-    /// Returns the streak after one more failure. Parks the endpoint if the streak is now long enough for it.
+    /// Returns the streak after one more failure. Parks the endpoint if the streak is now long enough.
     pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
         let begun =

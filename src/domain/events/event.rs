@@ -41,7 +41,7 @@ words! {
 pub struct NewEvent {
     pub kind: EventKind,
     pub irn: Option<String>,
-    /// The JSON text.
+    /// The data of the event, as JSON text.
     pub data: String,
     /// Who caused the event.
     pub actor: Option<NamedActor>,
@@ -98,7 +98,7 @@ impl LogHead {
             timestamp: seal.now,
             irn: occurrence.irn,
             data: occurrence.data,
-            // Words and texts always serialise.
+            // Serialisation cannot fail, because an actor holds only words and texts.
             actor: occurrence.actor.map(|actor| serde_json::to_string(&actor).unwrap_or_default()),
             hash: String::new(),
             command_id: seal.command_id,
@@ -120,7 +120,8 @@ impl LogHead {
 
 impl Event {
     /// Returns the SHA-256 in hexadecimal over the previous hash and the event's fields, one on each line. The line of
-    /// the actor is there only if the event has one. JSON text has no line breaks, so no other event has the same lines.
+    /// the actor is there only if the event has one. JSON text has no line breaks, so no other event has the same
+    /// lines.
     fn hash_after(&self, previous: &str) -> String {
         let actor = self.actor.as_ref().map(|actor| format!("\n{actor}")).unwrap_or_default();
         let text = format!(
@@ -170,7 +171,7 @@ mod tests {
                     kind: EventKind::InvoiceCreated,
                     irn: Some(format!("I{n}")),
                     data: json!({ "n": n.to_string() }).to_string(),
-                    // The first event is one from before actors were recorded.
+                    // The first event has no actor, like events from before actors were recorded.
                     actor: (n > 1).then(|| NamedActor::from(&Acting::from(Actor::Operator(7)))),
                 };
                 let id = Uuid::from_u128(n);

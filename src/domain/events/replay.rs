@@ -119,7 +119,7 @@ impl Replay {
     }
 
     /// True if this replay delivers the whole `range`, so that a request for this range starts no second replay. A
-    /// replay that has advanced since its start counts too: the request is a repetition.
+    /// replay of the same range counts even if it has already advanced, because the request is then a repetition.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

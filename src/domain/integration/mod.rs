@@ -57,11 +57,13 @@ pub struct IntegrationSummary {
     pub data_format: DataFormat,
 }
 
-/// A secret text. Only `expose` and serialisation reveal the text. Serialisation is for the vault.
+/// A secret text. Only `expose` and serialisation reveal the text. Serialisation is only for the vault, which encrypts
+/// secrets for storage.
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
-/// The authentication of a webhook request. `S` is `Option<SecretText>` where a stored secret may be left out.
+/// The authentication of a webhook request. `S` is `Option<SecretText>` in a request, which may leave out a secret that
+/// is already stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {
@@ -262,7 +264,8 @@ impl<S> TokenClient<S> {
 }
 
 impl Auth<Option<SecretText>> {
-    /// Fills in missing secrets from stored settings of the same type and token origin, or names those still missing.
+    /// Fills in missing secrets from `stored`, if its type and the origin of its token endpoint are the same. The error
+    /// lists the names of the secrets that are still missing.
     pub fn complete(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let same = stored
             .filter(|stored| stored.kind() == self.kind() && stored.token_origin() == self.token_origin());

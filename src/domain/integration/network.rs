@@ -82,8 +82,8 @@ fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// True if nobody may allow this network: it overlaps the link-local range, or it is a single metadata address. In a
-/// wider network, calls to the metadata address stay blocked.
+/// True if nobody may allow this network: it overlaps the link-local range, or it is a single metadata address. A wider
+/// network around a metadata address is allowed, but calls to that address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let is_host = network.prefix_len() == network.max_prefix_len();
     LINK_LOCAL.iter().any(|other| other.contains(&network) || network.contains(other))

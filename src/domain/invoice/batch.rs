@@ -13,7 +13,7 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 
 /// The maximum number of invoices in a batch.
 pub const INVOICES_MAX: usize = 1_000;
-/// The maximum number of faults that are stored for one item. It bounds the size of a stored result.
+/// The maximum number of faults that are stored for one item. This limits the size of a stored result.
 pub const ITEM_FAULTS_MAX: usize = 20;
 /// The path that a fault gets if it concerns the whole item and not one of its fields.
 pub const WHOLE_ITEM: &str = "invoice";

@@ -1,5 +1,5 @@
-//! The totals of an invoice for a reader: each line, the tax of each category, and the sums. A document that states its
-//! totals is believed, because the authority signs those; otherwise the totals follow from the lines.
+//! The totals of an invoice for a reader: each line, the tax of each category, and the sums. If the document states its
+//! totals, these are used, because the authority signs them. Otherwise the totals are computed from the lines.
 
 use std::collections::BTreeMap;
 

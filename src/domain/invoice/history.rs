@@ -1,5 +1,5 @@
-//! An invoice as it was after each of its events. Each event of an invoice holds the invoice as the event left it, and
-//! those of payments also the amounts, so that no state is computed anew.
+//! An invoice as it was after each of its events. Each event of an invoice contains the invoice as it was after the
+//! event, and an event of a payment also contains the amounts. So no state has to be computed again.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use serde_json::{Map, Value};
 
 use crate::domain::events::event::{Event, EventKind};
 
-/// The amounts in the events of payments. They stay as they are until the next payment.
+/// The names of the amounts in the events of payments. The amounts stay the same until the next payment.
 const AMOUNTS: [&str; 2] = ["amount_paid", "payable_amount"];
 
-/// An invoice as an event left it.
+/// An invoice as it was after an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     /// The sequence of the event.
     pub sequence: i64,
     pub at: Timestamp,
     pub kind: EventKind,
-    /// The Invoice object, with the amounts of the last payment where there was one.
+    /// The Invoice object, with the amounts of the last payment if there was one.
     pub invoice: Value,
 }
 
@@ -50,7 +50,7 @@ pub struct Change {
 pub struct UnreadableEvent(i64);
 
 impl History {
-    /// Reads the events of an invoice, the oldest first. Events without the invoice are left out: they speak of a
+    /// Reads the events of an invoice, the oldest first. Events that contain no invoice are left out: they concern a
     /// document that was not stored at the time.
     pub fn new(events: &[Event]) -> Result<Self, UnreadableEvent> {
         let mut versions = Vec::new();

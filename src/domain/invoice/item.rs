@@ -1,5 +1,6 @@
 //! The catalog of the items that a taxpayer sells, filled from the lines of all invoices. An item is identified by its
-//! number or, if it has none, by its name and type. Only a missing category of a stored item is filled in.
+//! number or, if it has none, by its name and type. A line changes a stored item in one case only: if the item has no
+//! category, it gets the category of the line.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -67,7 +68,8 @@ impl Items {
         self.known.values().filter_map(Tracked::changed_value)
     }
 
-    /// Finds a line's item by the first of these that the line has: item id, item number, name and type.
+    /// Finds a line's item: by its item id if the line has one, else by its item number if it has one, else by name and
+    /// type. `None` if the catalog has no such item.
     pub fn of_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,
@@ -92,7 +94,7 @@ impl Items {
     }
 }
 
-/// Collects items as they are stored.
+/// Collects stored items, which count as unchanged.
 impl FromIterator<Item> for Items {
     fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
         let mut all = Self::default();

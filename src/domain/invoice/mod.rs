@@ -1,4 +1,5 @@
-//! An invoice and its draft. A draft has passed every rule of its form. `extras` is stored but never returned.
+//! An invoice and its draft. A draft has passed every rule of its form. `extras` holds the fields of the request that
+//! have no field of their own; they are stored but never returned.
 
 pub mod batch;
 pub mod breakdown;
@@ -167,7 +168,8 @@ impl Invoice {
         Ok(self)
     }
 
-    /// Applies a payment change. A full payment also moves the workflow status. Returns the posting for the ledger too.
+    /// Applies a payment change. A full payment also moves the workflow status. Also returns the posting for the
+    /// payment ledger.
     pub fn apply_payment(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
         let step = match notice {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,

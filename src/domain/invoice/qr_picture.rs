@@ -16,7 +16,7 @@ pub struct QrPicture {
 }
 
 impl QrPicture {
-    /// Draws a text. Returns `None` for a text that is too long for a QR code.
+    /// Draws a text as a QR code. Returns `None` if the text is too long.
     pub fn from_text(text: &str) -> Option<Self> {
         let code = QrCode::with_error_correction_level(text, EcLevel::M).ok()?;
         let width = code.width();

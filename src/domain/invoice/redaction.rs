@@ -1,11 +1,11 @@
-//! Documents without the contact data of people and without secrets: what operators see, on pages and under `/ops`, until
-//! they ask for more, which the audit records.
+//! Hides the contact data of people and the secrets in documents. Operators see documents like this, on pages and under
+//! `/ops`, until they ask for the hidden data. The audit records that they asked.
 
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::history::Moment;
 
-/// The fields that are hidden wherever they stand: an operator needs none of them to find a fault.
+/// The names of the fields that are hidden everywhere in a document. An operator needs none of them to find a fault.
 const HIDDEN: [&str; 12] = [
     "email",
     "telephone",

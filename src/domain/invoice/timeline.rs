@@ -24,7 +24,7 @@ pub struct TimelineEntry {
     pub outcome: Option<String>,
     pub attempt: Option<u32>,
     pub duration_ms: Option<i64>,
-    /// Who caused an event; the service for steps and deliveries. `None` for events from before it was recorded.
+    /// Who caused an event; the service for steps and deliveries. `None` for events from before actors were recorded.
     pub actor: Option<NamedActor>,
     pub detail: Map<String, Value>,
 }

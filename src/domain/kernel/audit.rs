@@ -1,4 +1,5 @@
-//! Security changes and operator actions. An entry is written in the change's transaction and never modified.
+//! The audit log of security changes and operator actions. An entry is written in the same transaction as the change,
+//! and is never modified.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -97,7 +98,7 @@ pub enum Actor {
     CommandLine,
     /// The tax authority, whose answer or notice caused the event.
     Authority,
-    /// This service, on its own account.
+    /// This service, acting by itself.
     Service,
 }
 
@@ -130,7 +131,7 @@ impl From<&Acting> for NamedActor {
 }
 
 impl NamedActor {
-    /// Parses the text that an event stores; `None` if it names nobody.
+    /// Parses the text that an event stores; `None` if the text is not an actor.
     pub fn parse(text: &str) -> Option<Self> {
         strict_json::from_trusted(text).ok()
     }

@@ -1,4 +1,5 @@
-//! Enumerations of the contract, parsed in any case. Calls differ in the payment statuses that they accept.
+//! Enumerations of the contract, parsed in any case. The operations of the API differ in the payment statuses that they
+//! accept.
 
 /// Declares an enum whose values are words, with `ALL`, `as_str`, `allowed` and a `parse` that ignores case.
 macro_rules! words {

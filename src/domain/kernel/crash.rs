@@ -13,7 +13,8 @@ const ALONE_FROM: u32 = 2;
 /// Work is quarantined after this number of crashes.
 pub const CRASHES_MAX: u32 = 3;
 
-/// Work is quarantined after this number of panics. It is lower than `CRASHES_MAX`, because a panic names its work.
+/// Work is quarantined after this number of panics. The number is lower than `CRASHES_MAX`, because a panic shows which
+/// work caused it.
 pub const PANICS_MAX: u32 = 2;
 
 /// The messages that operators see for a quarantined step or delivery.
@@ -45,7 +46,7 @@ impl CrashHistory {
         Self { panics: self.panics + 1, ..self }
     }
 
-    /// True if the work was in flight at a crash. It is recorded by its id before it begins.
+    /// True if the work was in flight at a crash. Such work is recorded by its id before it begins.
     pub fn is_suspect(self) -> bool {
         self.crashes > 0
     }
@@ -76,7 +77,7 @@ impl CrashHistory {
         Self { is_lifted: true, ..self.release() }
     }
 
-    /// Says what was counted, in words.
+    /// Returns a text that says how often the work panicked and how often the process crashed.
     pub fn cause(self) -> String {
         let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
         match self {
@@ -92,7 +93,7 @@ impl CrashHistory {
         }
     }
 
-    /// The message that operators see while the work is quarantined.
+    /// Returns the message that operators see while the work is quarantined.
     pub fn reason(self) -> &'static str {
         match self {
             Self { crashes, .. } if crashes < CRASHES_MAX => PANICKED,

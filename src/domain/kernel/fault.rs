@@ -63,7 +63,8 @@ pub fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
 }
 
-/// How many faults of one request are kept. More are only counted, so that a small body cannot cause a large response.
+/// The maximum number of faults that are kept for one request. Further faults are only counted, so that a small body
+/// cannot cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
@@ -99,7 +100,7 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// Returns the value that was read; `None` after a fault, which is added to the list.
+    /// Returns the value that was read. After a fault, adds the fault to the list and returns `None`.
     pub fn keep<T>(&mut self, read: Result<Option<T>, Fault>) -> Option<T> {
         read.unwrap_or_else(|fault| {
             self.push(fault);

@@ -18,8 +18,8 @@ pub enum FieldRule {
     NoControlCharacters,
     /// The field identifies something, so every character of it must be visible.
     NoInvisibleCharacters,
-    /// The name of the reference list that contains the allowed codes. `meant` is the code that was sent in another
-    /// spelling, if there is one.
+    /// The name of the reference list that contains the allowed codes. `meant` is the allowed code that was sent in
+    /// another spelling, if there is such a code.
     Listed {
         list: &'static str,
         meant: Option<String>,

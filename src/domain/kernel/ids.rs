@@ -35,7 +35,7 @@ number_id! {
     ItemId,
 }
 
-/// The id of an API key within its account: the beginning of the SHA-256 of its text. It authenticates nobody.
+/// The id of an API key within its account: the beginning of the SHA-256 of its text. Nobody can authenticate with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyId([u8; 6]);
 

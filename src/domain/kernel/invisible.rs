@@ -1,5 +1,5 @@
-//! Characters that nobody can see, or that change the order in which the others are read. In a number or a name by
-//! which something is found they deceive people: two numbers look the same, or one reads backwards.
+//! Characters that nobody can see, or that change the order in which other characters are read. In a number or a name
+//! that identifies something, they deceive people: two different numbers look the same, or a number reads backwards.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -12,8 +12,8 @@ const DRAWN_AS_NOTHING: [char; 9] = [
     '\u{2800}', // braille blank
 ];
 
-/// Returns true for characters without a picture of their own: zero-width characters, direction controls, tags,
-/// variation selectors and fillers. Blanks and control characters are not among them.
+/// Returns true for characters that have no visible shape of their own: zero-width characters, direction controls,
+/// tags, variation selectors and fillers. Blanks and control characters are not among them.
 pub fn is_invisible(letter: char) -> bool {
     letter.general_category() == GeneralCategory::Format
         || is_variation_selector(letter)

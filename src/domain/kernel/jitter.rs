@@ -1,6 +1,6 @@
 //! Random delays, so that callers that were delayed by the same event do not all return at once.
 //!
-//! Of the random number `jitter`, 0 gives the shortest delay and `u32::MAX` the longest.
+//! `jitter` is a random number: 0 gives the shortest delay, and `u32::MAX` the longest.
 
 use std::time::Duration;
 

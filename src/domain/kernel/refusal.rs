@@ -58,7 +58,7 @@ pub enum Refusal {
     DeliveryNotFound,
     #[error("No command with this reference is in the quarantine")]
     CommandNotFound,
-    /// A quarantined command that no longer waits, or whose contents are not stored.
+    /// The quarantined command was replayed or dropped before, or its contents are not stored.
     #[error("{0}")]
     CommandNotReplayable(&'static str),
     #[error("A run that is {from} takes no {to}")]

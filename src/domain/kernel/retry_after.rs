@@ -1,4 +1,5 @@
-//! The Retry-After header (RFC 9110, section 10.2.3) of responses. The code that waits must limit the wait.
+//! The Retry-After header (RFC 9110, section 10.2.3) of responses. A response can ask for any wait, so the code that
+//! waits must limit it.
 
 use std::time::Duration;
 

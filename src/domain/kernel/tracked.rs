@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A loaded value. Every mutable access counts as a change.
+/// A value, and whether it must be stored. Every mutable access counts as a change.
 #[derive(Debug)]
 pub struct Tracked<T> {
     value: T,
@@ -10,12 +10,12 @@ pub struct Tracked<T> {
 }
 
 impl<T> Tracked<T> {
-    /// Returns a value as it is stored.
+    /// Wraps a value that was just loaded, so it counts as unchanged.
     pub fn from_stored(value: T) -> Self {
         Self { value, is_changed: false }
     }
 
-    /// Returns a value that is not stored yet.
+    /// Wraps a value that is not stored yet, so it counts as changed.
     pub fn new(value: T) -> Self {
         Self { value, is_changed: true }
     }
@@ -24,7 +24,7 @@ impl<T> Tracked<T> {
         self.is_changed
     }
 
-    /// Returns the value if it has changed.
+    /// Returns the value if it has changed or is new.
     pub fn changed_value(&self) -> Option<&T> {
         self.is_changed.then_some(&self.value)
     }

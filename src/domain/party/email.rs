@@ -21,12 +21,12 @@ fn is_word(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
 }
 
-/// True for a letter that no local part may have.
+/// True for a character that no local part may have.
 fn is_odd(letter: char) -> bool {
     letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter)
 }
 
-/// True for a part of a name of a host.
+/// True for one part of a host name, between two dots.
 fn is_label(label: &str) -> bool {
     !label.is_empty()
         && !label.starts_with('-')

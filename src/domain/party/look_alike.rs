@@ -1,13 +1,14 @@
-//! Tax numbers that people cannot tell apart, by the look-alikes of Unicode (UTS 39). Documents never go astray by them,
-//! since they are compared by their normal form; but whoever reads a list takes one taxpayer for the other.
+//! Detects tax numbers that people cannot tell apart, by the look-alike characters of Unicode (UTS 39). No document
+//! goes to the wrong taxpayer because of them, since the service compares normal forms. But a person who reads a list
+//! could mistake one taxpayer for another.
 
 use unicode_security::MixedScript;
 use unicode_security::confusable_detection::skeleton as looks;
 
 use crate::domain::party::normal_form;
 
-/// Returns the picture of a tax number in its normal form: `0` and `O`, and `1`, `I` and `l`, become the same. Numbers are
-/// compared without case, so each letter is taken in upper case first.
+/// Returns a text that is the same for all tax numbers that look alike: `0` and `O`, and `1`, `I` and `l`, become the
+/// same. Tax numbers are compared without case, so each letter is converted to upper case first.
 pub fn skeleton(tin: &str) -> String {
     let capitals = normal_form::tin(tin).unwrap_or_default().to_uppercase();
     looks(&capitals).collect::<String>().to_lowercase()

@@ -1,5 +1,6 @@
-//! Normal forms of texts. Two texts that people consider equal have the same normal form. Tax numbers contain blanks,
-//! dashes, dots, slashes and invisible characters. Two spellings of one tax number must never become two taxpayers.
+//! Normal forms of texts. Two texts that people consider equal have the same normal form. People write tax numbers with
+//! blanks, dashes, dots, slashes and invisible characters, but two spellings of one tax number must never become two
+//! taxpayers.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -13,7 +14,8 @@ pub fn fold(text: &str) -> String {
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 
-/// Returns the letters and digits of a tax number in lower case and NFKC, with the digits of every script as ASCII; `None` if it has no letters or digits.
+/// Returns the letters and digits of a tax number in lower case and NFKC, with the digits of every script as ASCII;
+/// `None` if it has no letters or digits.
 pub fn tin(text: &str) -> Option<String> {
     let written: String = text.nfkc().filter(|letter| counts(*letter)).map(ascii_digit).collect();
     let normal: String = fold(&written).chars().filter(|letter| counts(*letter)).collect();

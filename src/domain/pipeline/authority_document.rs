@@ -1,5 +1,5 @@
-//! The document that Submit sends, in the authority's words. It is kept as it was made, because the authority signs all
-//! of it; what the service itself needs of it is read once.
+//! The document that Submit sends, with the authority's names for fields and values. The JSON is kept exactly as it was
+//! made, because the authority signs all of it. The fields that this service needs are read from it once.
 
 use jiff::civil::{Date, Time};
 use serde_json::{Map, Value, json};
@@ -24,12 +24,13 @@ pub struct AuthorityDocument {
     pub issue_date: Option<Date>,
     pub issue_time: Option<Time>,
     pub due_date: Option<Date>,
-    /// The status that the invoice is signed with.
+    /// The payment status that the signed invoice states.
     pub payment_status: Option<PaymentStatus>,
 }
 
 impl AuthorityDocument {
-    /// Makes a document of a caller's fields: the authority has other names for the category and the payment status.
+    /// Makes a document from a caller's fields. Converts the category and the payment status, for which the authority
+    /// has other names, and writes country codes in upper case.
     pub fn new(
         mut fields: Map<String, Value>,
         category: Option<Category>,
@@ -73,7 +74,7 @@ impl AuthorityDocument {
         &self.json
     }
 
-    /// Returns the document under another spelling of its IRN.
+    /// Returns the document with its IRN in this other spelling.
     #[must_use]
     pub fn with_spelling(mut self, irn: &Irn) -> Self {
         if let Some(field) = self.json.get_mut("irn") {
@@ -82,7 +83,8 @@ impl AuthorityDocument {
         self
     }
 
-    /// Returns the body of Validate that asks for this document.
+    /// Returns the document as a caller would send it to Validate, with the caller's names for category and payment
+    /// status.
     pub fn callers_body(&self) -> Map<String, Value> {
         let mut body = self.json.as_object().cloned().unwrap_or_default();
         body.remove("invoice_kind");
@@ -98,7 +100,7 @@ impl AuthorityDocument {
     }
 }
 
-/// Reads a date, which a time may follow.
+/// Reads the date at the start of a text. A time may follow the date.
 pub(super) fn date(text: &str) -> Option<Date> {
     text.get(..DATE_LEN)?.parse().ok()
 }

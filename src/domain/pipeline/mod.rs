@@ -20,7 +20,7 @@ pub use crate::domain::pipeline::run::{
     Run, RunPhase, RunRequest, StepProgress, StepRecord, StepResult, of_run_lane, run_lane,
 };
 
-/// The refusal of a transmission by this service itself: the authority is not asked to transmit to nobody.
+/// The message of a transmission that this service refuses itself, without a call to the authority.
 pub const NO_CUSTOMER: &str = "the invoice names no customer to transmit it to";
 
 words! {

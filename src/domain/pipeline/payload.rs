@@ -1,4 +1,5 @@
-//! What a run takes to the authority. The table of runs keeps it as JSON with the IRN.
+//! The payload of a run: the content that the run sends to the authority. The table of runs stores it as JSON, together
+//! with the IRN.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,13 +15,13 @@ use crate::domain::pipeline::vat_report::VatReport;
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunPayload {
     Submit(Box<AuthorityDocument>),
-    /// The authority has the document: only the IRN is sent.
+    /// Only the IRN is sent, because the authority already has the document.
     Transmit,
     Report(Box<VatReport>),
     Payment(RelayedPayment),
 }
 
-/// A part of a document beside the IRN that it is about.
+/// A document that consists of an IRN and the fields of `part`.
 #[derive(Serialize)]
 struct About<'a, T> {
     irn: &'a str,
@@ -29,7 +30,7 @@ struct About<'a, T> {
 }
 
 impl RunPayload {
-    /// Reads the stored document of a run.
+    /// Reads the payload from the stored document of a run.
     pub fn read(operation: Operation, document: Value) -> Result<Self, serde_json::Error> {
         Ok(match operation {
             Operation::Submit => Self::Submit(Box::new(AuthorityDocument::read(document))),
@@ -48,7 +49,7 @@ impl RunPayload {
         }
     }
 
-    /// Returns the document that is sent about an IRN, and stored.
+    /// Returns the document that is sent and stored for this IRN.
     pub fn document(&self, irn: &Irn) -> Value {
         let irn = irn.as_str();
         match self {
@@ -59,7 +60,8 @@ impl RunPayload {
         }
     }
 
-    /// Returns the SHA-256 of the document, in hexadecimal. Spellings of a number make no difference.
+    /// Returns the SHA-256 of the document, in hexadecimal. The spelling of a number, such as `5` or `5.00`, does not
+    /// change the digest.
     pub fn digest(&self, irn: &Irn) -> String {
         match self {
             Self::Submit(document) => digest::of_document(document.as_json()),
@@ -70,7 +72,7 @@ impl RunPayload {
         }
     }
 
-    /// Returns the payload under another spelling of the IRN.
+    /// Returns the payload with the IRN in this other spelling.
     #[must_use]
     pub fn with_spelling(self, irn: &Irn) -> Self {
         match self {
@@ -79,12 +81,12 @@ impl RunPayload {
         }
     }
 
-    /// Returns the payload of a submission.
+    /// Returns the payload of a submission; `None` for any other operation.
     pub fn submission(&self) -> Option<&AuthorityDocument> {
         if let Self::Submit(document) = self { Some(document) } else { None }
     }
 
-    /// Returns the payload of a payment.
+    /// Returns the payload of a payment update; `None` for any other operation.
     pub fn payment(&self) -> Option<&RelayedPayment> {
         if let Self::Payment(payment) = self { Some(payment) } else { None }
     }

@@ -9,8 +9,8 @@ words! {
 }
 
 impl ResolvedBy {
-    /// Combines `self`, the value of the latest `step`, with `before`, the value of the earlier steps. Any other value
-    /// wins over `Answer`. Of two other values, `self` wins only if `step` has an effect.
+    /// Combines `self`, the value of the latest `step`, with `before`, the value of the earlier steps. Every other
+    /// value wins over `Answer`. If neither value is `Answer`, `self` wins only if `step` has an effect.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

@@ -30,11 +30,12 @@ pub struct Run {
     pub updated_at: Timestamp,
 }
 
-/// The phase of a run, with the data that only this phase has. Its word is a `RunState`.
+/// The phase of a run, with the data that only this phase has. `RunState` is the phase without the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPhase {
     Running {
-        /// When the run became due for the attempt that comes or is under way. `None` between two steps.
+        /// The time when the run became due for its next attempt, or for the attempt in progress. `None` between two
+        /// steps.
         due_at: Option<Timestamp>,
     },
     Waiting {
@@ -47,16 +48,16 @@ pub enum RunPhase {
     Cancelled,
 }
 
-/// The history of the step at which a run is.
+/// The attempts and failures so far of the step that a run has reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StepProgress {
-    /// A step with an effect that may have been called and whose outcome is unknown: ask the authority before the next
-    /// call.
+    /// A step with an effect that may have been called, and whose outcome is unknown. The authority must be asked about
+    /// the outcome before the next call.
     pub intent: Option<Step>,
     /// The number of attempts, including queries about the outcome of the step.
     pub attempt: u32,
     pub crash_history: CrashHistory,
-    /// When the step began to fail, moved forward by the time that the run spent in a queue.
+    /// The time when the step began to fail, moved forward by the time that the run has spent in a queue since.
     pub failing_since: Option<Timestamp>,
 }
 
@@ -82,7 +83,7 @@ impl StepProgress {
         Self { crash_history, ..self }
     }
 
-    /// The time for retries starts anew.
+    /// Restarts the time for retries, with this crash history.
     fn restart(self, crash_history: CrashHistory) -> Self {
         Self { failing_since: None, crash_history, ..self }
     }
@@ -141,7 +142,7 @@ impl StepResult {
     }
 }
 
-/// What a run is asked for.
+/// A request for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRequest {
     pub irn: Irn,
@@ -157,7 +158,7 @@ impl RunRequest {
         self.payload.digest(&self.irn)
     }
 
-    /// Replaces the IRN by this other spelling of it, in the request and in its document.
+    /// Replaces the IRN by another spelling of the same IRN, in the request and in its document.
     #[must_use]
     pub fn with_spelling(self, irn: Irn) -> Self {
         Self { payload: self.payload.with_spelling(&irn), irn }
@@ -218,7 +219,8 @@ impl Run {
         }
     }
 
-    /// Returns when the run is, or was, due for the attempt that comes or is under way.
+    /// Returns the time when the run is due for its next attempt, or was due for the attempt in progress. `None`
+    /// between two steps, and if no attempt is planned.
     pub fn next_attempt_at(&self) -> Option<Timestamp> {
         match self.phase {
             RunPhase::Running { due_at } => due_at,
@@ -264,7 +266,7 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a waiting caller gets a response now: the run is over or paused, or waits and is no submission.
+    /// True if a waiting caller gets a response now: the run is over or paused, or it waits and is not a submission.
     pub fn is_settled(&self) -> bool {
         match self.operation() {
             Operation::Submit => !self.state().is_open(),
@@ -279,21 +281,22 @@ impl Run {
         Self { phase: RunPhase::Running { due_at: Some(now) }, updated_at: now, ..self }
     }
 
-    /// Makes a run continue. The time for retries starts anew, and a quarantined run is released.
+    /// Makes a run continue. The time for retries starts again, and a quarantined run is released.
     #[must_use]
     pub fn reopen(self, now: Timestamp) -> Self {
         let progress = self.progress.restart(self.progress.crash_history.release());
         Self { progress, ..self.due_now(now) }
     }
 
-    /// Makes a run continue whose quarantine is lifted without an operator.
+    /// Lifts the quarantine of a run without an operator, and makes the run continue.
     #[must_use]
     pub fn lift(self, now: Timestamp) -> Self {
         let progress = self.progress.restart(self.progress.crash_history.lift());
         Self { progress, ..self.due_now(now) }
     }
 
-    /// Leaves a run in quarantine that could be lifted: from now on only an operator releases it.
+    /// Leaves a run in quarantine although the quarantine could be lifted. From now on, only an operator can release
+    /// the run.
     #[must_use]
     pub fn keep_paused(self) -> Self {
         let crash_history = CrashHistory { is_lifted: true, ..self.progress.crash_history };
@@ -322,8 +325,9 @@ impl Run {
         self.progress.crash_history.goes_alone()
     }
 
-    /// Begins an attempt at a step. If the step has an effect, this is the intent to call it, which must be stored before
-    /// the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that it precedes.
+    /// Begins an attempt at a step. If the step has an effect, this records the intent to call the step; the run must
+    /// be stored before the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that it
+    /// precedes.
     #[must_use]
     pub fn begin_attempt(self, step: Step, now: Timestamp) -> Self {
         let before = self.progress;
@@ -336,7 +340,7 @@ impl Run {
         Self { progress, updated_at: now, ..self.go_on() }
     }
 
-    /// Makes a run that may have waited a running one, whose next attempt begins.
+    /// Moves the run, which may be waiting, to the phase `Running`, because its next attempt begins.
     #[must_use]
     pub fn go_on(self) -> Self {
         Self { phase: RunPhase::Running { due_at: self.next_attempt_at() }, ..self }
@@ -433,12 +437,12 @@ impl Run {
     }
 }
 
-/// Returns the key of the lane that the holder of a run leases.
+/// Returns the key of a run's lane.
 pub fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
 }
 
-/// Returns the taxpayer and the run of such a lane.
+/// Returns the taxpayer and the run from a key that `run_lane` made; `None` for another text.
 pub fn of_run_lane(key: &str) -> Option<(TaxpayerId, RunId)> {
     let (taxpayer, run) = key.split_once('/')?;
     Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))

@@ -31,7 +31,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduce_to_sent(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// Compares the authority's dates with those of the document. `None` if an issue date is missing or malformed.
+/// True if the authority's dates are those of the document, false if at least one date differs. A missing or malformed
+/// due date is ignored. `None` if an issue date is missing or malformed and the due dates do not differ.
 pub fn agrees(sent: &AuthorityDocument, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let same = |reported: Option<&str>, sent: Option<Date>| Some(reported.and_then(date)? == sent?);
     match (same(issue_date, sent.issue_date), same(due_date, sent.due_date)) {
@@ -92,8 +93,8 @@ fn reduce_to_sent(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// Puts the entries of `copy` into the order of `sent`. An entry of `sent` without an equal is paired with the first
-/// unused entry, so that the comparison finds a difference.
+/// Puts the entries of `copy` into the order of `sent`. An entry of `sent` without an equal entry in `copy` is paired
+/// with the first unused entry, so that the comparison finds a difference.
 fn pair_entries(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());

@@ -1,4 +1,5 @@
-//! A sale and its VAT, as Report sends them. In the authority's document the numbers are JSON strings.
+//! A sale and its VAT, as the operation Report sends them to the authority. In the authority's document the numbers are
+//! JSON strings.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
-//! Explains in one sentence why a run does not go on: what it waits for, since when, until when, and what would move it.
+//! Explains to people why a run does not go on: what it waits for, since when, until when, and what would end the wait.
 
 use jiff::Timestamp;
 
 use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
 
-/// What a run's record does not say about its wait.
+/// The facts about a run's wait that its record does not contain.
 #[derive(Debug, Clone, Default)]
 pub struct WaitContext {
     /// The breaker that blocks the run's next step, if one does.
@@ -16,11 +16,11 @@ pub struct WaitContext {
     pub is_held: bool,
 }
 
-/// An open breaker, as it concerns one step of one taxpayer.
+/// An open breaker that blocks one step for one taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepBlock {
     pub since: Option<Timestamp>,
-    /// `None` while a probe is in flight, and if there are no probes.
+    /// `None` while a probe is in flight, and if the breaker is not probed.
     pub next_probe_at: Option<Timestamp>,
     /// True if an operator tripped the breaker. Then it is not probed.
     pub is_ordered: bool,
@@ -34,7 +34,7 @@ pub struct QueuePlace {
 }
 
 impl Run {
-    /// Returns the step that was called last without a known outcome, else the next step.
+    /// Returns the step that was called and whose outcome is unknown, if there is one; else the next step.
     pub fn current_step(&self) -> Option<Step> {
         self.progress.intent.or_else(|| self.next_step())
     }
@@ -45,7 +45,7 @@ impl Run {
         !has_ended && self.deadline_at <= now
     }
 
-    /// Says in one sentence what the run waits for, since when, until when, and what would move it.
+    /// Returns a text that says what the run waits for, since when, until when, and what would end the wait.
     pub fn explain_wait(&self, context: &WaitContext, now: Timestamp) -> String {
         let since = at(self.updated_at);
         match self.state() {

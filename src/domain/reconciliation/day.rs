@@ -118,7 +118,8 @@ impl Reconciliation {
         Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
     }
 
-    /// Records that an error interrupted the reconciliation. A final error or attempt `ATTEMPTS_MAX` ends it.
+    /// Records that an error interrupted the reconciliation. If the error is final, or if this was attempt
+    /// `ATTEMPTS_MAX`, the reconciliation has failed.
     #[must_use]
     pub fn broken_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
         let state = if is_final || self.attempts >= ATTEMPTS_MAX {

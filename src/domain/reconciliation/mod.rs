@@ -6,17 +6,17 @@
 //! | Our submission run | The authority signed the invoice | The authority did not sign it |
 //! |---|---|---|
 //! | no record of the invoice | `missing_locally`, listed | |
-//! | none, but a stored invoice | `not_submitted_locally`, listed | agreed; `missing_remotely` if it was transmitted |
+//! | none, but a stored invoice | `not_submitted_locally`, listed | agreed; `missing_remotely` if our records say transmitted |
 //! | running | in progress | in progress |
 //! | waiting | `unfinished_locally`, resumed with a query | in progress |
-//! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if we have it signed |
-//! | paused by an operator | `held_locally`, listed | the same |
+//! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if our run has signed it |
+//! | paused by an operator | `held_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | refused | `refused_locally`, listed | agreed |
 //! | cancelled | `cancelled_locally`, listed | agreed |
 //! | succeeded, and the invoice was cancelled | `cancelled_locally`, listed | `missing_remotely`, listed |
 //! | succeeded | compared below | `missing_remotely`, listed |
 //!
-//! | The invoice is signed by both records | Finding |
+//! | The invoice is signed according to both records | Finding |
 //! |---|---|
 //! | delivered by the authority's records, not by ours | `delivered_remotely`, recorded |
 //! | transmitted by the authority's records, not by ours | `transmitted_remotely`, recorded, or resumed with a query |

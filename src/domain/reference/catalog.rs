@@ -9,7 +9,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::money::Amount;
 
 words! {
-    /// The eleven reference lists, with the names of the specification.
+    /// The authority's eleven reference lists, named as in the specification.
     ReferenceList {
         InvoiceTypes = "invoice-types",
         PaymentMeans = "payment-means",
@@ -117,7 +117,8 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the tax category with this percent: of several, one ending in `_VAT`, then the alphabetically first.
+    /// Returns the tax category with this percent; `None` if there is none. Of several, prefers those that end in
+    /// `_VAT`, and of these the alphabetically first.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());

@@ -37,7 +37,8 @@ pub struct CodeMatch {
     pub likeness: MatchKind,
 }
 
-/// Finds the one code of the list that a misspelt text stands for. Returns `None` for a valid code.
+/// Finds the one code of the list that a misspelt text stands for. Returns `None` for a valid code, and if no code or
+/// more than one fits.
 pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
@@ -52,8 +53,8 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     only(&codes(&alike), if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
-/// Finds the one code of which the text is another spelling or a name. Typos are not considered: that would compare the
-/// text with every code, and a body may have many texts.
+/// Finds the one code that has the text as another spelling or as a name. Typos are not considered, because for them
+/// the distance to every code is computed, and a body may have many texts.
 pub fn another_spelling(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<String> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
@@ -79,14 +80,14 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // No margin for a short text: it is near to many codes, so with a margin it would never match.
+    // A short text has no margin: it is near to many codes, so with a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
 /// Returns how many letters a text needs for the correction of typos. Many short words differ by one letter only, so a
-/// guess would often be wrong. Currency codes are corrected because they are often mistyped.
+/// guess would often be wrong. Currency codes are corrected although they are short, because they are often mistyped.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,

@@ -49,7 +49,7 @@ fn of_moment(text: &str, zone: Offset) -> Option<Date> {
     }
 }
 
-/// Parses `20260115`.
+/// Parses eight digits, such as `20260115`.
 fn compact(text: &str) -> Option<Date> {
     let is_compact = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     is_compact.then(|| day(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?

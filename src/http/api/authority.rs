@@ -1,6 +1,6 @@
-//! `/authority`: notices that the authority sends about invoices. The token in the path authorizes a notice, and a
-//! notice only makes this service ask the authority. The authority repeats a notice until it gets a 200, so everything
-//! that follows from the notice is stored first.
+//! `/authority`: notices that the authority sends about invoices. The token in the path authorizes a notice. The
+//! content of a notice is not trusted: it only makes this service ask the authority. The authority repeats a notice
+//! until it gets a 200, so all effects of the notice are stored before that.
 
 use actix_web::web;
 use secrecy::{ExposeSecret, SecretString};

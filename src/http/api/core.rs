@@ -1,5 +1,5 @@
 //! `/v1/core`: option lists, and the authority's reference lists. A reference list is fetched live and returned
-//! unmodified. The forms check codes against a separate snapshot.
+//! unmodified. The codes in request bodies are checked against a separate snapshot.
 
 use std::future::{Ready, ready};
 

@@ -128,7 +128,7 @@ fn about_all(words: &str, document: &Value) -> Explanation {
         lower.starts_with(pattern.begins) && lower.trim_end_matches('.').ends_with(pattern.ends)
     });
     let path = found.and_then(|pattern| pattern.path);
-    // This service writes that refusal itself.
+    // The refusal `NO_CUSTOMER` comes from this service, not from the authority.
     let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER);
     Explanation {
         path: path.map(str::to_owned),

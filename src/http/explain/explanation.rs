@@ -1,4 +1,5 @@
-//! The explanation of one reason for which a body was refused, and its form in both formats of a failure.
+//! The explanation of one reason for which a body was refused, and its JSON in both formats of an error response: the
+//! envelope and the problem document.
 
 use serde_json::{Value, json};
 

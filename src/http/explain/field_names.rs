@@ -95,7 +95,8 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field and its value in `here`, if any. `None` if no form has the field either.
+/// Returns the caller's name of a field, and the field's value if the object `here` has the field. Returns `None` if
+/// neither `here` nor any form has the field.
 fn callers_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = fold_name(name);
     let fields = here.and_then(Value::as_object);

@@ -160,7 +160,8 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// Returns the text at the first `*` of the phrase, if it matches. A second `*` may only be at the end.
+/// Returns the part of the text at the first `*` of the phrase, empty if the phrase has no `*`. Returns `None` if the
+/// text does not match the phrase. A second `*` may only be at the end.
 fn capture<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

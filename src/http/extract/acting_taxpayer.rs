@@ -1,4 +1,4 @@
-//! Finds the taxpayer that a call on the access point surface acts for. A taxpayer's key acts for that taxpayer. An
+//! Finds the taxpayer that a call to the access point (`/v1/app`) acts for. A taxpayer's key acts for that taxpayer. An
 //! integrator's call names the taxpayer by the first of these that is valid: the business id, the IRN's service id,
 //! `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 
@@ -36,7 +36,8 @@ impl FromRequest for TaxpayerHint {
     }
 }
 
-/// Returns the taxpayer whose service id is in the IRN. "Invoice not found" if the caller may not act for it.
+/// Returns the taxpayer whose service id is in the IRN. Fails with "Invoice not found" if the caller may not act for
+/// it.
 pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
     let found = match caller {
         Caller::Taxpayer(id) => own(state, id).await?,
@@ -111,7 +112,7 @@ fn service_id(body: &Map<String, Value>) -> Option<&str> {
     text.filter(|text| is_service_id(text))
 }
 
-/// How an integrator's request names a taxpayer.
+/// The value by which an integrator's request names a taxpayer.
 #[derive(Debug, PartialEq, Eq)]
 enum Name<'a> {
     BusinessId(&'a str),
@@ -122,7 +123,7 @@ enum Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Returns the first of these names that is present and valid, in the order of the variants.
+    /// Returns the first name that is present and valid, in the order of the variants; `None` if there is none.
     fn from_body(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);

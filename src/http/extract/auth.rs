@@ -1,4 +1,5 @@
-//! Finds the account of the `x-api-key`. A rotated key is refused at once, even if this process has cached it.
+//! Finds the account to which the key in the header `x-api-key` belongs. A rotated key is refused at once, even if this
+//! process has cached it.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
@@ -81,7 +82,7 @@ impl Surface {
 #[derive(Debug, Clone, Copy)]
 struct ResolvedKey(Option<Recognised>);
 
-/// What the request's key gives.
+/// The account and the rights that the request's key gives.
 #[derive(Debug, Clone, Copy)]
 struct Recognised {
     account: KeyOwner,
@@ -95,13 +96,13 @@ pub(crate) async fn recognise(request: &HttpRequest) -> Result<Option<KeyOwner>,
     Ok(resolve_key(request).await?.map(|key| key.account))
 }
 
-/// Returns the account of the request's key with the integrator that pays for it. Returns `None` before `recognise`
-/// has found a valid key.
+/// Returns the account of the request's key, and the integrator whose limits the request also counts against. Returns
+/// `None` before `recognise` has found a valid key.
 pub(crate) fn paying_account(request: &HttpRequest) -> Option<PayingAccount> {
     request.extensions().get().copied()
 }
 
-/// Returns what the request's key gives. Returns `None` if the request has no valid key.
+/// Returns the account and the rights that the request's key gives. Returns `None` if the request has no valid key.
 async fn resolve_key(request: &HttpRequest) -> Result<Option<Recognised>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
@@ -127,7 +128,7 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<Recognised>, ApiErr
     Ok(account)
 }
 
-/// Returns the actor that a key stands for.
+/// Returns the actor that is recorded for changes made with this key.
 fn key_actor(key: &ValidKey) -> Acting {
     let actor = match key.account.owner.kind {
         KeyKind::Taxpayer => Actor::TaxpayerKey(KeyId::from_digest(&key.digest)),
@@ -209,7 +210,8 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
-/// Returns the error for a missing or refused key, or for too many failures from the client's address.
+/// Logs and counts a failed authentication. Returns the error for a missing or refused key, or for too many failures
+/// from the client's address.
 fn authentication_error(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);
@@ -260,7 +262,7 @@ async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, Api
     Ok(account.id)
 }
 
-/// Makes each type the right of operators from this role on.
+/// Makes each type an extractor, which accepts operators with at least this role.
 macro_rules! operators {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {

@@ -30,7 +30,7 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// The policy read the body, before the right to the path was looked up.
+    /// The policy has read the body already, before it looked the key up again.
     Read(BodyText),
 }
 
@@ -130,8 +130,8 @@ impl Body {
         Ok(self.object_and(|_| ()).await?.0)
     }
 
-    /// Parses the body as a JSON object, and has `read` make something of it where the body was parsed. For handlers that
-    /// expect large bodies.
+    /// Parses the body as a JSON object and passes the object to `read`. If the body is large, both happen on another
+    /// thread. For handlers that expect large bodies.
     pub(crate) async fn object_and<T: Send + 'static>(
         self,
         read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
@@ -148,8 +148,8 @@ impl Body {
         self.in_time().await
     }
 
-    /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off. Of a body that is not JSON,
-    /// nothing is read but its emptiness.
+    /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off. A body that is not JSON is
+    /// refused as soon as it is known not to be empty.
     async fn in_time(self) -> Result<BodyText, ApiError> {
         let limit = self.state.settings.body_timeout;
         match self.source {
@@ -202,8 +202,8 @@ impl BodyText {
         .await?
     }
 
-    /// Runs `read` on the text with a permit for the memory of the parsed values. A large text is read on another thread
-    /// and in turn, because reading it here would hold up other requests.
+    /// Runs `read` on the text with a permit for the memory of the parsed values. A large text waits for its turn and
+    /// is read on another thread, because reading it here would delay other requests.
     pub(crate) async fn read<T: Send + 'static>(
         self,
         state: &ApiState,

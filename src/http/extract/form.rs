@@ -1,5 +1,5 @@
-//! Reads the form of a page before the handler runs, within limits of size and time. The handler's rights are looked up
-//! after it, so that a person whose rights end while the form comes in can do nothing with it.
+//! Reads the form of a page before the handler runs, within limits of size and time. The rights of the person are
+//! looked up after that, so that a person whose rights end while the form arrives can do nothing with it.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) fn look(request: &HttpRequest) -> Result<Bytes, ApiError> {
     form.ok_or_else(unread)
 }
 
-/// Returns the form of the request. Only paths whose policy reads forms have one.
+/// Takes the form out of the request and returns it. Fails if the policy of the path reads no form.
 pub(crate) fn take(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let form = request.extensions_mut().remove::<PostedForm>();
     let form = form.ok_or_else(unread)?;

@@ -1,5 +1,6 @@
-//! Reads a body as a JSON object and reports two kinds of forbidden keys. Of two equal keys in one object, a proxy may
-//! use the other value. And an object with one of the JSON library's private keys would be read as a number or as text.
+//! Reads a body as a JSON object and reports two kinds of forbidden keys. Duplicate keys are forbidden because a proxy
+//! may use the other value. Private keys of the JSON library are forbidden because the library would read an object
+//! with such a key as a number or as text.
 
 use std::collections::BTreeMap;
 

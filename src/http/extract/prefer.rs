@@ -1,5 +1,5 @@
-//! The `Prefer` header (RFC 7240) says how long a caller waits for a run. With `respond-async` it does not wait.
-//! Without the header, it waits until the run ends, but no longer than the settings allow.
+//! The `Prefer` header (RFC 7240) says how long a caller waits for a run. With `respond-async` the caller does not
+//! wait. Without the header, the caller waits until the run ends, but no longer than the settings allow.
 
 use std::future::{Ready, ready};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The least role of an operator that a handler asks for by the types of its parameters, on /ops as on /console. What
-//! the API document says of roles is made from the same types, so that it cannot differ from what is checked.
+//! The least operator role that a handler requires, on /ops and on /console. The types of the handler's parameters
+//! define it. The API document is made from the same types, so it cannot differ from what is checked.
 
 use actix_web::{HttpRequest, web};
 
@@ -12,7 +12,8 @@ use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The role that a parameter of a handler asks for. A parameter that is no right of an operator asks for none.
+/// The least operator role that a parameter of a handler requires. `None` for a parameter that is no right of an
+/// operator.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which role of an operator it needs",
     note = "`impl NeedsRole for` it; the default is none"
@@ -67,7 +68,7 @@ impl<T> NeedsRole for web::Path<T> {}
 
 impl<T> NeedsRole for web::Query<T> {}
 
-/// A handler that takes the refusal, too, also serves people without the right.
+/// A handler that takes a right as a `Result` also serves people without the right, so it requires no role.
 impl<T, E> NeedsRole for Result<T, E> {}
 
 /// Returns the sentence for an operator whose role does not suffice.
@@ -80,7 +81,7 @@ pub(crate) fn refusal(least: OperatorRole) -> &'static str {
     }
 }
 
-/// Returns the error of a key whose operator has too low a role.
+/// Returns the error for a key of an operator whose role is too low.
 pub(crate) fn insufficient(least: OperatorRole) -> ApiError {
     ApiError::new(ErrorCode::RoleInsufficient, refusal(least))
 }

@@ -1,4 +1,4 @@
-//! The query of an account's activity: of whom, from where on, and how many lines.
+//! The query for an account's activity: the kind of actor, the position to start after, and the number of entries.
 
 use crate::domain::kernel::audit::ActorKind;
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -9,7 +9,7 @@ use crate::store::operations::activity::ActivityFilter;
 const LIMIT_DEFAULT: usize = 50;
 const LIMIT_MAX: usize = 100;
 
-/// Reads the filter and the size of the page.
+/// Reads the filter, and the maximum number of entries on the page.
 pub(crate) fn read_query(query: &Query) -> Result<(ActivityFilter, usize), Faults> {
     let actor = query.word("actor", ActorKind::parse, ActorKind::allowed);
     let limit = query.whole("limit", 1);

@@ -13,7 +13,8 @@ use crate::http::forms::standard_invoice;
 
 /// The maximum number of invoices whose warnings are shown. Further invoices with warnings are only counted.
 const WARNED_MAX: usize = 10;
-/// The longest warnings of one invoice, in characters. The warnings of all invoices must fit in the response headers.
+/// The maximum length of all warnings of one invoice together, in characters. Longer text is cut, because the warnings
+/// of all invoices must fit in the response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
@@ -33,7 +34,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     Some(candidates)
 }
 
-/// Refuses the items with a duplicate or reserved key. With two `invoice_no` keys, the invoice number is dropped.
+/// Refuses the items whose JSON has a duplicate or reserved key. An item with two `invoice_no` keys gets no invoice
+/// number, because either of the two could be meant.
 pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {

@@ -19,7 +19,8 @@ pub(crate) struct Dates {
     pub(crate) due: Option<Date>,
 }
 
-/// Reads the dates. Submit requires only the issue date; Validate (`all_required`) requires all three.
+/// Reads the dates. The issue date is always required. Validate sets `all_required`, which also requires the due date
+/// and the tax point date.
 pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();

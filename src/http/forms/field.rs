@@ -1,4 +1,5 @@
-//! Reads one field of a body. The method for a type returns the value, or reports a fault and returns `None`.
+//! Reads one field of a body as a value of one type. A method returns `None` if the field is absent or invalid. It
+//! reports a fault if the field is invalid, or if it is required and absent.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -48,7 +49,7 @@ impl<'f> Field<'f> {
         self.record_type(|| FieldType::Text { min: 0, max }).check_trimmed(|text| line(text, 0, max))
     }
 
-    /// Reads a number or name by which something is found again: a line of text in which every character is visible.
+    /// Reads an identifier, such as an invoice number: a single line of text without invisible characters.
     pub(crate) fn identifier(self, max: usize) -> Option<String> {
         self.record_type(|| FieldType::Identifier { max })
             .check_trimmed(|text| text_checks::identifier(text, max))
@@ -119,14 +120,14 @@ impl<'f> Field<'f> {
         LogPosition::parse(&text).or_else(|| field.report_fault(FieldRule::must_be("format", LOG_POSITION)))
     }
 
-    /// Reads one of a fixed set of words in any case. `allowed` describes the set for callers.
+    /// Reads one of a fixed set of words, in upper or lower case. `allowed` lists the words for callers.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.record_type(|| FieldType::Word(allowed()))
             .check_trimmed(|text| text_checks::word(text, parse, allowed))
     }
 
-    /// Reads a word as `word` does. The API document lists it in lower and in upper case, for a field that the contract
-    /// writes in one and reads in the other.
+    /// Reads a word as `word` does. The API document lists each word in lower and in upper case, because callers send
+    /// this field in either case.
     pub(crate) fn word_of_either_case<T>(
         self,
         parse: fn(&str) -> Option<T>,

@@ -52,7 +52,7 @@ pub(crate) enum FieldType {
         pattern: &'static str,
         list: Option<ReferenceList>,
     },
-    /// One of the words in this comma-separated list, in any case.
+    /// One of the words in this comma-separated list, in upper or lower case.
     Word(String),
     /// A code from one of the authority's lists, of at most `max` characters.
     Code {

@@ -32,7 +32,8 @@ pub(crate) struct Account<'a> {
     pub(crate) service_id: Option<&'a str>,
 }
 
-/// The fields that are stored in columns of the invoice or of its lines, and so are not copied to the extras.
+/// The fields that are stored in columns of the invoice or of its lines. All other fields are copied to the extras,
+/// which are stored as one JSON object.
 const HELD: [&str; 7] = [
     "invoice_no",
     "invoice_category",
@@ -107,7 +108,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Reports a fault if the IRN has another service id, and warns if it has another number or date than the body.
+/// Reports a fault if the IRN does not have the account's service id. Warns if its number or date is not the body's.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,

@@ -85,7 +85,8 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
     networks
 }
 
-/// Reads the only origin to which credentials are sent: an allowed URL without path and query.
+/// Reads the origin (scheme, host and port), the only one to which credentials are sent. The address policy must allow
+/// it.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
     let text =

@@ -119,8 +119,8 @@ fn short(text: &str) -> Result<String, FieldRule> {
     text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
 }
 
-/// Parses an RFC 3339 time, a time of an Invoice object, or a day. A time without an offset is UTC. A blank is read as
-/// `+`, because a query decodes an unescaped `+` as a blank.
+/// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day. A time without an
+/// offset is UTC. A blank before an offset is read as `+`, because a query decodes an unescaped `+` as a blank.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let found = text

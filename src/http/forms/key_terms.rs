@@ -29,7 +29,7 @@ pub(crate) struct KeyRevocation {
     pub(crate) reason: Option<String>,
 }
 
-/// The longest name of a key.
+/// The maximum length of a key's name, in characters.
 const NAME_MAX: usize = 60;
 
 fn overlap_s_max() -> u32 {

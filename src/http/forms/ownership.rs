@@ -1,4 +1,5 @@
-//! Checks that business id, IRN and tax number are those of the acting taxpayer. Without `taxpayer`, checks nothing.
+//! Reads business id, IRN and tax number, and checks that they are those of the acting taxpayer. If `taxpayer` is
+//! `None`, only the format of the fields is checked.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;

@@ -1,4 +1,4 @@
-//! Reads an order to make the actor of a taxpayer panic.
+//! Reads an operator's order to make the actor of a taxpayer panic, which tests the recovery (development only).
 
 use crate::actors::taxpayer::panic_orders::PANICS_MAX;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -8,7 +8,8 @@ use crate::http::forms::reader::Reader;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PanicOrder {
     pub(crate) taxpayer_id: TaxpayerId,
-    /// After one panic the commands are executed again. A command that panics twice is quarantined.
+    /// The number of panics to cause. After the first one, the actor executes its commands again. A command that panics
+    /// twice is quarantined.
     pub(crate) panics: u32,
 }
 

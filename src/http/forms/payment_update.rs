@@ -1,4 +1,5 @@
-//! Update Payment Status of the taxpayer surface (spec.md). `payment_status` wins over `status`.
+//! Update Payment Status on `/v1/tax-payers` (spec.md). If both are sent, `payment_status` wins over its alias
+//! `status`.
 
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::field_rule::FieldRule;

@@ -1,4 +1,5 @@
-//! Update of a taxpayer's business profile. Absent fields stay unchanged. `business_email` wins over `email`.
+//! Update of a taxpayer's business profile. Absent fields stay unchanged. If both are sent, `business_email` wins over
+//! `email`.
 
 use crate::domain::party::ProfileChange;
 use crate::http::forms::field::TEXT_MAX;

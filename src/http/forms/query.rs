@@ -39,7 +39,8 @@ impl Query {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the trimmed value of the last pair with this name. Replaces NUL, which the database cannot store.
+    /// Returns the trimmed value of the last pair with this name; `None` if it is blank. Replaces each NUL, which the
+    /// database cannot store.
     pub(crate) fn phrase(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         let text = value.trim().replace('\0', "\u{fffd}");

@@ -1,4 +1,4 @@
-//! Reads an operator's request to compare a taxpayer's day with the authority's ledger, and the reason.
+//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and the reason.
 
 use jiff::civil::Date;
 

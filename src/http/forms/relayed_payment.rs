@@ -1,4 +1,4 @@
-//! Update Payment Status of the access point surface (spec.md), with other statuses than the taxpayer surface.
+//! Update Payment Status on `/v1/app` (spec.md). Its statuses differ from those on `/v1/tax-payers`.
 
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;

@@ -1,4 +1,5 @@
-//! Reads which part of an event log to replay. A forgotten field must not cause many events to be sent.
+//! Reads the part of an event log to replay. Both fields are required, so that a forgotten field cannot cause many
+//! events to be sent.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{AfterEnable, ReplayScope};

@@ -51,7 +51,7 @@ pub(crate) fn read_with_unknown<T>(
     read_up_to(FAULTS_MAX, body, catalog, form)
 }
 
-/// Reads one item of a batch. It has at most `ITEM_FAULTS_MAX` faults, with paths that start at the item.
+/// Reads one item of a batch. Keeps at most `ITEM_FAULTS_MAX` faults. Their paths are relative to the item.
 pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,

@@ -1,4 +1,5 @@
-//! Reads the filter of runs: from the query of the operators' list, and from the body of a bulk move.
+//! Reads the filter of pipeline runs: from the query of the operators' list of runs, and from the body of a bulk move,
+//! which applies one operator action to many runs.
 
 use std::time::Duration;
 
@@ -13,12 +14,12 @@ use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
 
-/// A request to move all runs that match a filter.
+/// A request to apply an operator action, such as a retry, to all runs that match a filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BulkMove {
     pub(crate) action: OperatorAction,
     pub(crate) filter: RunFilter,
-    /// True if the runs are only counted.
+    /// True if the runs are only counted and not changed.
     pub(crate) is_preview: bool,
     pub(crate) reason: Option<String>,
 }
@@ -62,7 +63,7 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
     Some(BodyFilter { filter, has_condition: CONDITIONS.iter().any(|name| reader.has(name)) })
 }
 
-/// Reads the filter and the order of the operators' list.
+/// Reads the filter and the order of the operators' list of runs.
 pub(crate) fn of_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
     let mut faults = Faults::default();
     let filter = RunFilter {

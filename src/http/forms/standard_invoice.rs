@@ -1,4 +1,5 @@
-//! Create Invoice (Standard) and the items of Create Invoices (Bulk) (spec.md). The payable is computed.
+//! Create Invoice (Standard) and the items of Create Invoices (Bulk) (spec.md). The caller sends no totals: the payable
+//! amount is computed from the lines.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +29,8 @@ pub(crate) struct StandardInvoice {
     pub(crate) original: Option<InvoiceRef>,
 }
 
-/// The endpoint: Create Invoice (Standard) or Create Invoices (Bulk). The rules of some fields differ.
+/// The endpoint that received the invoice: Create Invoice (Standard) or Create Invoices (Bulk). The rules of some
+/// fields differ between the two.
 #[derive(Debug, Clone, Copy)]
 enum Terms {
     Alone,

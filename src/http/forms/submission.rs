@@ -1,4 +1,4 @@
-//! Submit (spec.md). Makes all of the authority's checks at once, and derives omitted fields that it requires.
+//! Submit (spec.md). Makes all checks of the authority at once, and derives omitted fields that the authority requires.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // With another taxpayer's service id, only the IRN is reported. The tax number would show the same mistake.
+    // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
+    // it would only report the same mistake twice.
     let own =
         taxpayer.filter(|taxpayer| irn.as_ref().is_none_or(|irn| irn.has_service_id(&taxpayer.service_id)));
     let (supplier, customer) = if is_self_billed { (None, own) } else { (own, None) };
@@ -87,8 +88,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     })
 }
 
-/// Returns a warning if the issue date is in the future. The legal deadline counts from that date, and once signed it
-/// cannot be changed.
+/// Returns a warning if the issue date is in the future. The legal deadline counts from that date, which cannot be
+/// changed once the invoice is signed.
 pub(crate) fn future_issue_date(request: &RunRequest, today: Date) -> Option<String> {
     let issued = request.payload.submission()?.issue_date?;
     let warning = "issue_date is in the future: the deadline counts from it, and once signed it stays";

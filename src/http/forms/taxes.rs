@@ -11,7 +11,8 @@ use crate::http::forms::reader::Reader;
 /// The tax category and its percent that are assumed while the authority's list of tax categories is not available.
 const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
-/// Reads the optional taxes. Derives omitted taxes from the totals, because the authority requires taxes.
+/// Reads the optional taxes. If they are omitted, returns taxes derived from the totals, because the authority requires
+/// taxes. Returns `None` if the taxes were sent, or if none can be derived.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
     let is_given =
         reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());

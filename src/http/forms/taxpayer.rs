@@ -36,7 +36,7 @@ pub(crate) struct ContactPerson {
     pub(crate) last_name: String,
     pub(crate) email: String,
     pub(crate) phone: Option<String>,
-    /// If this is `None`, the person chooses one with an invitation.
+    /// `None` if the person is to choose a password with the link of an invitation.
     pub(crate) password: Option<SecretString>,
 }
 

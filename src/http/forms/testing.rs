@@ -62,7 +62,8 @@ pub(crate) fn broken_rules<T>(result: Result<Accepted<T>, Faults>) -> Vec<String
     }
 }
 
-/// Checks a form. Each case changes one member of a valid body and names the only rule that the changed body violates.
+/// Checks a form. Each case changes one member of a valid body and names the rules that the changed body then violates,
+/// separated by commas; the text is empty if the body stays valid.
 pub(crate) fn check<T>(
     body: &Value,
     cases: &[(&str, Option<Value>, &str)],

@@ -35,8 +35,8 @@ pub(crate) fn line(text: &str, min: usize, max: usize) -> Result<String, FieldRu
     Ok(text.to_owned())
 }
 
-/// Checks a number or name by which people and programs find something again. One that nobody can see, type or read in
-/// its order deceives both.
+/// Checks an identifier, such as an invoice number. Refuses characters that are invisible or that change the order of
+/// the others, because they make different identifiers look the same.
 pub(crate) fn identifier(text: &str, max: usize) -> Result<String, FieldRule> {
     let text = line(text, 0, max)?;
     if text.chars().any(is_invisible) { Err(FieldRule::NoInvisibleCharacters) } else { Ok(text) }
@@ -59,7 +59,7 @@ pub(crate) fn matches_pattern(pattern: &'static str, text: &str) -> Result<(), F
     Err(FieldRule::Written { id: "format", format: pattern })
 }
 
-/// True if the byte is what a pattern expects in its place: any digit for a 9, else that very byte.
+/// True if the byte fits the pattern's byte: any digit fits a 9, any other byte fits only itself.
 fn is_fit(byte: u8, expected: u8) -> bool {
     if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
 }
@@ -79,7 +79,8 @@ pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
     found.ok_or(FieldRule::DATE)
 }
 
-/// Returns true for a time of day written `HH:mm:ss`. A leap second is none: receivers that parse the time fail on it.
+/// Returns true for a time of day written `HH:mm:ss`. Returns false for a leap second (`:60`), which receivers may be
+/// unable to parse.
 pub(crate) fn is_time_of_day(text: &str) -> bool {
     let parts = text.split(':').map(|part| {
         let is_written = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Update Invoice (spec.md). What depends on stored data is checked later by the taxpayer actor.
+//! Update Invoice (spec.md). The taxpayer actor later checks the rules that depend on stored data.
 
 use std::sync::Arc;
 

@@ -84,8 +84,8 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     Some(Named { irn: irn?, category, status })
 }
 
-/// Reads the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email, or someone
-/// else's tax number, only leads to a warning that Submit refuses it.
+/// Reads the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email is no fault,
+/// nor is a tax number other than the taxpayer's: the caller is only warned that Submit refuses such a value.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     let tin = reader.required("tin").identifier(TEXT_MAX);
@@ -110,7 +110,8 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// Removes an invalid telephone and replaces an invalid email. The authority would stop there and check nothing else.
+/// Removes an invalid telephone and replaces an invalid email. The authority would stop at either and check nothing
+/// else.
 fn leave_formats_open(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));

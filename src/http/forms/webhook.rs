@@ -12,7 +12,7 @@ use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
 const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
-/// How many event names one webhook may have. All are loaded with every read of due deliveries.
+/// The maximum number of event names of one webhook. Every read of due deliveries loads all of them.
 const NAMES_MAX: usize = 100;
 /// A retry schedule has at most this many delays, because the log shows only this many attempts of a delivery.
 const ATTEMPTS_MAX: usize = 50;

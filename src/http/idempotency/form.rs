@@ -1,9 +1,10 @@
-//! A form of a page has its effect once, however often the browser sends it: by a double click, by a reload, or after
-//! Back. Each form carries a token of its own, which is its idempotency key.
+//! A form of a page has its effect once, however often the browser sends it: by a double click, by a reload, or with
+//! the Back button. Each form carries a token of its own, which is its idempotency key.
 //!
-//! An intent is stored before the handler runs and removed if the handler changed nothing. A taxpayer's command stores
-//! the claim itself in its own transaction; for any other effect the claim is stored after it. A crash in between leaves
-//! the intent, and the person is asked to look before sending the form again.
+//! Before the handler runs, an intent is stored, which marks the form as begun. After the handler, the claim is stored,
+//! which marks the form as done; if the handler changed nothing, the intent is removed instead. A taxpayer's command
+//! stores the claim itself, in its own transaction. After a crash only the intent may be left: the outcome of the form
+//! is then unknown, and the person is asked to check before sending it again.
 
 use std::time::Duration;
 
@@ -32,12 +33,13 @@ use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
 /// The name of the field with the form's token.
 const FIELD: &str = "once";
-/// The field that proves that the form is from a page of the session. It says nothing about what is wanted.
+/// The name of the field that proves that the form comes from a page of this session. Its value does not distinguish
+/// two requests.
 const CSRF: &str = "csrf";
 const DONE: &str = "This was done already.";
 const UNKNOWN: &str =
     "This was sent before, and its outcome is not known. Check the state below before you send it again.";
-/// How long and how often a repeated form looks for the outcome of the first one.
+/// The number of times that a repeated form looks for the outcome of the first one, and the pause between two looks.
 const WAIT_LOOKS: u32 = 50;
 const WAIT_EVERY: Duration = Duration::from_millis(200);
 
@@ -50,7 +52,6 @@ pub(crate) enum ResultPage {
     Above,
 }
 
-/// A form that was sent.
 struct SentForm {
     claim: IdempotencyClaim,
     /// The path of the page that shows the result.
@@ -68,8 +69,8 @@ pub(crate) fn new_token() -> String {
     URL_SAFE_NO_PAD.encode(random)
 }
 
-/// Answers a form. A form without a session in force passes: it claims nothing, and what it asks for is a sign-in or
-/// refused.
+/// Answers a form. Without a valid session, the form goes to the handler without a claim: it is a sign-in, or the
+/// handler refuses it.
 pub(crate) async fn visit_form(
     state: &web::Data<ApiState>,
     result_page: ResultPage,
@@ -97,7 +98,7 @@ pub(crate) async fn visit_form(
     }
 }
 
-/// Returns the token of the session that the form was sent in, if the session is in force.
+/// Returns the token of the session in which the form was sent; `None` if there is no valid session.
 async fn session_token(state: &ApiState, request: &HttpRequest) -> Result<Option<SecretString>, ApiError> {
     let settings = state.settings.sessions;
     let Some(cookie) = request.cookie(settings.cookie_name()) else { return Ok(None) };
@@ -164,7 +165,8 @@ async fn begin(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError
     Ok(FormStatus::Repeated(go_to(&form.page, UNKNOWN)))
 }
 
-/// Returns where the first form led. What it showed on a page of its own is shown only once.
+/// Returns the address to which the first form redirected. If the first form showed a page directly, that page is not
+/// shown again, and the address is the form's result page.
 fn result_page(form: &SentForm, done: StoredKey) -> String {
     let headers = done.answer.map(|answer| answer.headers).unwrap_or_default();
     headers.into_iter().next().map_or_else(|| form.page.clone(), |(_, location)| location)
@@ -194,8 +196,8 @@ async fn end(state: &ApiState, claim: IdempotencyClaim, response: &ServiceRespon
     }
 }
 
-/// True for a refusal, also one that leads to the sign-in. After another failure it is not known how far the handler
-/// came.
+/// True if a form that failed with this status has changed nothing: it was refused, redirected to the sign-in, or
+/// answered with 503. After any other server error it is unknown how far the handler came.
 fn is_without_effect(status: StatusCode) -> bool {
     !status.is_server_error() || status == StatusCode::SERVICE_UNAVAILABLE
 }

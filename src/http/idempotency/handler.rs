@@ -1,4 +1,5 @@
-//! Sends one command with the claim on the idempotency key. Its response is stored in the command's transaction.
+//! Sends a command together with the request's claim on its idempotency key. The response is stored in the transaction
+//! of the command.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -33,7 +34,7 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes the command once for the key, and stores its response, rendered by `show`, with it.
+    /// Executes the command once for the key. Stores the response, which `show` renders, in the command's transaction.
     pub(crate) async fn answer<C: TaxpayerCommand>(
         self,
         taxpayers: &TaxpayerHandle,
@@ -53,7 +54,7 @@ impl IdempotentRequest {
         Ok(show(&output).with_mark(AlreadyStored))
     }
 
-    /// Executes a command once for the key. Its response is secret and never stored.
+    /// Executes a command once for the key. The response contains a secret, so it is never stored.
     pub(crate) async fn send<C: TaxpayerCommand>(
         self,
         taxpayers: &TaxpayerHandle,

@@ -11,7 +11,7 @@ use crate::domain::access::claim::IdempotencyClaim;
 #[derive(Debug, Clone, Default)]
 pub struct InProgressRequests(Arc<DashMap<String, String>>);
 
-/// Marks a request as in progress until it is dropped.
+/// Marks a request as in progress until this guard is dropped.
 #[derive(Debug)]
 pub(crate) struct InProgressGuard {
     in_progress: InProgressRequests,

@@ -1,5 +1,6 @@
 //! Handles a request with an idempotency key. Returns the response that is stored for the key, or executes the request
-//! and stores its response. A repeated key is only accepted with the same body, which the policy of the path has read.
+//! and stores its response. A repeated key is accepted only with the same body, which the policy middleware has read
+//! before.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -31,7 +32,7 @@ enum KeyStatus {
     Repeated(HttpResponse),
 }
 
-/// Answers a write.
+/// Answers a write request. If it has an idempotency key, it is executed at most once for that key.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     account: KeyOwner,
@@ -107,12 +108,12 @@ async fn repeated_response(
     if let Some(answer) = taken.answer {
         return Ok(stored_response::shown_again(answer));
     }
-    // The first request may have rotated a key and ended before all processes knew it.
+    // The first request may have rotated an API key and ended before all processes knew the new key. Waits for them.
     key_leases::settle(&state.store).await;
     Err(shown_once())
 }
 
-/// Returns the response of the first request with a key. Stores it before, unless it must not be stored.
+/// Stores the response of the first request with a key, unless it must not be stored, and returns it.
 async fn settle_response(
     state: &ApiState,
     claim: IdempotencyClaim,
@@ -139,13 +140,14 @@ async fn settle_response(
     }
 }
 
-/// Renders a refusal in the form that this caller prefers.
+/// Renders a refusal in the format that this caller prefers.
 fn render_refusal(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
     render::failure(error, &prefs)
 }
 
-/// Stores a response for its key. A failure is only logged, because the repeated request would get the same result.
+/// Stores a response for its key. If it cannot be stored, this is only logged: a repeated request is then executed
+/// again and has the same result.
 async fn keep(
     state: &ApiState,
     claim: IdempotencyClaim,

@@ -1,5 +1,5 @@
-//! `Idempotency-Key`: of several requests of a caller with the same key only one is executed, and all of them get its
-//! response.
+//! `Idempotency-Key`: if a caller sends several requests with the same key, only one of them is executed, and all of
+//! them get its response.
 //!
 //! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so a crash
 //! cannot separate them. Any other response, such as a refusal, is stored after the request, which is safe to repeat.

@@ -44,7 +44,7 @@ pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
 pub(crate) struct AlreadyStored;
 
 /// Returns true if the response is to be stored now: a success, except a 202 (the same request later returns the
-/// outcome) and a secret response (marked by `Cache-Control`).
+/// outcome), a secret response (marked by `Cache-Control`) and a response that the command has already stored.
 pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();

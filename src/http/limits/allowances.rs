@@ -119,7 +119,8 @@ impl RateLimits {
         self.take(bucket, self.requests, now)
     }
 
-    /// Counts a request of any key of an integrator and its taxpayers, reads and writes apart.
+    /// Counts a request against the limit that all keys of an integrator and its taxpayers share. Reads and writes are
+    /// counted separately.
     pub(crate) fn integrator_request(
         &self,
         integrator: IntegratorId,
@@ -149,7 +150,8 @@ impl RateLimits {
         self.take(BucketKey::SensitiveOp(operation, account, taxpayer), quota, now)
     }
 
-    /// Counts a failed authentication. A valid key is never refused for it, because many callers may share one address.
+    /// Counts a failed authentication. A valid key is accepted after any number of failures, because many callers may
+    /// share one address.
     pub(crate) fn failed_authentication(
         &self,
         peer: Option<IpAddr>,
@@ -177,7 +179,8 @@ impl RateLimits {
         self.take(BucketKey::Onboardings(integrator), self.onboardings, now)
     }
 
-    /// Returns how many log lines were suppressed before this one; `None` if this one must be suppressed too.
+    /// Decides whether a line about a failed authentication may be logged. Returns how many lines were suppressed since
+    /// the last one; `None` if this one must be suppressed too.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));

@@ -1,6 +1,6 @@
-//! Limits the memory of answers that wait for their callers to take them: for the process, for each integrator with its
-//! taxpayers, and for each key. A large answer holds its part of the budget, and its place among the calls in flight,
-//! until it is sent.
+//! Limits the memory of answers that are ready and wait until their callers read them: for the process, for each
+//! integrator with its taxpayers, and for each key. A large answer holds its part of the budget, and its place among
+//! the calls in flight, until it is sent.
 
 use std::num::NonZero;
 use std::pin::Pin;
@@ -22,15 +22,16 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// An answer up to this size is not counted: the system takes it from us at once.
+/// An answer up to this size is not counted, because the operating system takes over all of it at once.
 const SMALL_BYTES: usize = 64 * 1024;
-/// A large answer is handed over in parts of this size, so that it is not copied whole and is let go when it is sent.
+/// A large answer is handed to the framework in parts of this size. So the framework does not copy all of it, and its
+/// memory is free once it is sent.
 pub(crate) const PART_BYTES: usize = 64 * 1024;
-/// How long a part of a list waits for memory. Who takes nothing is dropped sooner, which frees some.
+/// How long a part of a list waits for memory. Clients that read nothing are disconnected sooner, which frees memory.
 const ROOM_WAIT: Duration = Duration::from_mins(1);
 
-/// The memory that answers may take, in bytes: of all accounts together, of one integrator with its taxpayers, and of one
-/// key's account.
+/// The memory that answers may take, in bytes: of all accounts together, of one integrator with its taxpayers, and of
+/// one key's account.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerMemoryLimits {
     pub process_max: usize,
@@ -44,7 +45,7 @@ pub struct AnswerMemory {
     payers: KeyedSemaphores<Payer>,
     shares: KeyedSemaphores<RateKey>,
     size: usize,
-    /// Turns to load and render a part of a list.
+    /// Limits the number of parts of lists that are loaded and rendered at the same time.
     rendering: Semaphore,
 }
 
@@ -56,7 +57,8 @@ pub(crate) struct AnswerRoom {
     _process: OwnedSemaphorePermit,
 }
 
-/// The caller that an answer is for, and who pays for it. Nobody pays for a caller without a key.
+/// The caller that an answer is for, and the payer: the account whose shared limit the answer counts against. There is
+/// no payer for a caller without a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerHolder {
     pub(crate) caller: RateKey,
@@ -82,14 +84,15 @@ impl AnswerMemory {
         }
     }
 
-    /// Returns when the caller may load and render a part of a list. A loaded invoice takes ten times the memory of its
-    /// text, so there are no more of them at once than cores that render them.
+    /// Waits until the caller may load and render a part of a list. The permit holds the turn. A loaded invoice takes
+    /// ten times the memory of its text, so no more of them are loaded at once than there are cores.
     pub(crate) async fn rendering_turn(&self) -> Option<SemaphorePermit<'_>> {
         // Fails only if the semaphore is closed, which it never is.
         self.rendering.acquire().await.ok()
     }
 
-    /// Reserves memory for an answer that is ready. Fails at once, so that the answer is dropped rather than kept.
+    /// Reserves memory for an answer that is ready. If there is too little, fails at once, so that the answer is
+    /// dropped and does not wait in memory.
     fn take(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
         let busy = |whose: &str| {
             let message = format!("Too many answers to {whose} are waiting to be read, please try again");
@@ -109,7 +112,8 @@ impl AnswerMemory {
         Ok(AnswerRoom { _share: share, _payer: payer, _process: process })
     }
 
-    /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if there is none for a long time.
+    /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little is free within
+    /// `ROOM_WAIT`.
     pub(crate) async fn wait(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerRoom> {
         let room = async {
             let share =
@@ -126,8 +130,8 @@ impl AnswerMemory {
         timeout(ROOM_WAIT, room).await.ok().flatten()
     }
 
-    /// Makes a large answer hold its memory and the place of its call until it is sent, or refuses it. The answer to a
-    /// write is never refused, since the write has been made.
+    /// Makes a large answer hold its memory and the slot of its call until it is sent. Refuses the answer if there is
+    /// too little memory, except the answer to a write, because the write has been made.
     pub(crate) fn hold(&self, call: AnsweredCall, answer: HttpResponse) -> Result<HttpResponse, ApiError> {
         let bytes = match answer.body().size() {
             BodySize::Sized(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
@@ -150,7 +154,7 @@ impl AnswerMemory {
         }))
     }
 
-    /// An answer that is larger than a share takes the whole share.
+    /// Returns the part of its caller's share that an answer takes. An answer larger than the share takes all of it.
     fn share(&self, bytes: usize) -> u32 {
         permits(bytes.min(self.shares.size()))
     }
@@ -169,7 +173,7 @@ fn permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// A body that is handed over in parts.
+/// A body that is handed to the framework in parts, and holds its memory until it is sent.
 struct HeldBody {
     rest: Bytes,
     _room: Option<AnswerRoom>,
@@ -189,7 +193,7 @@ impl MessageBody for HeldBody {
     }
 }
 
-/// A stream whose call is in flight until it has ended.
+/// A stream that counts its call as in flight until the stream has ended.
 struct WithSlot {
     body: BoxBody,
     _slot: Option<CallSlot>,

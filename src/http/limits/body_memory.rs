@@ -2,9 +2,9 @@
 //! have separate budgets: in a common one, texts could take all the memory, and their requests would wait forever for
 //! memory for the values.
 //!
-//! A body takes a share of its key and of its integrator when its first bytes have come, and memory of the process as
-//! more come, so that a request that sends nothing takes nothing from others. A quarter of each budget is for small
-//! bodies only: large ones never take it.
+//! When its first bytes arrive, a body takes its whole length from the shares of its key and its integrator. It takes
+//! memory of the process only as more bytes arrive, so a request that sends nothing takes nothing from others. A
+//! quarter of each budget is for small bodies only: large ones never take it.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -32,7 +32,8 @@ const BULK_TURNS: usize = 4;
 /// The longest time that a request waits for its turn before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-/// The most bytes of one parsed value, with its digits or name and the spare capacity of its array or object.
+/// The maximum size of one parsed value, with its digits or its name, and with the spare capacity of the array or
+/// object that holds it.
 const VALUE_BYTES: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
@@ -61,7 +62,8 @@ struct BodyBudgets {
     large: BodyBudget,
 }
 
-/// A budget of the process, with a share for each integrator and each key. Requests without a key have one common share.
+/// A budget of the process, with a share for each integrator and each key. Requests without a key have one common
+/// share.
 #[derive(Debug)]
 struct BodyBudget {
     size: usize,
@@ -84,7 +86,7 @@ pub(crate) struct BodyPermit {
     _share: BodyShare,
 }
 
-/// Reserves memory for the text of one body as its bytes come.
+/// Reserves memory for the text of one body as its bytes arrive.
 #[derive(Debug)]
 pub(crate) struct TextRoom {
     account: Option<PayingAccount>,
@@ -162,7 +164,8 @@ impl BodyBudgets {
 }
 
 impl BodyBudget {
-    /// Reserves `bytes` of the process for a body whose share is `whole`.
+    /// Reserves `bytes` of the memory of the process for a body that takes `whole` from the shares of its key and
+    /// integrator.
     async fn take(
         &self,
         account: Option<PayingAccount>,
@@ -180,7 +183,7 @@ impl BodyBudget {
         Ok(BodyPermit { portion: portion.map_err(|_| process_is_full())?, _share: share })
     }
 
-    /// Takes a share of what the key and its integrator may have. A body that is larger takes all of it.
+    /// Takes `whole` bytes from the shares of the key and its integrator. A body larger than a share takes all of it.
     async fn share(&self, account: Option<PayingAccount>, whole: usize) -> Option<BodyShare> {
         let (owner, payer) = (account.map(|account| account.owner), account.map(PayingAccount::payer));
         let of_account = permits(whole.min(self.accounts.size()));
@@ -197,8 +200,9 @@ impl TextRoom {
         Self { account, announced, bytes_max, size: 0, permit: None }
     }
 
-    /// Reserves memory for the first `length` bytes, which have come. Returns the number of bytes that are reserved: at
-    /// most twice as many, or the first part. Waits at most `ROOM_WAIT` for each part.
+    /// Reserves memory for the first `length` bytes, which have arrived. Returns the number of bytes that are reserved
+    /// now: at most twice `length`, or `SMALL_BODY`. Waits at most `ROOM_WAIT` for the shares, and as long for the
+    /// memory of the process.
     pub(crate) async fn cover(&mut self, memory: &BodyMemory, length: usize) -> Result<usize, ApiError> {
         if length <= self.size {
             return Ok(self.size);
@@ -286,7 +290,7 @@ mod tests {
         id.into().map(|id| PayingAccount { integrator, owner: owner(id) })
     }
 
-    /// Reserves memory for a body of which `come` bytes have come. Returns `None` if it would wait.
+    /// Reserves memory for a body of which `come` bytes have arrived. Returns `None` if this would have to wait.
     fn receive(
         bodies: &BodyMemory,
         account: Option<PayingAccount>,
@@ -360,7 +364,7 @@ mod tests {
         );
     }
 
-    /// Takes all `places` for one integrator. Asserts that the next one is for another integrator that waits.
+    /// Takes all `places` for one integrator. Asserts that the next free place goes to another integrator that waits.
     async fn assert_integrators_take_turns(
         places: usize,
         take: impl AsyncFn(Option<PayingAccount>) -> Result<Portion, ApiError>,

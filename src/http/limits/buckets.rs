@@ -1,4 +1,5 @@
-//! One bucket for each caller and limit. A full bucket is dropped, so only recent callers take memory.
+//! One bucket for each caller and limit, with the rest of the allowance (`quota`). A full bucket is dropped, so only
+//! recent callers take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,14 +40,14 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// Takes one count back.
+    /// Undoes one count in a bucket.
     pub(crate) fn give_back(&self, key: &K, quota: Quota, now: Timestamp) {
         if let Some(mut full_at) = self.full_at.get_mut(key) {
             quota.give_back(&mut full_at, nanos(now));
         }
     }
 
-    /// True for a key that was counted lately.
+    /// True if the key was counted recently, so that it has a bucket.
     pub(crate) fn contains(&self, key: &K) -> bool {
         self.full_at.contains_key(key)
     }
@@ -59,7 +60,7 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 }
 
-/// Returns the unit in which buckets count.
+/// Returns the time in nanoseconds, the unit in which buckets count.
 fn nanos(now: Timestamp) -> i64 {
     i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
 }

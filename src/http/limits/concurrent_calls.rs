@@ -20,7 +20,8 @@ pub(crate) enum CallKind {
     Relay,
 }
 
-/// The largest numbers of calls at the same time: reads and, separately, writes (`brief`), and relayed calls.
+/// The maximum numbers of calls at the same time: `brief_max` for reads and again for writes, `relays_max` for relayed
+/// calls.
 #[derive(Debug, Clone, Copy)]
 pub struct ConcurrentLimits {
     pub brief_max: usize,
@@ -34,7 +35,7 @@ pub(crate) struct CallSlot {
     _payer: OwnedSemaphorePermit,
 }
 
-/// The calls in flight of each account, and of each account that pays.
+/// The calls in flight of each account, and of each payer: an integrator with its taxpayers, or an account without one.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
     accounts: CallPlaces<KeyOwner>,

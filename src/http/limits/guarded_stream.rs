@@ -1,6 +1,6 @@
-//! A client's connection that ends when its place is needed (`open_connections`), or when its client takes nothing of an
-//! answer. The framework has no limit for a write: without this one, whoever reads nothing keeps an answer in memory
-//! for ever.
+//! A client's connection. It ends when a new connection needs its place (`open_connections`), or when the client reads
+//! too little of an answer. The framework has no timeout for writes: without this one, a client that reads nothing
+//! would keep an answer in memory for ever.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::http::limits::open_connections::Connection;
 
-/// The bytes that a client has to take within the time limit, so that a trickle does not count as taking.
+/// The bytes that a client has to read within the time limit, so that a slow trickle of bytes is not enough.
 const TAKEN_BYTES_MIN: usize = 16 * 1024;
 
 /// The connection; `S` is the stream of bytes.
@@ -20,12 +20,12 @@ const TAKEN_BYTES_MIN: usize = 16 * 1024;
 pub(crate) struct GuardedStream<S> {
     stream: S,
     connection: Connection,
-    /// How long a client may take less than `TAKEN_BYTES_MIN` of what is ready for it.
+    /// How long a client may take to read `TAKEN_BYTES_MIN` bytes that are ready for it.
     stalled_after: Duration,
     stall: Option<Stall>,
 }
 
-/// The time since which the client is behind, and the bytes that it took since then.
+/// The end of the time that a slow client is given, and the bytes that the client has read in this time.
 #[derive(Debug)]
 struct Stall {
     until: Pin<Box<Sleep>>,
@@ -41,7 +41,7 @@ impl<S> GuardedStream<S> {
         &self.connection
     }
 
-    /// Notes the result of a write. Fails if the client has been behind for too long.
+    /// Notes the result of a write. Fails if the client has read too little for too long.
     fn watch(
         &mut self,
         written: Poll<io::Result<usize>>,
@@ -104,7 +104,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // The framework flushes once everything is written.
+        // The framework flushes once everything is written, so the client is not behind.
         self.stall = None;
         Pin::new(&mut self.stream).poll_flush(context)
     }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(failed.to_string(), "the client takes nothing");
     }
 
-    /// Lets the client take so many bytes once, and then nothing. Returns how long it was borne.
+    /// Lets the client read this many bytes once, and then nothing. Returns how long it takes until the stream fails.
     async fn patience(bytes: usize) -> Duration {
         let mut stream = guarded_stream((), &open());
         let began = Instant::now();

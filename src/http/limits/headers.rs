@@ -12,7 +12,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 /// The time when the whole allowance is available again, in Unix seconds.
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Keeps the remaining allowance with the request until the response headers show it. Refuses a request over the limit.
+/// Stores the remaining allowance in the request, for the headers of the response. Refuses a request over the limit.
 pub(crate) fn note_allowance(
     request: &HttpRequest,
     counted: Result<Option<Allowance>, Exceeded>,

@@ -22,7 +22,7 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
         Self { size, in_use: DashMap::new(), made: AtomicUsize::new(0) }
     }
 
-    /// The number of permits of each semaphore.
+    /// Returns the number of permits of each semaphore.
     pub(crate) fn size(&self) -> usize {
         self.size
     }

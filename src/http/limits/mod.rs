@@ -1,9 +1,10 @@
 //! Rate limits: the requests of an API key (or of an address, for requests without a key) and of an
 //! integrator with all its keys, sensitive operations, and the failed authentications of an
 //! address. Concurrency limits: the calls in flight, and the memory of request bodies. An
-//! integrator makes as many taxpayers and keys as it likes, so each limit of a key that protects
-//! others has one of the integrator beside it. Methods take the time as an argument. Each process
-//! counts for itself, so the total allowance grows with the number of replicas.
+//! integrator can create any number of taxpayers and keys. So where a limit on one key protects
+//! other callers, a second limit applies to all keys of an integrator together. Methods take the
+//! time as an argument. Each process counts for itself, so the total allowance grows with the
+//! number of replicas.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! Bounds the open connections of a listener, for the process and for each client address. At a bound the connection
-//! that has waited longest for its client is closed, so that a newcomer is always let in: a health probe or an operator
-//! gets through while somebody holds as many connections as there may be. A connection whose request is being worked on
-//! is never closed.
+//! Limits the open connections of a listener, in total and for each client address. At a limit, the connection that has
+//! waited longest for its client is closed and the new one is let in. So a health probe or an operator gets through
+//! even while somebody holds all the connections that are allowed. A connection whose request is being worked on is
+//! never closed.
 //!
-//! A trusted proxy carries the connections of many clients, so its own address is not bounded. While a request through
+//! A trusted proxy carries the connections of many clients, so its own address is not limited. While a request through
 //! it waits for the rest of its body, the connection counts for the client that the proxy names.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,9 +16,9 @@ use futures_util::task::AtomicWaker;
 
 use crate::http::limits::allowances::counted_address;
 
-/// Over a bound, this part of it is freed at once, so that a flood does not cost a search for each connection.
+/// At a bound, this part of it (one in 64) is freed at once, so that not every connection of a flood costs a search.
 const FREED_AT_ONCE: usize = 64;
-/// The moment of a connection that does not wait for its client.
+/// The value of `waits_since` for a connection that does not wait for its client.
 const AT_WORK: u64 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,8 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 struct Entry {
     id: u64,
-    /// The client of the connection itself. `holder` differs while a proxy sends the body of one of its clients.
+    /// The client of the connection itself. `holder` differs from it while a proxy sends the body of one of its
+    /// clients.
     peer: Holder,
     holder: Mutex<Holder>,
     waits_since: AtomicU64,
@@ -109,7 +110,8 @@ impl Shared {
         self.moments.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Frees connections of a client at its bound. Returns false if all of them are at work.
+    /// Returns true if there is room for one more connection of this client. At the bound, closes waiting ones to make
+    /// room; returns false if all of them are at work.
     fn has_room(&self, open: &mut Open, holder: Holder) -> bool {
         let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
         count < self.limits.address_max || open.free(Some(holder), self.limits.address_max)
@@ -133,8 +135,8 @@ impl Open {
         }
     }
 
-    /// Closes the connections that have waited longest: of one client, or of the client with the most of them. Returns
-    /// false if none waits.
+    /// Closes the connections of one client that have waited longest. Without `holder`, this is the client with the
+    /// most waiting connections. Returns false if none waits.
     fn free(&mut self, holder: Option<Holder>, bound: usize) -> bool {
         let Some(holder) = holder.or_else(|| self.heaviest()) else { return false };
         let mut waiting: Vec<_> = self.waiting_entries(holder).cloned().collect();
@@ -170,18 +172,18 @@ impl Entry {
 }
 
 impl Connection {
-    /// Marks that the service, not the client, is to act next.
+    /// Marks that the service has to act next, not the client.
     pub(crate) fn work(&self) {
         self.entry.waits_since.store(AT_WORK, Ordering::Relaxed);
         self.hold_for(self.entry.peer);
     }
 
-    /// Marks that the client is to act next: to send a request or to take an answer.
+    /// Marks that the client has to act next: to send a request or to take an answer.
     pub(crate) fn wait(&self) {
         self.entry.waits_since.store(self.shared.next_moment(), Ordering::Relaxed);
     }
 
-    /// Marks that the rest of a body has to come from this client.
+    /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.
     pub(crate) fn wait_for_body(&self, client: Option<IpAddr>) {
         if self.entry.waits_since.load(Ordering::Relaxed) == AT_WORK {
             self.wait();
@@ -212,7 +214,7 @@ impl Connection {
         self.entry.is_closed.load(Ordering::Acquire)
     }
 
-    /// Returns true if the connection has to end. Otherwise wakes the task when it has to.
+    /// Returns true if the connection has to end. Otherwise has the task woken as soon as it has to.
     pub(crate) fn poll_closed(&self, context: &Context<'_>) -> bool {
         self.is_closed() || {
             self.entry.waker.register(context.waker());

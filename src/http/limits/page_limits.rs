@@ -1,6 +1,6 @@
-//! Limits the pages that one session, or one address without a session, may ask for: in a second, and at the same time. A
-//! session that was found in the database lately is known here. Every other token counts for its address before it is
-//! looked up, so that random tokens cannot make the database read for each of them.
+//! Limits the pages that one session, or one address without a session, may request in a second and at the same time. A
+//! session that was recently found in the database has a limit of its own. Every other session token counts against the
+//! limit of its address before it is looked up, so that random tokens do not cost one database read each.
 
 use std::net::IpAddr;
 
@@ -15,10 +15,10 @@ use crate::http::limits::quota::Quota;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// The pages that may be asked for at once, for each that may be asked for in a second.
+/// The number of pages that may be requested at once, as a multiple of the pages per second.
 const BURST: u32 = 10;
 
-/// The pages of one session, or of one address without a session.
+/// The limits for the pages of one session, or of one address without a session.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRates {
     /// Pages in a second; 0 means no limit.
@@ -41,7 +41,7 @@ pub struct PageLimits {
     in_flight: KeyedSemaphores<Holder>,
 }
 
-/// Counts a page as in flight until it is dropped.
+/// Counts a page as in flight until the slot is dropped.
 #[derive(Debug)]
 pub(crate) struct PageSlot {
     _place: OwnedSemaphorePermit,
@@ -56,7 +56,7 @@ impl PageLimits {
         }
     }
 
-    /// Counts a page, by its session if that is known, otherwise by the address.
+    /// Counts a page against the limit of its session if that is known, otherwise against the limit of the address.
     pub(crate) fn admit(
         &self,
         session: u128,
@@ -76,7 +76,8 @@ impl PageLimits {
         Ok(PageSlot { _place: place })
     }
 
-    /// Remembers a session that was found in the database: its next pages count for it, not for the address.
+    /// Remembers a session that was found in the database: its next pages count against its own limit, not that of the
+    /// address.
     pub(crate) fn know(&self, session: u128, now: Timestamp) {
         let session = Holder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {

@@ -41,10 +41,11 @@ impl Quota {
         (rate > 0).then(|| Self { size: rate, interval: 60 * SECOND / i64::from(rate) })
     }
 
-    /// Counts one request. If it is allowed, `full_at`, when the bucket is full again, moves by one interval.
+    /// Counts one request. If it is allowed, moves `full_at`, the time at which the bucket is full again, by one
+    /// interval.
     pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
         let whole = self.interval * i64::from(self.size);
-        // A full bucket is at most `whole` away. A later `full_at` shows that the clock was set back.
+        // A bucket is full again after `whole` at the latest. A later `full_at` shows that the clock was set back.
         let is_from_before = *full_at > now + whole;
         let next = if is_from_before { now } else { (*full_at).max(now) } + self.interval;
         let wait = next - now - whole;
@@ -56,7 +57,7 @@ impl Quota {
         Ok(self.allowance(next, now))
     }
 
-    /// Takes one request back, as if it had not come.
+    /// Undoes the count of one request.
     pub(crate) fn give_back(self, full_at: &mut i64, now: i64) {
         *full_at = (*full_at - self.interval).max(now);
     }

@@ -1,7 +1,7 @@
-//! Limits the attempts to guess a password or a code. A browser in which the person has signed in before has an allowance
-//! of its own. All others share one for the person and one for their address. Over it they are slowed down and not
-//! refused, a few at a time: a stranger who guesses all day costs the person some seconds, not the account. Attempts
-//! that succeed are not counted.
+//! Limits the attempts to guess a password or a code. A browser in which the person has signed in before has an
+//! allowance of its own. All other browsers share one allowance for the person and one for their address. Their
+//! attempts over an allowance are delayed, not refused, as long as only a few wait: a stranger who guesses all day
+//! costs the person some seconds, but does not lock the account. Attempts that succeed are not counted.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const SLOWED_PER_PERSON: usize = 10;
 const SLOWED_PER_ADDRESS: usize = 4;
 const SLOWED_IN_ALL: usize = 1_024;
 
-/// The settings, per minute. 0 means no limit.
+/// The number of attempts that are allowed per minute. 0 means no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SignInRates {
     pub person_per_min: u32,
@@ -39,7 +39,7 @@ pub struct SignInRates {
 /// The person whose password or code somebody tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Tried {
-    /// The first half of the SHA-256 of an email. An email that nobody has is counted alike.
+    /// The first half of the SHA-256 of an email. An email without an account is counted in the same way.
     Password(u128),
     Code(SessionOwner),
 }
@@ -67,7 +67,7 @@ pub struct SignInAttempts {
     slowed: Slowed,
 }
 
-/// The places of attempts that wait.
+/// The delay of attempts over the allowance, and the places for those that wait.
 #[derive(Debug)]
 struct Slowed {
     by: Duration,
@@ -76,7 +76,7 @@ struct Slowed {
     all: Arc<Semaphore>,
 }
 
-/// An attempt that is counted as failed unless it says that it succeeded.
+/// An attempt that stays counted as failed unless it is passed to `succeed`.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct CountedAttempt(Vec<(BucketKey, Quota)>);
@@ -107,7 +107,8 @@ impl SignInAttempts {
         }
     }
 
-    /// Lets an attempt begin: at once, or after a while if it is over the allowance.
+    /// Returns when an attempt may begin: at once, or after a delay if it is over the allowance. Fails if too many
+    /// attempts wait, or if a known browser is over its allowance.
     pub(crate) async fn begin(&self, attempt: Attempt, now: Timestamp) -> Result<CountedAttempt, ApiError> {
         let address = counted_address(attempt.address);
         if let Some(device) = attempt.device {
@@ -124,12 +125,12 @@ impl SignInAttempts {
         Ok(CountedAttempt(Vec::new()))
     }
 
-    /// Takes the attempt back: the password or the code was right.
+    /// Removes the attempt from the count, because the password or the code was right.
     pub(crate) fn succeed(&self, attempt: CountedAttempt, now: Timestamp) {
         self.give_back(attempt.0, now);
     }
 
-    /// Counts in all of these buckets or, if one is exhausted, in none.
+    /// Counts an attempt in all of these buckets or, if one is exhausted, in none.
     fn take(
         &self,
         buckets: &[(BucketKey, Option<Quota>)],
@@ -191,7 +192,7 @@ mod tests {
         Attempt { tried: Tried::password_of(email), device: None, address: Some([10, 0, 0, address].into()) }
     }
 
-    /// Counts the attempts of so many that begin without a delay, each at another address.
+    /// Makes `count` attempts, each from another address. Returns how many of them begin without a delay.
     fn begun_at_once(attempts: &SignInAttempts, email: &str, count: u8) -> usize {
         let begin = |address| attempts.begin(attempt(email, address), now()).now_or_never();
         (0..count).filter_map(begin).flatten().count()

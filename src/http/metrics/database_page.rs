@@ -9,7 +9,7 @@ use crate::domain::pipeline::{RunState, WaitReason};
 use crate::http::metrics::database_counts::DatabaseCounts;
 use crate::http::metrics::page::{Pairs, gauge};
 
-/// The states of a run that has not ended. Each has its series even if no run is in it.
+/// The states of a run that has not ended. Each state has a time series even if no run is in it.
 const UNFINISHED: [RunState; 3] = [RunState::Running, RunState::Waiting, RunState::Paused];
 
 pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The seconds that are kept.
+/// The number of seconds that are kept.
 const SECONDS: u64 = 300;
 
-/// One second of requests. A slot is used again after `SECONDS`; a request that counts at that moment may be lost.
+/// One second of requests. A slot is used again after `SECONDS`; a request that is counted at that moment may be lost.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The second, counted from the start of the process, plus one: 0 is a slot that was never used.
+    /// The second since the start of the process, plus one. 0 means that the slot was never used.
     second: AtomicU64,
     requests: AtomicU64,
     failures: AtomicU64,
@@ -44,7 +44,7 @@ impl RequestHistory {
     }
 
     /// Returns the requests of the past seconds, the oldest first, without the present second. The seconds before the
-    /// start of the process had none.
+    /// start of the process are empty.
     pub(crate) fn seconds(&self) -> Vec<SecondOfRequests> {
         self.seconds_at(self.begun.elapsed().as_secs())
     }

@@ -160,7 +160,8 @@ fn limits(registry: &mut Registry, authority: &Authority) {
     registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
 }
 
-/// The commit is known if the build names it in `EINVOICE_COMMIT`.
+/// Returns the metric whose labels are the version and the commit. The commit is `unknown` unless the build sets
+/// `EINVOICE_COMMIT`.
 fn build() -> Family<Pairs, Gauge> {
     let commit = option_env!("EINVOICE_COMMIT").unwrap_or("unknown");
     let family = Family::<Pairs, Gauge>::default();

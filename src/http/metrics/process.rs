@@ -8,10 +8,11 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-/// Linux counts the time of processes in hundredths of a second, whatever the clock of the kernel.
+/// The unit in which Linux reports the times of processes: a hundredth of a second, whatever clock rate the kernel
+/// uses.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What `/proc` says about a process.
+/// The values that `/proc` shows for a process.
 #[derive(Debug, Default, PartialEq)]
 struct ProcessStats {
     cpu: Option<Duration>,
@@ -59,7 +60,8 @@ impl ProcessStats {
     }
 
     fn parse(stat: &str, status: &str, system: &str) -> Self {
-        // The name of the program is in parentheses and may contain blanks; numbered fields follow it from 3 on.
+        // Field 2, the name of the program in parentheses, may contain spaces. The fields after it are numbered from 3
+        // on.
         let fields = stat.rsplit_once(") ").map(|(_, fields)| fields).unwrap_or_default();
         let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u32>().ok();
         let time = |ticks: u32| TICK.saturating_mul(ticks);

@@ -43,7 +43,8 @@ impl Default for Traffic {
     }
 }
 
-/// The upper bounds of the buckets in seconds, from a cached read to the longest wait for the authority.
+/// Returns an empty histogram. The bounds of its buckets, in seconds, go from a cached read to the longest wait for the
+/// authority.
 fn histogram() -> Histogram {
     Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
 }

@@ -22,8 +22,8 @@ const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
-/// The pattern of the path that a request has matched, set by the policy of the path. The framework would search for the
-/// pattern again.
+/// The pattern of the path that a request has matched, set by the policy of the path. It is kept because the framework
+/// would search for it again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MatchedRoute(pub(crate) &'static str);
 

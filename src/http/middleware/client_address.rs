@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
-/// The address of a connection that has none, because it ended at once.
+/// Stands for the address of a connection that has none, because it ended at once.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The header from which forwarded addresses are read. A proxy sets one of the two and passes on the other as it came,
@@ -40,7 +40,7 @@ pub(crate) fn client_address(request: &HttpRequest) -> Option<IpAddr> {
 
 impl TrustedProxies {
     /// Follows the forwarded addresses from the nearest proxy, and returns the first that is not a trusted proxy. An
-    /// entry that cannot be parsed ends the search.
+    /// entry that cannot be parsed ends the search at the proxy before it.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {
@@ -58,8 +58,8 @@ impl TrustedProxies {
         Some(nearest)
     }
 
-    /// Warns once if a peer that is no trusted proxy forwards an address. It is a proxy that the settings do not name, or
-    /// somebody who pretends to be one.
+    /// Warns once if a peer that is no trusted proxy forwards an address. It is either a proxy that the settings do not
+    /// name, or somebody who pretends to be one.
     pub(crate) fn warn_of_unnamed(&self, peer: Option<SocketAddr>, headers: &HeaderMap) {
         static WARNED: Once = Once::new();
         if WARNED.is_completed() || !self.is_unnamed(peer, headers) {

@@ -1,4 +1,5 @@
-//! Ends the wait of a relayed call when its key ends. What the call began at the authority is the taxpayer's and goes on.
+//! Ends the wait of a relayed call when its key stops being valid. Work that the call has started at the authority
+//! belongs to the taxpayer and goes on.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
 
-/// How often a waiting call looks whether its key is still valid. Keys are cached, so that this costs little (ADR 0014).
+/// The interval at which a waiting call checks that its key is still valid. Keys are cached, so this costs little (ADR
+/// 0014).
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The key of a call that waits.
@@ -24,7 +26,7 @@ pub(crate) struct KeyWatch {
 }
 
 impl KeyWatch {
-    /// Returns `None` for a call without a key.
+    /// Returns `None` if there is no key to watch or no `surface`.
     pub(crate) fn new(
         request: &HttpRequest,
         state: &web::Data<ApiState>,
@@ -35,7 +37,8 @@ impl KeyWatch {
         Some(Self { state: state.clone(), kind, key: key.to_owned().into(), surface: surface? })
     }
 
-    /// Waits until the key is no longer valid. While the database cannot be asked, the call goes on.
+    /// Waits until the key is no longer valid, and returns the error for the call. While the database fails, the call
+    /// goes on.
     pub(crate) async fn end(&self) -> ApiError {
         loop {
             sleep(EVERY).await;

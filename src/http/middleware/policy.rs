@@ -1,6 +1,6 @@
-//! Applies the policy of a path. Before the body: looks up the key, counts the request for the rate limit, checks the
-//! rights of the key, and limits concurrent calls. Then reads the body or the form, and looks the key up again: a right
-//! that ended while the body came in allows nothing. Executes a write with an `Idempotency-Key` only once.
+//! Applies the policy of a path. Before the body is read: looks up the key, counts the request for the rate limit,
+//! checks the rights of the key, and limits concurrent calls. Then reads the body or the form, and looks the key up
+//! again, because it may have ended while the body came in. Executes a write with an `Idempotency-Key` only once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -40,12 +40,12 @@ pub(crate) enum Effect {
     Always,
 }
 
-/// Says what a form does that the browser sends again.
+/// The effect of a form that the browser sends again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormRepeat {
-    /// Nothing: it leads to the result of the first one.
+    /// No second effect: the browser is led to the result of the first form.
     Once,
-    /// The same again, which does no harm: a sign-in, or a form that only reads.
+    /// The same effect again, which does no harm: a sign-in, or a form that only reads.
     Harmless,
 }
 
@@ -70,7 +70,8 @@ pub(crate) struct RoutePolicy {
     pub(crate) repeat: FormRepeat,
     pub(crate) result_page: ResultPage,
     pub(crate) sensitive: Option<SensitiveOp>,
-    /// The queries of pages use connections of their own, and the body of a form is read before its session.
+    /// For pages, queries use database connections of their own, and the body of a form is read before its session is
+    /// looked up.
     pub(crate) pages: Pages,
 }
 
@@ -172,7 +173,7 @@ impl RoutePolicy {
         Ok(response)
     }
 
-    /// Answers a request. A relayed call ends its wait when its key ends.
+    /// Answers a request. A relayed call stops waiting when its key is no longer valid.
     async fn answer_under_key(
         self,
         state: &web::Data<ApiState>,
@@ -292,8 +293,8 @@ impl RoutePolicy {
     }
 }
 
-/// Forbids caches on the way to store an answer for one caller. They see no `Authorization` header, since the key is in
-/// `x-api-key`, so that without this they may store it for all.
+/// Forbids caches between the service and the caller to store an answer for one caller. Caches do not recognise such an
+/// answer, since the key is in `x-api-key` and not in `Authorization`, and might give it to others.
 fn forbid_caches(headers: &mut HeaderMap) {
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

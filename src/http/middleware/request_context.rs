@@ -28,7 +28,7 @@ use crate::http::state::ApiState;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS_MAX: usize = 128;
-/// Tells browsers in production to come by TLS only, for a year (RFC 6797).
+/// Tells browsers to use only TLS for a year (RFC 6797). Sent in production only.
 const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Runs a request and writes the access log. Use as `App::wrap(from_fn(http::request_context))`.

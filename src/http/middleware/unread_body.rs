@@ -46,7 +46,8 @@ struct Shared {
     sender: Option<Sender>,
 }
 
-/// The connection that a body comes on, and the client that it counts for while it is awaited.
+/// The connection on which a body arrives, and the client for which the connection counts while more of the body is
+/// awaited.
 pub(crate) struct Sender {
     pub(crate) connection: Connection,
     pub(crate) client: Option<IpAddr>,

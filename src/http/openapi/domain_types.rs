@@ -1,4 +1,5 @@
-//! The schemas of the domain's types that responses contain. The domain does not depend on `OpenAPI`.
+//! The schemas of the domain's types that responses contain. They are here because the domain does not depend on
+//! `OpenAPI`.
 
 use std::borrow::Cow;
 

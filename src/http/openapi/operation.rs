@@ -119,7 +119,7 @@ impl OperationDoc {
             .fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
     }
 
-    /// Adds a response that has this view under `data`.
+    /// Adds a response that has the view `T` under `data`.
     pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data = self.refer::<T>();
         self.shows(status, message, schema::envelope(data))
@@ -206,7 +206,7 @@ pub(crate) struct Operation {
     pub(crate) keys: &'static [KeyKind],
     /// The error codes of a call that lacks an accepted key.
     pub(crate) refusals: Vec<ErrorCode>,
-    /// The least role of an operator that the operation needs.
+    /// The lowest operator role that may call the operation; `None` if operator roles do not matter for it.
     pub(crate) least_role: Option<OperatorRole>,
     pub(crate) doc: OperationDoc,
 }

@@ -130,8 +130,8 @@ fn rules(property: &Property) -> Extensions {
     }
 }
 
-/// Returns a name for each word if two words differ in case only: generators name the words of an enumeration in one
-/// case, so without names of their own two of them would be the same.
+/// Returns a name for each word if two of the words differ only in case, otherwise `None`. Code generators write all
+/// names of an enumeration in the same case, so without these names two of them would be equal.
 fn names(words: &str) -> Option<Vec<String>> {
     let mut folded: Vec<_> = words.split(", ").map(str::to_lowercase).collect();
     let all = folded.len();
@@ -185,7 +185,7 @@ fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     }
 }
 
-/// Converts an amount into a bound in a schema. It may be a float, since nothing is calculated with it.
+/// Converts an amount into a bound in a schema. A float is precise enough, since no amounts are computed from a schema.
 fn bound(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);

@@ -71,7 +71,8 @@ fn an_operation_has_one_name_a_key_and_its_failures() {
     }
 }
 
-/// Two types with one schema name make one component, and an answer with the other one breaks generated clients.
+/// If two types have the same schema name, the document keeps the schema of only one of them. A response with the other
+/// type then breaks generated clients.
 #[test]
 fn a_schema_name_has_one_schema() {
     let mut schemas = BTreeMap::new();
@@ -85,7 +86,7 @@ fn a_schema_name_has_one_schema() {
     assert!(schemas.len() > 50);
 }
 
-/// The contract writes these words in lower case and shows them in upper case.
+/// The contract accepts a payment status in either case and shows it in upper case.
 #[test]
 fn a_payment_status_may_be_written_in_either_case() {
     let document = parse_document();

@@ -1,5 +1,5 @@
-//! The members of a failure's body that only some failures have. They are plain JSON, made by the module that knows
-//! what they mean, so that a failure can carry them without knowing it.
+//! The members of a failure's body that only some failures have. They are plain JSON. The module that knows their
+//! meaning makes them, and the failure only carries them.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -9,7 +9,8 @@ use serde_json::Value;
 pub(crate) struct Details {
     /// The reasons of a refusal as the envelope shows them, next to `errors`.
     pub(crate) explanations: Vec<Members>,
-    /// The same reasons as entries of the problem document's `errors`. They replace as many of the first faults.
+    /// The same reasons as entries of the problem document's `errors`. They replace the first faults, one fault for
+    /// each entry.
     pub(crate) errors: Vec<Value>,
     /// The operations of an RFC 6902 patch that corrects the received body; `None` if the caller requested no patch.
     pub(crate) patch: Option<Vec<Value>>,

@@ -22,7 +22,7 @@ struct SuccessBody<M, D> {
     data: D,
 }
 
-/// Returns the text of a success.
+/// Returns the body of a success as JSON text.
 pub(crate) fn success_text(message: impl Serialize, data: impl Serialize) -> Result<String, ApiError> {
     serde_json::to_string(&SuccessBody { success: true, message, data }).map_err(ApiError::internal)
 }

@@ -4,8 +4,8 @@ use actix_web::HttpResponse;
 use actix_web::cookie::{Cookie, SameSite, time};
 use actix_web::http::header::{CACHE_CONTROL, LOCATION};
 
-/// The cookie that carries a notice to the next page. The page that shows it removes it; it ends by itself if no page
-/// comes.
+/// The cookie that carries a notice to the next page. The page that shows the notice removes the cookie. If no page
+/// does, the cookie expires after `NOTICE_S` seconds.
 pub(crate) const NOTICE: &str = "notice";
 const NOTICE_S: i64 = 60;
 
@@ -14,7 +14,7 @@ pub(crate) fn go_to(path: &str, notice: &str) -> HttpResponse {
     let mut answer = redirect(path);
     let text: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
     let cookie = notice_cookie(text).max_age(time::Duration::seconds(NOTICE_S));
-    // The text is encoded, so that it is always a valid cookie.
+    // The text is encoded, so it is always a valid cookie.
     let _ = answer.add_cookie(&cookie.finish());
     answer
 }

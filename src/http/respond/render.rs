@@ -76,7 +76,7 @@ pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
         answer.insert_header((ALLOW, methods.join(", ")));
     }
     if error.status == StatusCode::REQUEST_TIMEOUT {
-        // The remaining bytes of an unread body would be read as the next request.
+        // Otherwise the remaining bytes of an unread body would be read as the next request.
         answer.force_close();
     }
     if error.status == StatusCode::UNAUTHORIZED {

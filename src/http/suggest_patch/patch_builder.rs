@@ -12,7 +12,8 @@ use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 use crate::http::suggest_patch::totals;
 
-/// How often the body is checked at most. Only an unreadable field that hid other faults needs another round.
+/// The maximum number of rounds, each a check of the body and the changes for its faults. Only an unreadable field that
+/// hid other faults needs more than one round of changes.
 const ROUNDS_MAX: usize = 6;
 /// The largest number of operations in a patch. If a body needs more, its caller should rewrite it.
 const OPERATIONS_MAX: usize = 500;

@@ -38,7 +38,8 @@ impl LineTotals {
     }
 }
 
-/// True if a line is quantity times price; false with a discount or fee, because their order is unknown.
+/// Returns true if a line's amount is its quantity times its price. Returns false for a line with a discount or a fee,
+/// because the order in which they apply is unknown, and `None` if an amount is missing or invalid.
 fn is_product(line: &Value) -> Option<bool> {
     let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
     if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {

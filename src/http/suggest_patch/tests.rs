@@ -133,7 +133,8 @@ fn passes(body: &Value, catalog: &Catalog) -> bool {
     wrong(&object(body.clone()), catalog).is_empty() && totals::wrong(body).is_none()
 }
 
-/// Repairs a body. Returns whether it is valid, the patch, and the body to which an RFC 6902 library applied it.
+/// Repairs a body. Returns true if the repaired body is valid, the patch, and the body that an RFC 6902 library makes
+/// of the patch.
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext { catalog, zone: Offset::constant(1) };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
@@ -263,7 +264,7 @@ proptest! {
         let catalog = catalog();
         let right = body(&sold);
         let by = amount(by).to_string();
-        // The amount or a factor may be wrong, so there is no patch.
+        // The line's amount, quantity or price may be wrong, so there is no patch.
         let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
         let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));

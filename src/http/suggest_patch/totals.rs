@@ -54,7 +54,8 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     if !body.get(TOTAL)?.is_object() {
         return None;
     }
-    // With allowances or charges on the document, the sum of the lines is not the total, so the stated one is used.
+    // With allowances or charges on the document, the sum of the lines is not the total without tax, so the stated
+    // total is used.
     let is_charged = !items(body, "/allowance_charge").is_empty();
     let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
     let inclusive = exclusive.plus(taxes.sum)?;
@@ -69,7 +70,8 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
     let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
-    // A lower payable may be due to a prepayment. It is corrected only if it repeats a wrong total with tax.
+    // A prepayment may be the reason for a lower payable amount. So this amount is corrected only if it equals the
+    // stated total with tax, and that total is wrong.
     let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
     if !is_agreed && follows {
         wanted.push((

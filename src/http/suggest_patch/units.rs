@@ -73,7 +73,8 @@ const WORDS: [(&str, &str); 66] = [
     ("cbm", "MTQ"),
 ];
 
-/// Returns the only code that a text can mean; `None` if the common words and the authority's list differ.
+/// Returns the only code that a text can mean. Returns `None` if no code fits, or if the common words and the
+/// authority's list give different codes.
 pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);

@@ -15,7 +15,7 @@ const QUESTIONS_MAX: usize = 3;
 /// An RFC 6902 patch that corrects the received body.
 #[derive(Debug)]
 pub(crate) struct Patch {
-    /// Each operation has an additional member `why`, which RFC 6902 makes readers ignore.
+    /// Each operation has the additional member `why`. By RFC 6902, readers ignore members that they do not know.
     operations: Vec<Value>,
     /// True if the patched body is valid; `None` if the authority could not be asked.
     suffices: Option<bool>,

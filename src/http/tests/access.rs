@@ -1,4 +1,5 @@
-//! Tests of keys, surfaces and the taxpayer that a call acts for.
+//! Tests of keys, of surfaces (parts of the API that accept certain kinds of keys), and of the taxpayer that a call
+//! acts for.
 
 use actix_web::test::TestRequest;
 use serde_json::{Value, json};

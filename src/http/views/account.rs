@@ -33,9 +33,9 @@ pub(crate) struct AccountView<'a> {
 struct ApiKeyView<'a> {
     /// Names the key in lists. This id is not secret: it cannot authenticate a request.
     id: &'a str,
-    /// What people call the key; null if nobody named it.
+    /// The name that a person gave the key; null if it has none.
     name: Option<&'a str>,
-    /// The last four characters of the key; null for keys made before they were stored.
+    /// The last four characters of the key; null for old keys, for which they were not stored.
     last_four: Option<&'a str>,
     scope: KeyScope,
     created_at: String,
@@ -59,7 +59,7 @@ pub(crate) struct RevokedKeys {
     pub(crate) revoked: u64,
     /// Number of revoked keys of the taxpayers that the integrator onboarded.
     pub(crate) revoked_of_taxpayers: u64,
-    /// Number of ended sessions, among them sign-ins that waited for a code.
+    /// Number of ended sessions, including sign-ins that still waited for the code of the second factor.
     pub(crate) ended_sessions: u64,
 }
 

@@ -22,7 +22,7 @@ struct EntryView {
     actor: ActorView,
     /// An event such as `invoice.status-updated`, or an action such as `taxpayer.rotate-key`.
     action: String,
-    /// The IRN of an event; the id that an action is about.
+    /// For an event the IRN, for an action the id of the object that was acted on; null if there is none.
     subject: Option<String>,
     from: Option<String>,
     to: Option<String>,

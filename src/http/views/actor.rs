@@ -1,4 +1,4 @@
-//! Who acted, as events, ledgers, timelines and the activity name it.
+//! The actor of an entry in the event feed, the payment ledger, the timeline or the activity.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use crate::domain::kernel::audit::{ActorKind, NamedActor};
 #[schema(as = Actor)]
 pub(crate) struct ActorView {
     kind: ActorKind,
-    /// The actor's id within its kind: of a key, a contact person, an integrator or an operator; null for the others.
+    /// The id of the key, contact person, integrator or operator; null for other kinds of actor.
     id: Option<String>,
     /// The name of the key or of the person, if it has one.
     name: Option<String>,

@@ -29,7 +29,7 @@ pub(crate) struct AuditView<'a> {
     from_state: Option<&'a str>,
     to_state: Option<&'a str>,
     reason: Option<&'a str>,
-    /// Address of the person who signed in, or tried to; null for other actions.
+    /// IP address from which a person signed in or tried to; null for other actions.
     #[schema(value_type = Option<String>)]
     address: Option<IpAddr>,
 }

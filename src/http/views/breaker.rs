@@ -25,7 +25,7 @@ pub(crate) struct Breaker {
     limit: u32,
     in_flight: u32,
     waiting: usize,
-    /// If the authority has asked for a pause in these calls, the end of the pause; null if it has not.
+    /// If the authority has asked for a pause in the calls of this operation, the end of the pause; null otherwise.
     held_until: Option<String>,
 }
 

@@ -29,14 +29,15 @@ struct EventView {
     sequence: i64,
     timestamp: String,
     irn: Option<String>,
-    /// Who caused the event; null for events from before it was recorded.
+    /// The actor that caused the event; null for old events, for which no actor was stored.
     actor: Option<ActorView>,
     data: Value,
     hash: String,
 }
 
 impl Feed {
-    /// Creates a page of the feed from the events after the sequence `after`. `has_more`: there are more events.
+    /// Creates a page of the feed from the events after the sequence number `after`. `has_more` is true if further
+    /// events follow this page.
     pub(crate) fn new(events: Vec<Event>, after: i64, has_more: bool) -> Result<Self, StoreError> {
         let next_after = events.last().map_or(after, |event| event.sequence);
         let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;

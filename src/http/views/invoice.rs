@@ -122,7 +122,7 @@ struct EntryView {
     amount: Amount,
     reference: Option<String>,
     remark: Option<String>,
-    /// Who recorded the payment; null for payments from before it was recorded.
+    /// The actor that recorded the payment; null for old payments, for which no actor was stored.
     actor: Option<ActorView>,
 }
 

@@ -12,16 +12,17 @@ use crate::domain::kernel::ids::TaxpayerId;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvoiceVersion<'a> {
     taxpayer_id: TaxpayerId,
-    /// The sequence, time and type of the event that left the invoice like this.
+    /// The sequence number of the event after which the invoice looked like this. `at` is the time of that event,
+    /// `event` its type.
     sequence: i64,
     at: String,
     event: EventKind,
-    /// The Invoice object, with the amounts of the last payment.
+    /// The Invoice object, with the paid and the payable amount since the last payment, if there was one.
     #[schema(value_type = Object)]
     invoice: &'a Value,
-    /// What the event changed; empty for the first event.
+    /// The fields that the event changed; empty for the first event.
     changes: Vec<FieldChange<'a>>,
-    /// The sequences of the invoice's events before and after this one.
+    /// The sequence number of the invoice's previous event; `later` is that of the next one. Null if there is none.
     earlier: Option<i64>,
     later: Option<i64>,
 }
@@ -29,7 +30,7 @@ pub(crate) struct InvoiceVersion<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 struct FieldChange<'a> {
     field: &'a str,
-    /// JSON text; null if the field was not there.
+    /// The value before the event, as JSON text; null if the field did not exist. `after` is the value after the event.
     before: Option<&'a str>,
     after: Option<&'a str>,
 }

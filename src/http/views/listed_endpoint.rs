@@ -1,4 +1,5 @@
-//! A webhook endpoint as operators see it: its owner, its health, and what it has not been sent.
+//! A webhook endpoint as operators see it: its owner, its health, and the number of deliveries that it has not
+//! received.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +22,8 @@ pub(crate) struct ListedEndpoint<'a> {
     failures: u32,
     last_failure: Option<&'a str>,
     last_failure_at: Option<String>,
-    /// The time of the next probe; null unless the endpoint is parked.
+    /// If the endpoint is parked (its deliveries wait, because all attempts failed for some time), the time of the next
+    /// trial delivery; null otherwise.
     parked_until: Option<String>,
     pending: i64,
     dead: i64,

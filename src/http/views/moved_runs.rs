@@ -1,4 +1,4 @@
-//! The result of a bulk move of runs.
+//! The result of a bulk move: one operator action, such as a retry, on all runs that match a filter.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -6,7 +6,8 @@ use utoipa::ToSchema;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::operator_action::OperatorAction;
 
-/// A refused run is one that changed meanwhile, or that took effect at the authority and cannot be cancelled.
+/// The result of an operator action on many runs. The action is refused for a run that has changed meanwhile, or that
+/// has taken effect at the authority and can no longer be cancelled.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MovedRuns {
     pub(crate) action: OperatorAction,
@@ -15,9 +16,9 @@ pub(crate) struct MovedRuns {
     pub(crate) matching: u64,
     /// Number of runs that were moved. In a preview, the number that would be moved by one call.
     pub(crate) moved: usize,
-    /// Number of runs that refused the action.
+    /// Number of runs for which the action was refused.
     pub(crate) refused: usize,
-    /// The first of the refused runs.
+    /// The first refused runs, with the reasons.
     pub(crate) refusals: Vec<RunRefusal>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct OutageView<'a> {
 }
 
 /// Number of taxpayers that were notified of the start (`started`) and of the end (`ended`) of the outage. `under_way`
-/// says which of the two notifications is still being sent.
+/// is the one of these two notifications that is still being sent; null if none is.
 #[derive(Debug, Serialize, ToSchema)]
 struct Announced {
     started: u64,

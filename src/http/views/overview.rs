@@ -1,4 +1,4 @@
-//! What operators look at first: the runs, deadlines, deliveries and endpoints of all taxpayers, in numbers.
+//! The numbers that operators look at first: runs, deadlines, deliveries and endpoints of all taxpayers.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub(crate) struct Overview {
     pub(crate) deadlines: Deadlines,
     pub(crate) deliveries: Undelivered,
     pub(crate) endpoints: Vec<EndpointGroup>,
-    /// True while the authority is out, as any replica sees it.
+    /// True while an outage of the authority is recorded, no matter which replica detected it.
     pub(crate) is_outage: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct RunGroup {
     pub(crate) oldest_age_s: i64,
 }
 
-/// Runs that have not ended, by their deadlines: missed, or within an hour.
+/// Numbers of runs that have not ended: `overdue` counts missed deadlines, `soon` deadlines within the next hour.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Deadlines {
     pub(crate) overdue: i64,

@@ -1,4 +1,5 @@
-//! Work in quarantine, as operators see it. The contents of a command are never shown.
+//! Work in quarantine (set aside after repeated panics or crashes), as operators see it. The contents of a command are
+//! never shown.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,25 +12,26 @@ use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
 pub(crate) struct QuarantinedWorkView<'a> {
     #[schema(value_type = String)]
     kind: WorkKind,
-    /// The id of the command, run or delivery; the lane of a task. The log names a command by it.
+    /// The id of the command, run or delivery, or the lane of the task. Log lines about a command contain its id.
     reference: &'a str,
     /// The command, the operation of the run, the event of the delivery or the kind of the task.
     name: &'a str,
     taxpayer_id: Option<i64>,
-    /// The actor of the command, the IRN of the run, or the key that orders the delivery, which is its IRN if it has one.
+    /// The actor of the command, the IRN of the run, or the key by which the delivery is ordered: its IRN if it has
+    /// one.
     about: Option<&'a str>,
-    /// When it was put aside. Of a task: when it is tried next.
+    /// Time at which the work was quarantined; for a task, time of its next attempt.
     at: String,
     cause: &'a str,
     #[schema(value_type = String)]
     state: QuarantineState,
     /// Time of the last replay or of the drop.
     moved_at: Option<String>,
-    /// How the last replay ended.
+    /// Outcome of the last replay; null if there was none.
     result: Option<&'a str>,
-    /// The path to post to, to have it tried again.
+    /// Path of the POST request that has the work tried again; null if that is not possible.
     replay: Option<String>,
-    /// The path to post to, to have it never tried again.
+    /// Path of the POST request that drops the work, so that it is not tried again; null if that is not possible.
     drop: Option<String>,
     /// What an operator can do, or why nothing can be done.
     guidance: &'a str,

@@ -1,4 +1,5 @@
-//! The position of a run in the queue. `/v1/app` shows it in responses about a run that continues.
+//! The position of a run in the queue. `/v1/app` shows it in responses about an unfinished run that continues by
+//! itself.
 
 use serde::Serialize;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! The comparison of a taxpayer's day with the authority's ledger, as operators see it, with or without the findings.
+//! The comparison of a taxpayer's invoices of one day with the authority's ledger, as operators see it, with or without
+//! the findings.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -25,7 +25,8 @@ struct EntryView<'a> {
     outcome: Option<&'a str>,
     attempt: Option<u32>,
     duration_ms: Option<i64>,
-    /// Who caused an event; `service` for steps and deliveries. Null for events from before it was recorded.
+    /// The actor that caused an event; `service` for steps and deliveries. Null for old events, for which no actor was
+    /// stored.
     actor: Option<ActorView>,
     /// Further facts about the entry. The kind of the entry determines which fields there are.
     detail: &'a Map<String, Value>,

@@ -1,6 +1,7 @@
-//! The access of operators and integrators: revoked, disabled, given back, removed, and the role of an operator. Whatever takes
-//! access away ends keys, sessions and sign-ins that wait for a code in its transaction, and returns when no process
-//! accepts an ended key any more. The service always keeps an enabled admin.
+//! Changes the access of operators and integrators: revokes keys, disables, enables and removes accounts, and sets the
+//! role of an operator. A function that takes access away ends keys, sessions and sign-ins that wait for a code, all in
+//! one transaction. It returns when no process accepts an ended key any more. The service always keeps an enabled
+//! admin.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
@@ -19,10 +20,10 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
-/// What came of a change of an account's access.
+/// The result of a change of an account's access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessOutcome {
-    /// The change is in force. Holds what it ended.
+    /// The change is in force. Holds the numbers of ended keys and sessions.
     Done(Revocation),
     /// There is no such account.
     Unknown,
@@ -49,8 +50,8 @@ pub async fn revoke(
     Ok(Some(ended))
 }
 
-/// Disables an account: it keeps its password and its second factor, and opens nothing. With `includes_taxpayers` the
-/// keys of the integrator's taxpayers end, too.
+/// Disables an account: it keeps its password and its second factor, but nobody can sign in with them. Its keys end;
+/// with `includes_taxpayers` the keys of the integrator's taxpayers end, too.
 pub async fn disable(
     store: &Store,
     change: AccountChange,
@@ -70,8 +71,8 @@ pub async fn disable(
     Ok(AccessOutcome::Done(ended))
 }
 
-/// Gives a disabled account its sign-in back, and nothing that it had opened before. A sign-in that had begun before the
-/// account was disabled may have opened a session after that, so sessions end here again.
+/// Allows sign-ins to a disabled account again. Its old keys and sessions stay ended. Sessions are ended here once more
+/// to be sure, although `sessions::open` refuses disabled accounts.
 pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
     let tx = store.begin().await?;
     if lock(&tx, change.owner).await?.is_none() {
@@ -165,8 +166,9 @@ async fn set_disabled(
     Ok(())
 }
 
-/// Locks an account that gets the role `to`, or none. Returns the email and role that an operator had. All operators are
-/// locked, so that two admins cannot end each other at once.
+/// Locks an account whose role becomes `to`, or which loses its access if `to` is `None`. Returns the present role and
+/// email of an operator (an empty text for an integrator), or the refusal. Locks all operators, so that two admins
+/// cannot disable each other at the same time.
 async fn lock_to_lower(
     tx: &Transaction,
     change: &AccountChange,
@@ -249,7 +251,7 @@ mod tests {
             assert!(is_found(&tokens[0]).await && is_found(&tokens[1]).await);
             let ended = Revocation { revoked: 1, sessions: 2, ..Revocation::default() };
             assert_eq!(disable(store, change(bola), false).await.unwrap(), AccessOutcome::Done(ended));
-            // The password of this sign-in was looked at before the account was disabled.
+            // This sign-in checked the password before the account was disabled.
             assert_eq!(sessions::open(store, late, limits, NOW).await.unwrap(), None);
             for token in &tokens {
                 assert!(!is_found(token).await);
@@ -294,7 +296,8 @@ mod tests {
         for test in stores().await {
             operator(&test, "ada", OperatorRole::Admin).await;
             let bola = operator(&test, "bola", OperatorRole::Viewer).await;
-            // Under a lease the key comes from the cache, which the change of the role must reach.
+            // While the process has a lease, keys come from its cache. A change of the role must take effect there,
+            // too.
             let mut lease = key_leases::KeyLease::new(test.store.clone());
             assert_eq!(role_of_key(&test, "bola").await, Some(OperatorRole::Viewer));
             assert!(lease.refresh().await.unwrap());

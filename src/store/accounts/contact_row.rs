@@ -18,7 +18,7 @@ pub struct Model {
     pub email: String,
     pub email_key: String,
     pub phone: Option<String>,
-    /// `None` if the person has yet to choose a password, with an invitation.
+    /// `None` until the person chooses a password through an invitation.
     pub password_hash: Option<String>,
     pub role: String,
     pub created_at: i64,

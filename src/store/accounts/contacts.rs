@@ -1,5 +1,5 @@
-//! The contact persons of a taxpayer as people who sign in: their roles, new ones, and those that leave. An account
-//! always keeps an owner.
+//! The contact persons of a taxpayer, who can sign in: adds, disables, enables and removes them, and sets their roles.
+//! An account always keeps an enabled owner.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
@@ -22,13 +22,13 @@ use crate::store::operations::audit;
 pub struct ContactAccess {
     pub contact: Contact,
     pub role: ContactRole,
-    /// False until the person has chosen a password, with an invitation.
+    /// False until the person chooses a password through an invitation.
     pub has_password: bool,
     /// True if the person may not sign in.
     pub is_disabled: bool,
 }
 
-/// The account of a contact person who is changed, and who makes the change.
+/// The account whose contact person is changed, the actor who makes the change, and the time.
 #[derive(Debug, Clone, Copy)]
 pub struct ContactChange {
     pub taxpayer: TaxpayerId,
@@ -36,7 +36,7 @@ pub struct ContactChange {
     pub now: Timestamp,
 }
 
-/// A contact person that is not stored yet. It chooses its password with an invitation.
+/// A contact person that is not stored yet. The person chooses a password through an invitation.
 #[derive(Debug, Clone)]
 pub struct NewPerson {
     pub first_name: String,
@@ -45,10 +45,10 @@ pub struct NewPerson {
     pub role: ContactRole,
 }
 
-/// What came of a change of a person.
+/// The result of a change of a contact person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContactChangeResult {
-    /// The change is in force, and ended so many sessions.
+    /// The change is in force. It ended this many sessions.
     Done { ended_sessions: u64 },
     /// The account has no such person.
     Unknown,
@@ -62,7 +62,8 @@ pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact
     people.all(store.reader()).await?.into_iter().map(ContactAccess::try_from).collect()
 }
 
-/// Adds a contact person and returns its id. An email that somebody has is `StoreError::Duplicate`.
+/// Adds a contact person and returns its id. Fails with `StoreError::Duplicate` if a contact person already has this
+/// email.
 pub async fn add(store: &Store, change: ContactChange, person: &NewPerson) -> Result<ContactId, StoreError> {
     let id = store.ids().next(IdKind::Contact).await?;
     let row = Model {
@@ -111,7 +112,8 @@ pub async fn set_role(
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions: 0 })
 }
 
-/// Disables a contact person and ends its sessions. The person keeps role and password, and opens nothing.
+/// Disables a contact person and ends its sessions and its invitation. The person keeps role and password, but cannot
+/// sign in.
 pub async fn disable(
     store: &Store,
     change: ContactChange,
@@ -127,8 +129,8 @@ pub async fn disable(
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
-/// Lets a disabled contact person sign in again. A sign-in that had begun before the person was disabled may have opened
-/// a session after that, so sessions end here again.
+/// Lets a disabled contact person sign in again. Sessions are ended here once more to be sure, although
+/// `sessions::open` refuses disabled persons.
 pub async fn enable(
     store: &Store,
     change: ContactChange,
@@ -180,8 +182,8 @@ pub async fn remove(
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
-/// Locks the people of an account and returns the present role of one. With `stays_owner`, the account keeps an owner in
-/// any case; otherwise another person must be one.
+/// Locks the contact persons of an account and returns the present role of one of them. Returns `LastOwner` if this
+/// person is the only enabled owner, unless the person stays an owner after the change (`stays_owner`).
 async fn role_to_lose(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -202,7 +204,7 @@ async fn role_to_lose(
 }
 
 impl ContactChange {
-    /// Ends the sessions and the invitation of a person. Returns the number of the sessions.
+    /// Ends the sessions and the invitation of a person. Returns the number of ended sessions.
     async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
         let owner = SessionOwner::Contact { taxpayer: self.taxpayer, id };
         invitations::delete_of(tx, owner).await?;

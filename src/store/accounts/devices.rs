@@ -1,6 +1,7 @@
-//! Known browsers. After a sign-in a browser keeps a token that only this service can have made, for this person. It is
-//! no right to anything: it tells the attempts of the person from those of strangers, so that a stranger who tries
-//! passwords cannot keep the person out (OWASP, "Slow down online guessing attacks with device cookies").
+//! Known browsers. After a sign-in a browser keeps a token that only this service can make and that counts for this
+//! person only. The token gives no access. It distinguishes the sign-in attempts of the person from those of strangers,
+//! so that a stranger who tries passwords cannot lock the person out (OWASP, "Slow down online guessing attacks with
+//! device cookies").
 
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
@@ -10,7 +11,7 @@ use crate::domain::kernel::clock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// A browser in which somebody signed in: a random number of its own.
+/// A browser in which somebody has signed in, identified by a random number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Device(u128);
 
@@ -20,13 +21,13 @@ pub fn token(store: &Store, owner: SessionOwner) -> Result<SecretString, StoreEr
     store.vault().seal(&purpose(owner), &format!("{device:032x}")).map(SecretString::from)
 }
 
-/// Returns the browser if the token was made for this person.
+/// Returns the browser if the token was made for this person, otherwise `None`.
 pub fn recognise(store: &Store, owner: SessionOwner, token: &SecretString) -> Option<Device> {
     let opened = store.vault().open(&purpose(owner), token.expose_secret()).ok()?;
     u128::from_str_radix(&opened, 16).ok().map(Device)
 }
 
-/// The token is sealed for this text, so that it counts for nobody else and stands for nothing else.
+/// Returns the text for which the vault seals the token, so that the token opens only for this person and this purpose.
 fn purpose(owner: SessionOwner) -> String {
     format!("device of {} {}", owner.kind(), owner.id())
 }

@@ -1,6 +1,6 @@
-//! Invitations: one-time links with which a person chooses a password. Making one changes nothing about the present
-//! password, so that a link that is lost, or made by mistake, keeps nobody out. Using one ends the present password,
-//! all sessions and the link.
+//! Invitations: one-time links with which a person chooses a password. Making a link leaves the present password valid,
+//! so that a link that is lost, or made by mistake, locks nobody out. Using a link ends the present password, all
+//! sessions and the link itself.
 
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
@@ -24,8 +24,8 @@ pub struct NewInvitation<'a> {
     pub now: Timestamp,
 }
 
-/// Stores an invitation, which ends the one that the person had. Returns when it expires; `None` if there is no such
-/// person.
+/// Stores an invitation and ends the previous one of the person. Returns the time at which the new one expires; `None`
+/// if there is no such person.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
     let NewInvitation { owner, token, by, reason, now } = new;
     let expires_at = now.saturating_add(INVITATION_LASTS).unwrap_or(Timestamp::MAX);
@@ -63,8 +63,8 @@ pub async fn find(
     people::with_owner(store, row.owner()?).await
 }
 
-/// Uses a link: gives the person the password with this hash, and ends the link and all sessions. `None` if the link
-/// is not valid any more; of two who use a link at once, one gets `None`.
+/// Uses a link: gives the person the password with this hash, and ends the link and all sessions. `None` if the link is
+/// not valid any more. If two people use a link at the same time, one of them gets `None`.
 pub async fn accept(
     store: &Store,
     token: &InvitationToken,
@@ -74,7 +74,7 @@ pub async fn accept(
     let tx = store.begin().await?;
     let Some(row) = Entity::find_by_id(token.hash()).one(&tx).await? else { return Ok(None) };
     let owner = row.owner()?;
-    // The person's row is locked before the link is taken, in the order of `add`.
+    // Locks the person's row before it deletes the link. `add` uses the same order, so the two cannot deadlock.
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }

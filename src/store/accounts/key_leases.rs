@@ -1,10 +1,11 @@
-//! Keeps the keys that processes have cached equal to those in the database (docs/adr/0014). Every change of keys raises
-//! the generation in its transaction (`raise`). A process that caches keys has a lease: it looks for a new generation
-//! every few milliseconds and acknowledges it. Whoever has changed keys answers only after all other processes have
-//! acknowledged the change or their leases have ended (`settle`).
+//! Makes sure that the keys in the caches of all processes agree with the database (docs/adr/0014). Every change of
+//! keys raises the generation in its transaction (`raise`). A process that caches keys has a lease: it looks for a new
+//! generation every few milliseconds and acknowledges it. Whoever has changed keys answers only after all other
+//! processes have acknowledged the change or their leases have ended (`settle`).
 //!
 //! A lease is granted for the present generation only, and ends `LEASE` after the moment just before it was requested.
-//! So `LEASE` after a change, all leases of older generations have ended. No two clocks are compared.
+//! So `LEASE` after a change, all leases of older generations have ended. Clocks of different machines are never
+//! compared.
 
 use std::time::{Duration, Instant};
 
@@ -77,9 +78,9 @@ impl KeyLease {
     }
 }
 
-/// Starts a new generation of keys. Call this before the first change of keys in a transaction: since every writer of
-/// keys locks this row first, two of them cannot deadlock over keys. The number is the time in microseconds, so that it
-/// is new even if PostgreSQL has lost the last transactions in a failover.
+/// Starts a new generation of keys. Call this before the first change of keys in a transaction: every writer of keys
+/// first locks the only row of `key_generation`, so two writers cannot deadlock over keys. A generation is the time in
+/// microseconds, so it is new even if PostgreSQL lost the last transactions in a failover.
 pub(super) async fn raise(tx: &Transaction) -> Result<(), StoreError> {
     let now = dialect(tx.get_database_backend()).clock();
     let next = format!("CASE WHEN current < {now} THEN {now} ELSE current + 1 END");
@@ -87,8 +88,8 @@ pub(super) async fn raise(tx: &Transaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Waits until no process uses a key that a committed transaction has changed or deleted. Call this after the commit and
-/// before answering.
+/// Waits until no process uses the old state of a key that a committed transaction has changed or deleted. Call this
+/// after the commit and before answering.
 pub async fn settle(store: &Store) {
     let mut target = None;
     if timeout(LEASE, wait_for_acknowledgement(store, &mut target)).await.is_ok() {
@@ -119,7 +120,8 @@ async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
     }
 }
 
-/// Returns the present generation, and the oldest generation that another process may use.
+/// Returns the present generation, and the oldest one for which another process has a lease; `None` if no other process
+/// has a lease.
 async fn generations(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
     let sql = "SELECT current, (SELECT MIN(generation) FROM key_leases WHERE process <> $1) AS oldest \
                FROM key_generation";
@@ -129,8 +131,8 @@ async fn generations(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
     Ok((row.try_get("", "current")?, row.try_get("", "oldest")?))
 }
 
-/// Grants this process a lease if this is still the present generation. The row of the generation is locked until the
-/// commit, so that whoever raises it next sees this lease.
+/// Grants this process a lease if `current` is still the present generation, and returns true. The row of the
+/// generation is locked until the commit, so that the next process that raises the generation sees this lease.
 async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
     let sql = format!(
         "INSERT INTO key_leases (process, generation) SELECT $1, current FROM key_generation WHERE current = $2 {} \
@@ -140,8 +142,8 @@ async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
     execute(store, &sql, [store.key_cache().process().into(), current.into()]).await
 }
 
-/// Executes one statement and commits it. Its locks end with it. A transaction of several statements would
-/// keep them while its process is frozen. Returns true if the statement returned a row.
+/// Executes one statement and commits it, so its locks end with the statement. A transaction of several statements
+/// would keep its locks for as long as its process is frozen. Returns true if the statement returned a row.
 async fn execute(
     store: &Store,
     sql: &str,
@@ -201,7 +203,7 @@ mod tests {
         lease
     }
 
-    /// Deletes the keys as no writer of this program does: without a new generation.
+    /// Deletes all keys without starting a new generation, which no writer of this program does.
     async fn delete_silently(store: &Store) {
         execute(store, "DELETE FROM api_keys RETURNING hash", []).await.unwrap();
     }
@@ -273,7 +275,7 @@ mod tests {
                 is_valid(&second, "sik_a").await
             };
             let ((), still_cached) = tokio::join!(changes, still_cached);
-            // A rotation that replaces nothing changes no key that anybody can have cached.
+            // The first rotation found no key to replace, so it raised no generation and waited for no other process.
             assert!(still_cached && begun.elapsed() < TRUSTED);
             rotate(first, "sik_c", Duration::ZERO).await;
             assert!(begun.elapsed() >= LEASE);
@@ -320,7 +322,8 @@ mod tests {
 
     const ROTATIONS: usize = 40;
 
-    /// Asks for all keys again and again. A key that was replaced before the question must not be valid.
+    /// Asks for the newest keys again and again. A key that was replaced before the question must not be valid. Returns
+    /// the number of answers that accepted a key.
     async fn ask(store: Store, replaced: &AtomicUsize) -> usize {
         let mut accepted = 0;
         loop {

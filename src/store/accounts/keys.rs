@@ -1,4 +1,5 @@
-//! API keys as SHA-256. A request reads its key or takes it from the cache, which `key_leases` keeps exact.
+//! API keys, stored as their SHA-256. A request reads its key from the database or from the cache, which `key_leases`
+//! keeps up to date.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::key_cache::{CachedKey, KeyDigest};
 
-/// The last use of a key is written only after this time, so that not every request causes a write.
+/// The last use of a key is written at most once in this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
 /// The last use of a key that was never used.
@@ -35,16 +36,17 @@ const NEVER: i64 = i64::MIN;
 pub struct ValidKey {
     pub account: PayingAccount,
     pub scope: KeyScope,
-    /// The present role of the key's operator; `None` for keys of others.
+    /// The present role of the key's operator; `None` for keys of integrators and taxpayers.
     pub role: Option<OperatorRole>,
     pub digest: KeyDigest,
-    /// What people call the key.
+    /// The name that people gave the key.
     pub name: Option<Arc<str>>,
     /// True if the caller has to record this use of the key (`note_used`).
     pub is_use_due: bool,
 }
 
-/// Finds a key of this kind by its text. Returns `None` if the key does not exist or has expired.
+/// Finds a key of this kind by its text. Returns `None` if the key does not exist or has expired, or if its operator is
+/// disabled.
 pub async fn valid(
     store: &Store,
     kind: KeyKind,
@@ -64,7 +66,8 @@ pub async fn valid(
     };
     let mut key = cached_key(store, &row, generation).await?;
     if key.owner.kind == KeyKind::Operator {
-        // Read after the generation, which every change of a role raises.
+        // Reads the role after the generation. Every change of a role raises the generation, so the cache never serves
+        // an old role.
         let Some(role) = role_of(store, key.owner.id).await? else { return Ok(None) };
         key.role = Some(role);
     }
@@ -73,8 +76,8 @@ pub async fn valid(
     Ok(valid)
 }
 
-/// Returns the key if it is valid at this time. Counts the use as recorded if it is due, so that other requests do not
-/// record it again.
+/// Returns the key if it is valid at this time. If this use is due to be recorded, marks it as recorded already, so
+/// that other requests do not record it again.
 fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) -> Option<ValidKey> {
     if key.owner.kind != kind || key.expires_at.is_some_and(|end| end <= now) {
         return None;
@@ -150,9 +153,9 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. The existing keys stay, or expire at once, or after the overlap of the new key. The caller must
-/// have locked the account, so that concurrent rotations see each other's key. After the commit it must call
-/// `key_leases::settle`.
+/// Adds a key to an account. The terms of the new key say whether the existing keys stay, expire at once, or expire
+/// after an overlap. The caller must have locked the account, so that concurrent rotations see each other's key. After
+/// the commit the caller must call `key_leases::settle`.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,

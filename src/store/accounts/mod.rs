@@ -95,8 +95,8 @@ pub struct AccountChange {
     pub now: Timestamp,
 }
 
-/// What was ended: keys of the account, keys of the taxpayers that the account onboarded, and sessions, among them
-/// sign-ins that waited for a code.
+/// The numbers of ended keys of the account, ended keys of the taxpayers that the account onboarded, and ended
+/// sessions, which include sign-ins that waited for a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Revocation {
     pub revoked: u64,
@@ -104,7 +104,7 @@ pub struct Revocation {
     pub sessions: u64,
 }
 
-/// What was ended, as the audit has it.
+/// The text of the audit entry.
 impl fmt::Display for Revocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { revoked, revoked_of_taxpayers, sessions } = self;
@@ -112,7 +112,7 @@ impl fmt::Display for Revocation {
     }
 }
 
-/// What came of the rotation of a key.
+/// The result of adding a new key to an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotationOutcome {
     Done,
@@ -160,7 +160,7 @@ pub async fn rotate_key(
     Ok(RotationOutcome::Done)
 }
 
-/// Tells an account that may be used from one that was disabled.
+/// The state of an existing account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Enabled,

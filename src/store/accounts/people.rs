@@ -57,7 +57,8 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
     Ok(found)
 }
 
-/// Returns the hash of a password that an account with this email has. Another account with the email takes its salt.
+/// Returns the password hash of an account with this email. A new password of another account with the same email is
+/// hashed with the same salt, so that one hash checks both.
 pub async fn hash_with_email(store: &Store, email: &str) -> Result<Option<String>, StoreError> {
     Ok(with_email(store, email).await?.into_iter().next().map(|found| found.password_hash))
 }
@@ -102,14 +103,14 @@ pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Per
     Ok(Some(Person { has_second_factor, ..person }))
 }
 
-/// Loads one page of the operators, ordered by id, and the number of all of them. `second_factors::states` says whether
-/// they have second factors.
+/// Loads one page of the operators, ordered by id, and the number of all of them. Leaves `has_second_factor` false;
+/// `second_factors::states` loads the second factors.
 pub async fn operators(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     page::load(store, all, page).await
 }
 
-/// A new password of a person, and who gave it.
+/// A new password of a person, and the actor who set it.
 #[derive(Debug, Clone, Copy)]
 pub struct PasswordChange<'a> {
     pub owner: SessionOwner,
@@ -117,8 +118,8 @@ pub struct PasswordChange<'a> {
     pub by: Actor,
 }
 
-/// Gives a person a new password and ends all sessions of the person, and the invitation that it has. `None` if the
-/// account does not exist.
+/// Gives a person a new password and ends the sessions and the invitation of the person. `None` if the account does not
+/// exist.
 pub async fn set_password(
     store: &Store,
     change: PasswordChange<'_>,
@@ -135,7 +136,7 @@ pub async fn set_password(
     tx.commit().await.map(Some)
 }
 
-/// A person's account, which nobody else changes until the end of the transaction.
+/// A person's account that is locked: no other transaction can change it until this one ends.
 #[derive(Debug)]
 pub(super) struct LockedAccount {
     password_hash: Option<String>,

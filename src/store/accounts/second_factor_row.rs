@@ -8,7 +8,7 @@ pub struct Model {
     /// The kind and the id of the account, such as `operator/3`.
     #[sea_orm(primary_key, auto_increment = false)]
     pub owner: String,
-    /// Sealed.
+    /// The TOTP secret, sealed by the vault.
     pub secret: String,
     pub confirmed_at: Option<i64>,
     pub last_step: i64,

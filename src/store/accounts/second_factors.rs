@@ -1,5 +1,6 @@
-//! The second factors of people: a sealed secret, the step of the last code that was accepted, the wrong codes of a
-//! day, and the hashes of the recovery codes. A factor counts only after the person has confirmed it with a first code.
+//! The second factors of people: a sealed secret, the time step of the last accepted code, the number of wrong codes in
+//! a day, and the hashes of the recovery codes. A factor counts only after the person has confirmed it with a first
+//! code.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,8 +19,9 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
-/// With this many wrong codes in a day, the app's codes are refused for the rest of it: a recovery code is needed, or
-/// somebody who resets the factor. Whoever knows a password has then guessed at most 60 of a million codes.
+/// After this many wrong codes in a day, the codes of the authenticator app are refused for the rest of the day. Only a
+/// recovery code, or a reset of the factor by somebody else, helps then. Three codes are right at a time, so an
+/// attacker who knows the password has had at most 60 chances in a million.
 const REFUSED_MAX: i64 = 20;
 const DAY: Duration = Duration::from_hours(24);
 
@@ -27,11 +29,11 @@ const DAY: Duration = Duration::from_hours(24);
 pub struct SecondFactor {
     pub secret: TotpSecret,
     pub is_confirmed: bool,
-    /// True if there were too many wrong codes today: only a recovery code counts.
+    /// True if there were too many wrong codes today, so that only a recovery code is accepted.
     pub is_locked: bool,
 }
 
-/// Says whether a person has a second factor, for those who may reset it.
+/// The state of the second factor of a person, for those who may reset it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorState {
     Off,
@@ -40,7 +42,8 @@ pub enum FactorState {
     Locked,
 }
 
-/// Returns the owner for which the vault seals a person's secret, and by which the tables name the person.
+/// Returns the text that identifies a person in the tables of second factors and in the vault, which seals the secret
+/// for it.
 fn name(owner: SessionOwner) -> String {
     format!("{}/{}", owner.kind(), owner.id())
 }
@@ -85,7 +88,7 @@ pub async fn states(
     Ok(FactorStates(states.collect()))
 }
 
-/// True if a sign-in of this person needs a code beside the password.
+/// True if a sign-in of this person needs a code in addition to the password.
 pub(super) async fn is_on(store: &Store, owner: SessionOwner) -> Result<bool, StoreError> {
     let found = Entity::find_by_id(name(owner)).one(store.reader()).await?;
     Ok(found.is_some_and(|row| row.confirmed_at.is_some()))
@@ -99,7 +102,8 @@ fn day_before(now: Timestamp) -> i64 {
     now.saturating_sub(DAY).unwrap_or(Timestamp::MIN).as_microsecond()
 }
 
-/// Stores a secret that the person has yet to confirm. `None` if the person has a second factor already.
+/// Stores a secret that the person has yet to confirm. `None` if the person has a second factor already, or does not
+/// exist.
 pub async fn begin(
     store: &Store,
     owner: SessionOwner,
@@ -125,7 +129,7 @@ pub async fn begin(
     tx.commit().await.map(Some)
 }
 
-/// A first code that was right.
+/// The first right code, with which a person confirms a second factor.
 #[derive(Debug, Clone, Copy)]
 pub struct Confirmation {
     pub owner: SessionOwner,
@@ -134,7 +138,7 @@ pub struct Confirmation {
     pub now: Timestamp,
 }
 
-/// Puts a second factor in force and ends the person's sessions. `None` if the person has one already.
+/// Puts a second factor in force and ends the person's sessions. `None` if no second factor waits for confirmation.
 pub async fn confirm(
     store: &Store,
     confirmation: Confirmation,
@@ -160,8 +164,8 @@ pub async fn confirm(
     tx.commit().await.map(Some)
 }
 
-/// Records the step of a code that is right. Returns false if a code of this step or a later one was accepted before,
-/// or if there were too many wrong codes today.
+/// Records the time step of a right code. Returns false if a code of this step or a later one was accepted before, or
+/// if there were too many wrong codes today.
 pub async fn use_step(
     store: &Store,
     owner: SessionOwner,
@@ -181,7 +185,8 @@ pub async fn use_step(
     Ok(used.rows_affected > 0)
 }
 
-/// Uses up a recovery code, which also makes the app's codes count again. Returns false if the person has no such code.
+/// Uses up a recovery code and resets the number of wrong codes, so that the app's codes are accepted again. Returns
+/// false if the person has no such code.
 pub async fn use_recovery_code(
     store: &Store,
     owner: SessionOwner,
@@ -199,8 +204,8 @@ pub async fn use_recovery_code(
     Ok(true)
 }
 
-/// Counts and records a wrong code. With the last one that a day allows, the audit says that the codes of the app are
-/// refused from now on.
+/// Counts a wrong code and records it in the audit. If it is the last one that a day allows, also records that the
+/// app's codes are refused from now on.
 pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     let Some(row) = Entity::find_by_id(name(owner)).lock_exclusive().one(&tx).await? else { return Ok(()) };
@@ -230,8 +235,8 @@ pub struct Removal {
     pub now: Timestamp,
 }
 
-/// Removes a second factor with its recovery codes and ends the person's sessions. Returns whether there was one;
-/// `None` if there is no such person.
+/// Removes a second factor with its recovery codes and ends the person's sessions. Returns true if the factor was
+/// confirmed, false if there was no confirmed one, and `None` if there is no such person.
 pub async fn remove(store: &Store, removal: Removal) -> Result<Option<bool>, StoreError> {
     let Removal { owner, by, action, reason, now } = removal;
     let tx = store.begin().await?;

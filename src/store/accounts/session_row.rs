@@ -14,10 +14,10 @@ use crate::store::db::error::StoreError;
 pub struct NewSession<'a> {
     pub token: &'a SecretString,
     pub owner: SessionOwner,
-    /// The hash of the password that the person gave. No session begins once the account has another one.
+    /// The hash of the password that the person gave. If the account has another password by now, no session begins.
     pub password_hash: &'a str,
     pub place: &'a SignInPlace,
-    /// The token that the browser had before, whose session ends.
+    /// The previous token of the browser. Its session ends.
     pub replaces: Option<&'a SecretString>,
 }
 
@@ -84,7 +84,7 @@ impl Model {
         self.place().moment(self.confirmed_at)
     }
 
-    /// Errors name the account, because the hash would identify a session.
+    /// Returns the reference to this row for errors. It names the account, because the hash would identify a session.
     fn place(&self) -> RowRef<i64> {
         RowRef { table: "sessions", id: self.account_id }
     }

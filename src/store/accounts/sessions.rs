@@ -36,8 +36,8 @@ pub async fn open(
     tx.commit().await.map(Some)
 }
 
-/// Inserts a session. The account is locked, so that a change of its password or its rights either comes before and is
-/// seen here, or ends this session.
+/// Inserts a session; `None` if the password no longer opens the account. Locks the account: a concurrent change of its
+/// password or rights either comes first and is seen here, or comes later and ends this session.
 async fn insert(
     tx: &Transaction,
     new: &NewSession<'_>,
@@ -95,7 +95,8 @@ pub async fn find(
     Ok(found)
 }
 
-/// Finds the session of a token, if it is in force, without recording a use: a page that stays open is none.
+/// Finds the session of a token, if it is in force, without recording a use. A page that only stays open must not keep
+/// its session alive.
 pub async fn peek(
     store: &Store,
     token: &SecretString,
@@ -139,7 +140,8 @@ pub(super) async fn close_all(tx: &Transaction, owner: SessionOwner) -> Result<u
     Ok(Entity::delete_many().filter(of_owner(owner)).exec(tx).await?.rows_affected)
 }
 
-/// Loads the sessions of a person that are in force, the one that was used last first. `own` is the token that asks.
+/// Loads the sessions of a person that are in force, the one that was used last first. `own` is the token of the
+/// session that makes the request.
 pub async fn of_person(
     store: &Store,
     owner: SessionOwner,
@@ -200,12 +202,12 @@ pub async fn note_refused(
     tx.commit().await
 }
 
-/// Returns the entry of what a person did to its own sign-in.
+/// Returns the audit entry for an action of a person on its own sign-in or account.
 pub(super) fn entry(owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
     entry_by(owner.actor(), owner, action, now)
 }
 
-/// Returns the entry of what somebody did to the sign-in of a person.
+/// Returns the audit entry for an action of somebody on the sign-in or account of a person.
 pub(super) fn entry_by(by: Actor, owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
     let entry = AuditEntry::new(by, action, &owner.id(), now);
     match owner {

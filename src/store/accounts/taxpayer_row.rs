@@ -22,7 +22,8 @@ pub struct Model {
     pub email_key: String,
     pub tin: String,
     pub tin_normal: String,
-    /// The skeleton of the tax number. Empty for taxpayers that looked alike before look-alikes were refused.
+    /// The skeleton of the tax number. Empty if the number already looked like another one when the refusal of
+    /// look-alikes was introduced.
     pub tin_skeleton: String,
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,

@@ -49,7 +49,8 @@ pub async fn with_ids(
     Ok(found)
 }
 
-/// Returns the integrator of a taxpayer, which pays for it. Reads it only once, because it never changes.
+/// Returns the integrator of a taxpayer, which pays for it. Reads it from the database only once, because it never
+/// changes.
 pub async fn payer_of(store: &Store, id: TaxpayerId) -> Result<Option<IntegratorId>, StoreError> {
     if let Some(payer) = store.payers().find(id) {
         return Ok(Some(payer));
@@ -168,7 +169,8 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// Returns a fault for each unique value that another taxpayer already has, with its field in Create Taxpayer.
+/// Returns a fault for each value that must be unique and that another taxpayer already has. A fault names the field of
+/// the request Create Taxpayer.
 pub async fn taken_values(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,

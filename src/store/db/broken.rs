@@ -1,5 +1,5 @@
-//! Tells once of each statement that the database refuses in a way that a retry cannot mend. Whoever sent it may try
-//! again for ever, and the log would drown.
+//! Logs an error once for each statement that fails in a way that a retry cannot fix. Its sender may retry for ever and
+//! would otherwise flood the log.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use sea_orm::DbErr;
 
 use crate::store::db::error::is_wrong;
 
-/// More different errors than this are not told, because each is remembered.
+/// The maximum number of different errors that are logged, because each logged error is kept in memory.
 const TOLD_MAX: usize = 1_000;
 
 static TOLD: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);

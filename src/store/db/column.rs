@@ -67,7 +67,8 @@ pub(crate) fn caseless(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// A longer text than this is in no column that is searched. SQLite refuses patterns of more than 50,000 bytes.
+/// The maximum length of a pattern in bytes. No searched column holds a longer text, and SQLite refuses patterns of
+/// more than 50,000 bytes.
 const SEARCHED_BYTES_MAX: usize = 8_192;
 
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.

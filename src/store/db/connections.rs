@@ -46,7 +46,7 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// A lock that only one process gets at a time, so that only one migrates. The number is arbitrary.
+/// The statement for a lock that only one process can hold, so that only one process migrates. The number is arbitrary.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
@@ -115,8 +115,8 @@ impl Store {
         self.writer.begin(Sharing::Apart).await
     }
 
-    /// Begins a transaction that reads the database as it is now. On SQLite it neither waits for the writer nor delays it.
-    /// End it with `rollback`.
+    /// Begins a transaction that reads the database as it is now. On SQLite it neither waits for the writer nor delays
+    /// the writer. End the transaction with `rollback`.
     pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
         Transaction::snapshot(&self.readers.snapshots).await
     }
@@ -148,7 +148,7 @@ impl Store {
         self.writer.metrics()
     }
 
-    /// Returns the pool for queries: the one of pages in a task that makes a page.
+    /// Returns the pool for queries. A task that makes a page gets the pool of pages.
     pub fn reader(&self) -> &Pool {
         self.readers.pool()
     }
@@ -165,7 +165,8 @@ impl Store {
         &self.key_cache
     }
 
-    /// Returns the integrator of a taxpayer that this process has met (`taxpayers::payer_of` reads it).
+    /// Returns the integrator of a taxpayer from memory; `None` if this process has not read it yet.
+    /// `taxpayers::payer_of` reads it.
     pub fn known_payer_of(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
         self.payers.find(taxpayer)
     }
@@ -191,7 +192,8 @@ impl Store {
         }
     }
 
-    /// Returns how many large commands may run at once. They leave most connections and processors to the others.
+    /// Returns how many large commands may run at once. The limit leaves most connections and processors to the other
+    /// commands.
     pub fn concurrent_large(&self) -> usize {
         self.concurrent_groups().div_ceil(2)
     }

@@ -1,5 +1,5 @@
-//! Deadlines on our side of the connection: over a dead connection no answer ever comes, not even PostgreSQL's own
-//! timeout.
+//! Deadlines on our side of the connection: a dead connection delivers no answer, not even the error of PostgreSQL's
+//! own timeout.
 //!
 //! A value of the driver may need a runtime when it is dropped, to return its connection to the pool. An actor's thread
 //! drops its last values after its own runtime has ended, so `InRuntime` drops them in the pool's runtime.
@@ -14,7 +14,7 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// After a call was abandoned, each connection that is returned to the pool is tested for this long.
+/// For this long after a call was abandoned, each connection that is returned to the pool is tested.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
 
 /// The deadlines of calls and transactions.
@@ -104,7 +104,7 @@ impl Liveness {
         self.doubted_at.store(self.now(), Ordering::Relaxed);
     }
 
-    /// True if no call of the pool was answered for at least this long.
+    /// True if no call on the pool was answered for at least this long.
     pub(crate) fn is_unanswered_for(&self, duration: Duration) -> bool {
         self.now().saturating_sub(self.answered_at.load(Ordering::Relaxed)) >= millis(duration)
     }

@@ -9,8 +9,8 @@ pub enum StoreError {
     /// The database cannot be reached, is locked or aborted the call. A retry may succeed.
     #[error("the database is not available: {0}")]
     Unavailable(DbErr),
-    /// The database has refused a statement, or a column does not decode: the statement or a stored row is wrong. A retry
-    /// fails in the same way.
+    /// The database has refused a statement, or a column does not decode: the statement or a stored row is wrong. A
+    /// retry fails in the same way.
     #[error("a statement failed and will fail again: {0}")]
     Broken(DbErr),
     /// A unique index refused a row.
@@ -22,7 +22,7 @@ pub enum StoreError {
     /// A commit may have taken effect or not, because its answer is missing or unclear.
     #[error("whether the commit happened is not known")]
     Unsettled,
-    /// A commit without a clear answer was looked up, and nothing was committed. A retry may succeed.
+    /// A commit got no clear answer, and a look-up then showed that nothing was committed. A retry may succeed.
     #[error("the commit did not happen")]
     NotCommitted,
     /// Another transaction has locked a lane for longer than a caller waits. A retry may succeed.
@@ -64,7 +64,7 @@ impl StoreError {
         self.code().is_some_and(|code| TIMEOUTS.contains(&code.as_str()))
     }
 
-    /// The code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
+    /// Returns the code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
     pub(crate) fn code(&self) -> Option<String> {
         let (Self::Unavailable(error) | Self::Broken(error)) = self else { return None };
         code(error)
@@ -77,7 +77,8 @@ const TIMEOUTS: [&str; 2] = ["55P03", "57014"];
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
 /// The beginnings of the SQLSTATE codes that concern the whole server: the connection, a refused login, resources such
 /// as the disk, a crash or a start in progress, a deleted database, the operating system, and a server that takes no
-/// writes. A session that was ended (57P01) or a statement that was cancelled (57014) may be one of many.
+/// writes. The codes of an ended session (57P01) and of a cancelled statement (57014) are missing, because they may
+/// concern only one of many sessions.
 const WHOLE_SERVER: [&str; 9] = ["08", "28", "3D", "53", "57P02", "57P03", "57P04", "58", "25006"];
 /// SQLite's codes for a database that is locked, out of memory, read-only, failing or full, or that cannot be opened.
 /// An extended result code holds its basic code in the lowest byte.
@@ -86,8 +87,8 @@ const SQLITE_BUSY: u32 = 5;
 /// The SQLSTATE classes of errors that a statement or a row causes by itself: a feature that does not exist, the number
 /// or the contents of values, a constraint, the syntax, a view's condition, a raised exception, damaged data.
 const WRONG: [&str; 8] = ["0A", "21", "22", "23", "42", "44", "P0", "XX"];
-/// SQLite's codes of the same: a wrong statement, a damaged file, a value that is too long, a constraint, a value of
-/// another type, a wrong use of the library, a parameter out of range.
+/// SQLite's codes for errors of the same kinds: a wrong statement, a damaged file, a value that is too long, a
+/// constraint, a value of another type, a wrong use of the library, a parameter out of range.
 const WRONG_HERE: [u32; 7] = [1, 11, 18, 19, 20, 21, 25];
 /// The length of an SQLSTATE. SQLite's codes are shorter.
 const SQLSTATE_LEN: usize = 5;
@@ -134,8 +135,8 @@ fn is_code_wrong(code: &str) -> bool {
     sqlite_code(code).is_some_and(|code| WRONG_HERE.contains(&code))
 }
 
-/// True if the database answered, and if the answer is about a statement or a row and not about the whole database. A
-/// value of another type than the column's is about a row, too.
+/// True if the database answered, and if the answer is about a statement or a row and not about the whole database. An
+/// error about a value with another type than its column is about a row, too.
 fn is_about_statement(error: &DbErr) -> bool {
     match driver_error(error) {
         Some(SqlxError::Database(error)) => error.code().is_none_or(|code| !is_about_database(&code)),

@@ -39,7 +39,8 @@ pub(crate) struct WriterPool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     Shared,
-    /// For a transaction that may make SQLite roll back everything, which then costs nobody else their changes.
+    /// For a transaction that may make SQLite roll back the whole database transaction. Then no other transaction loses
+    /// its changes.
     Apart,
 }
 
@@ -208,8 +209,8 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group. Run this in a task of its own, so that dropping a member does not cancel it, and in the pool's
-/// runtime: that of an actor's thread may end while members of other threads wait for the commit.
+/// Commits the group. Run this in a task of its own, so that dropping a member does not cancel the commit, and in the
+/// pool's runtime: the runtime of an actor's thread may end while members on other threads wait for the commit.
 async fn end(
     mut held: OwnedMutexGuard<Option<CommitGroup>>,
     sizes: &Histogram,

@@ -43,7 +43,7 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at least. Ids of accounts are reserved only for callers that already wait,
+    /// Returns the minimum number of ids to reserve. Ids of accounts are reserved only for callers that already wait,
     /// so that they stay small and in order of creation.
     fn block(self) -> i64 {
         match self {

@@ -1,6 +1,6 @@
-//! Inserts many rows of one table. On PostgreSQL all rows are one statement with one array for each column. Its text does
-//! not depend on the number of rows, so PostgreSQL parses and plans it once for each connection. A list of `VALUES` would
-//! have another text, and so another plan, for each number of rows.
+//! Inserts many rows of one table. On PostgreSQL all rows are one statement with one array for each column. Its text
+//! does not depend on the number of rows, so PostgreSQL parses and plans it once for each connection. A list of
+//! `VALUES` would have another text, and so another plan, for each number of rows.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use sea_orm::{
 use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
 
-/// The statement that inserts rows of the table of `E`.
+/// The statement that inserts rows into the table of the entity `E`.
 pub(crate) struct Insert<E: EntityTrait> {
     conflict: fn() -> String,
     parts: OnceLock<Parts>,
@@ -126,7 +126,7 @@ fn arrays<E: EntityTrait>(rows: Vec<E::ActiveModel>) -> Vec<Value> {
     arrays
 }
 
-/// The clause that updates some columns of a row that exists already.
+/// Returns the clause that, if a row with this key exists already, updates these columns.
 pub(crate) fn update_on_conflict<C: ColumnTrait>(key: &[C], columns: &[C]) -> String {
     let key: Vec<_> = key.iter().map(IdenStatic::as_str).collect();
     let set: Vec<_> = columns.iter().map(|column| format!("{0} = excluded.{0}", column.as_str())).collect();

@@ -1,6 +1,6 @@
-//! Connections that stay open for queries. The driver's pool starts a task and asks the database once more whenever a
-//! connection is returned, which costs as much as a short query. So a connection that has answered is kept here for
-//! the next query. Any other connection goes back to the driver's pool, which tests or closes it.
+//! Connections that stay open for queries. Whenever a connection is returned, the driver's pool starts a task and sends
+//! another request to the database, which costs as much as a short query. So a connection that has answered is kept
+//! here for the next query. Any other connection goes back to the driver's pool, which tests or closes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +31,8 @@ pub(crate) enum KeptConnections {
     Postgres(Kept<Postgres>),
 }
 
-/// Connections of one driver. Only this type may use the driver's pool: no connection is left in the pool for others.
+/// Connections of one driver. Only this type may use the driver's pool, because it may keep all connections of the pool
+/// and leave none for others.
 pub(crate) struct Kept<DB: Database> {
     pool: Pool<DB>,
     liveness: Arc<Liveness>,
@@ -171,7 +172,7 @@ where
         Ok((Held { connection, taken_at: now, used_at: now }, place))
     }
 
-    /// Returns the connection if it still answers.
+    /// Returns the connection if it still answers, otherwise `None`.
     async fn test_connection(&self, mut held: Held<DB>) -> Option<Held<DB>> {
         let Ok(answer) = timeout(TEST_WAIT, held.connection.ping()).await else {
             self.liveness.mark_silent();

@@ -30,7 +30,7 @@ pub(crate) struct CachedKey {
     /// The integrator that pays for the account; `None` if nobody does.
     pub(crate) payer: Option<IntegratorId>,
     pub(crate) scope: KeyScope,
-    /// The role of the key's operator; `None` for keys of others.
+    /// The role of the key's operator; `None` for keys of integrators and taxpayers.
     pub(crate) role: Option<OperatorRole>,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) expires_at: Option<Timestamp>,
@@ -72,7 +72,8 @@ impl KeyCache {
 
     /// Returns the cached key with this digest. Returns `None` if it is not cached or may have changed in the database.
     pub(crate) fn find(&self, digest: &KeyDigest) -> Option<Arc<CachedKey>> {
-        // Read before it is written: all threads share this value, and a write takes it from their caches.
+        // Reads the flag before writing it: all threads share the flag, and a write removes it from the caches of the
+        // other processors.
         if !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
         }
@@ -101,8 +102,8 @@ impl KeyCache {
         self.generation.load(Ordering::SeqCst)
     }
 
-    /// Notes the present generation. Keys that were read in an older one are not used again. Returns true if the
-    /// generation is new.
+    /// Records the present generation. Keys that were read in an older generation are not used again. Returns true if
+    /// the generation is new.
     pub(crate) fn observe(&self, current: i64) -> bool {
         self.generation.fetch_max(current, Ordering::SeqCst) < current
     }

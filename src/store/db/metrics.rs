@@ -1,4 +1,5 @@
-//! What the database costs: waits for a connection or for a turn to write, and how many writes share a commit.
+//! Metrics of the database: the waits for a connection or for a turn to write, and the number of writes that share a
+//! commit.
 
 use prometheus_client::metrics::histogram::Histogram;
 
@@ -13,7 +14,7 @@ pub struct StoreMetrics {
     pub write_waits: Histogram,
     /// The number of write transactions that share a commit. On PostgreSQL each has a commit of its own.
     pub group_sizes: Histogram,
-    /// The number of commands of all taxpayers that a transaction executes.
+    /// The number of commands that one transaction executes, for all taxpayers together.
     pub transaction_commands: Histogram,
 }
 

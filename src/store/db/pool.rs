@@ -1,6 +1,6 @@
 //! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer (WAL).
-//! PostgreSQL has one pool for transactions and others for queries, so that transactions that wait for a lock do not block
-//! queries. The queries of pages have a pool of their own, and so have the snapshots of SQLite (`readers`).
+//! PostgreSQL has one pool for transactions and others for queries, so that transactions that wait for a lock do not
+//! block queries. The queries of pages have a pool of their own, and so have the snapshots of SQLite (`readers`).
 //!
 //! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
 
@@ -44,7 +44,7 @@ pub struct Pool(Arc<PoolInner>);
 
 struct PoolInner {
     options: OptionsFactory,
-    /// True if the pool only runs queries, whose connections are kept for the next query.
+    /// True if the pool only runs queries. Its connections are then kept for the next query (`kept`).
     keeps: bool,
     backend: DbBackend,
     deadlines: Deadlines,
@@ -71,7 +71,8 @@ impl Generation {
     }
 
     async fn close(&self) -> Result<(), DbErr> {
-        // The pool is marked as closed first: then it closes the kept connections, and does not test them.
+        // The driver's pool is marked as closed first. Then it closes the kept connections when they are returned, and
+        // does not test them.
         let kept = async { self.kept_connections().map(KeptConnections::close) };
         tokio::join!(self.connections.clone().close(), kept).0
     }
@@ -107,7 +108,7 @@ impl CallGuard {
 }
 
 impl Pool {
-    /// The runtime in which the pool was opened. It lasts as long as the pool.
+    /// Returns the runtime in which the pool was opened. It lasts as long as the pool.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.0.runtime
     }

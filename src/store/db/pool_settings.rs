@@ -13,7 +13,8 @@ use crate::store::db::deadline::{Deadlines, Liveness};
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 /// How many prepared statements a connection keeps. SQL for a different number of rows is a different statement.
 const STATEMENTS_KEPT: usize = 256;
-/// PostgreSQL ends a slow statement itself. If it has not answered this long after that, the connection counts as dead.
+/// PostgreSQL itself ends a statement after `statement_timeout`. If no answer has come this long after that, the
+/// connection counts as dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// The deadline of an SQLite call. It is long, because a call on a slow disk is not an error.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
@@ -65,9 +66,9 @@ impl PoolSettings {
         Deadlines { call, transaction: call * CALLS_A_TRANSACTION }
     }
 
-    /// The settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than running
-    /// them. `enable_seqscan` is off: a plan made for a small table would scan it after it has grown. The `tcp_`
-    /// settings end sessions of dead client machines, which hold locks.
+    /// Returns the settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than
+    /// running them. `enable_seqscan` is off, because a plan that was made for a small table would still scan the table
+    /// after it has grown. The `tcp_` settings end sessions of dead client machines, which hold locks.
     fn session(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
@@ -84,12 +85,13 @@ impl PoolSettings {
     }
 }
 
-/// So many rows of a query wait for its caller before the thread of the SQLite connection waits for it. A large invoice
-/// reads thousands of items, and each wait changes the thread twice.
+/// The maximum number of rows of a query that are buffered for the caller. When the buffer is full, the thread of the
+/// SQLite connection waits. A large invoice reads thousands of items, and each wait costs two switches between threads.
 const ROWS_BUFFERED: usize = 1_024;
 
-/// How much of the SQLite file each connection keeps in memory, as SQLite wants it: negative numbers are KiB. What a
-/// query reads is in the system's cache too, so readers keep little: a list of large invoices would fill each of theirs.
+/// The value of SQLite's `cache_size` for each connection; a negative number is a size in KiB. The operating system
+/// caches the file, too, so readers keep little: otherwise a list of large invoices would fill the cache of every
+/// reader.
 pub(super) const WRITER_CACHE: &str = "-65536";
 pub(super) const READER_CACHE: &str = "-8192";
 

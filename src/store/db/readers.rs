@@ -1,5 +1,6 @@
 //! The pools for queries: one for the API and background work, and one for pages, so that people who open pages, or
-//! strangers who try to, never make a call of the API wait for a connection. A third is for transactions that only read.
+//! strangers who try to, never make a call of the API wait for a connection. A third pool is for transactions that only
+//! read (snapshots).
 //!
 //! A task says once that it makes a page. All its queries then use the pool of pages, also in functions that the API
 //! shares.
@@ -21,13 +22,13 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Returns the pool for the task that asks.
+    /// Returns the pool of pages if the current task makes a page, otherwise the main pool.
     pub(crate) fn pool(&self) -> &Pool {
         if MAKES_PAGE.try_with(|()| ()).is_ok() { &self.pages } else { &self.main }
     }
 }
 
-/// Runs a future whose queries are those of a page.
+/// Runs a future that makes a page: its queries use the pool of pages.
 pub async fn making_page<F: Future>(page: F) -> F::Output {
     MAKES_PAGE.scope((), page).await
 }

@@ -1,4 +1,5 @@
-//! Seals all secrets again with the current key. Replaces only unchanged rows, so the service may keep running.
+//! Seals all secrets again with the current key. Does not overwrite a secret that was changed in the meantime, so the
+//! service may keep running.
 
 use std::time::Duration;
 
@@ -217,7 +218,7 @@ mod tests {
         STANDARD.encode([byte; 32])
     }
 
-    /// Adds rows that the key of the test vault sealed, and one that a lost key sealed.
+    /// Adds rows that are sealed with the key of the test vault, and one that is sealed with a lost key.
     async fn plant(store: &Store) {
         let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
         let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();

@@ -1,5 +1,6 @@
-//! The file of checkpoints, which several processes can share: a writer locks the file before it appends a line. A last
-//! line that a crash left incomplete is removed by the next writer.
+//! The file of checkpoints: signed lists of the last events of the taxpayers' logs. Several processes can share the
+//! file: a writer locks it before it appends a line. A last line that a crash left incomplete is removed by the next
+//! writer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -86,7 +87,7 @@ impl CheckpointReader {
 }
 
 impl CheckpointFile {
-    /// Does not open the file. The first call that uses the file opens or creates it.
+    /// Creates a value without opening the file. The first call that uses the file opens or creates it.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }

@@ -50,7 +50,8 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// Loads, for each chain head in `wanted`, the stored hash of that event. Missing events are left out.
+/// For each chain head in `wanted`, loads the stored event with the same sequence and returns its hash. Missing events
+/// are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -176,7 +177,8 @@ fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position to a sequence. A time becomes the sequence of the next event, or `i64::MAX`.
+/// Converts a position to a sequence. A time becomes the sequence of the first event at or after it, or `i64::MAX` if
+/// there is none.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -226,7 +228,7 @@ pub async fn irns_with(
     Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// True if this event is stored: its commit happened although the answer was lost.
+/// True if this event is stored. Its transaction was then committed, although the answer to the commit was lost.
 pub async fn is_stored(tx: &Transaction, event: &Event) -> Result<bool, StoreError> {
     let stored = Entity::find_by_id((event.taxpayer_id.0, event.sequence)).one(tx).await?;
     Ok(stored.is_some_and(|row| row.hash == event.hash))

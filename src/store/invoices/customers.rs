@@ -23,7 +23,8 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     lookup_sql(dialect, "customers", &[NameColumn::Text("no"), NameColumn::Text("tin")])
 });
 
-/// Loads each taxpayer's customers with any of its given numbers or tax numbers, oldest first.
+/// Loads, for each taxpayer, its customers that have any of the numbers or tax numbers given for this taxpayer, oldest
+/// first.
 pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, CustomerNames)>,

@@ -31,7 +31,8 @@ pub struct InvoiceFilter {
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
     pub customer_no: Option<String>,
-    /// A text in the invoice number, the IRN, or the customer's number, name or tax number, in any case.
+    /// Only invoices with this text in the invoice number, the IRN, or the customer's number, name or tax number,
+    /// ignoring case.
     pub q: Option<String>,
     pub updated_since: Option<Timestamp>,
 }
@@ -43,7 +44,7 @@ pub struct ListCursor {
     pub id: InvoiceId,
 }
 
-/// Where a page starts.
+/// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageStart {
     /// The page starts after this many invoices.
@@ -55,7 +56,7 @@ pub enum PageStart {
 pub struct InvoicePage {
     /// The invoices, without the fields that no list shows (`extras`) and without long lines.
     pub invoices: Vec<Invoice>,
-    /// The invoices whose lines are too long to load all of them at once, with the bytes that their lines take.
+    /// The invoices whose lines were left out because they are long, with the size of these lines in bytes.
     pub long: HashMap<InvoiceId, usize>,
     /// The number of all invoices that match the filter.
     pub total: u64,
@@ -95,11 +96,11 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, long, total, next })
 }
 
-/// The lines of an invoice are loaded with the list up to this many bytes, so that a page is never larger than a few
-/// megabytes.
+/// The list contains the lines of an invoice only if they take at most this many bytes, so that a page is never larger
+/// than a few megabytes.
 const LINES_BYTES_MAX: usize = 16 * 1024;
 
-/// Selects the rows of a list. Where lines are long, their size stands in their place.
+/// Selects the rows of a list. If the lines of an invoice are long, the column `lines` has their size instead.
 fn select_rows() -> Select<Entity> {
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines | Column::Extras));
     let lines = format!(
@@ -112,7 +113,7 @@ fn select_rows() -> Select<Entity> {
         .expr_as(Expr::cust("'{}'"), Column::Extras.as_str())
 }
 
-/// Removes the sizes that stand in the place of long lines, and returns them.
+/// Replaces the sizes in the column `lines` by empty lists, and returns the sizes.
 fn leave_out_long_lines(rows: &mut [Model]) -> HashMap<InvoiceId, usize> {
     let mut long = HashMap::new();
     for row in rows {
@@ -134,7 +135,8 @@ static COUNT_BY_STATUS: SqlOnce = SqlOnce::new(|_| {
     WorkflowStatus::ALL.iter().map(of).collect::<Vec<_>>().join(" UNION ALL ")
 });
 
-/// Counts a taxpayer's invoices in each status, up to `max` of each, so that the cost does not grow with the account.
+/// Counts a taxpayer's invoices in each status, but only up to `max` in each, so that the cost does not grow with the
+/// number of invoices.
 pub async fn count_by_status(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -199,7 +201,8 @@ impl IndexHint {
 }
 
 impl InvoiceFilter {
-    /// True if a filter asks for one exact value. Its index then yields the rows in the order of the list.
+    /// True if a filter asks for one exact value. The index of that column then yields the rows in the order of the
+    /// list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()

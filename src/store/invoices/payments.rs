@@ -65,7 +65,7 @@ impl Model {
     }
 }
 
-/// Loads the ledger entries of an invoice, oldest first. The actor of an entry is the one of its event.
+/// Loads the ledger entries of an invoice, oldest first. The actor of an entry is the actor of its event.
 pub async fn owned_by_of_invoice(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -36,7 +36,8 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::from_entries(entries))
 }
 
-/// The fields of an event that the timeline shows. Those after `at` are JSON texts, taken from the event's data.
+/// The fields of an event that the timeline shows. The fields from `previous_status` to `amount` are JSON texts from
+/// the event's data.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,

@@ -11,15 +11,18 @@ use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 
-/// The maximum number of abandoned lanes that one query reads, to share the places of a claim between their taxpayers.
+/// The maximum number of abandoned lanes that one query reads. A claim then takes lanes from these, from each taxpayer
+/// in turn.
 const CANDIDATES_MAX: usize = 512;
 
 /// The two kinds of lanes whose lease has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The caller of a claim counts the crash of each before its work begins.
+    /// The lanes whose holder crashed. The caller of a claim must count the crash of each lane before the work of the
+    /// lane begins.
     Abandoned,
-    /// A claim takes only one, because with two of them in progress nobody could tell which one crashed the process.
+    /// The lanes that must begin alone. A claim takes only one, because with two of them in progress nobody could tell
+    /// which one crashed the process.
     Isolated,
 }
 
@@ -45,8 +48,8 @@ impl Ended {
         )
     }
 
-    /// Returns the taxpayers and keys of lanes that are due: as many of each taxpayer as it may still hold, in turns
-    /// between the taxpayers.
+    /// Returns the taxpayers and keys of lanes that are due, from each taxpayer in turn, and at most as many as the
+    /// taxpayer may still hold.
     async fn find(self, store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<(i64, String)>, StoreError> {
         let backend = store.backend();
         let limit = match self {
@@ -142,19 +145,19 @@ mod tests {
         only(claim::claim(store, Claimable::Ended(Ended::Isolated), request).await.unwrap().lanes)
     }
 
-    /// Returns the only lane of these, if there is one.
+    /// Returns the only lane of this list; `None` if the list is empty.
     fn only(lanes: Vec<ClaimedLane>) -> Option<LeasedLane> {
         assert!(lanes.len() < 2, "{lanes:?}");
         lanes.into_iter().next().map(|one| one.lane)
     }
 
-    /// Waits until a lease that ends at once has ended.
+    /// Waits until a lease of no duration (`OVER`) has ended.
     async fn over() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 
-    /// Claims a lane with a lease that ends at once, as if the process crashed. Returns the lane's key, its crashes and
-    /// its recorded work.
+    /// Claims an abandoned lane with a lease that ends at once, as if the process crashed. Returns the lane's key, its
+    /// crashes and its recorded work.
     async fn ends_with(store: &Store, owner: &str) -> Option<(String, u32, Option<String>)> {
         let claimed = only(claim_abandoned(store, &request(owner, OVER)).await);
         over().await;

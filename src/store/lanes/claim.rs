@@ -1,4 +1,5 @@
-//! Claims of lanes: due ones, those whose holder is gone, those that go alone, and idle ones that get new work.
+//! Claims of lanes: due lanes, abandoned lanes, isolated lanes, which are claimed alone, and idle lanes that get new
+//! work.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub struct FairShare {
     /// The number of lanes that the dispatcher holds now, keyed by taxpayer id.
     pub held: HashMap<i64, usize>,
     pub integrator_max: usize,
-    /// The same by integrator.
+    /// The number of lanes that the dispatcher holds now, keyed by integrator.
     pub held_by_integrator: HashMap<IntegratorId, usize>,
 }
 
@@ -75,8 +76,8 @@ impl FairShare {
         self.max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
     }
 
-    /// The SQL condition that a lane's taxpayer may hold more lanes, beginning with `AND`. Empty if no taxpayer
-    /// has reached its limit.
+    /// Returns the SQL condition that a lane's taxpayer and its integrator may hold more lanes, beginning with `AND`.
+    /// Empty if none of them has reached its limit.
     pub(super) fn is_left(&self) -> String {
         let full: Vec<_> =
             self.held.keys().filter(|id| self.room_left(**id) == 0).map(ToString::to_string).collect();
@@ -106,7 +107,7 @@ impl FairShare {
         self.integrator_max.saturating_sub(held)
     }
 
-    /// Leaves out the lanes beyond what their integrators may hold.
+    /// Returns these lanes without those that exceed the limits of their integrators.
     pub(super) async fn within(
         &self,
         store: &Store,
@@ -147,7 +148,7 @@ pub struct ClaimedLanes {
     pub last: Option<i64>,
 }
 
-/// Claims up to `limit` lanes, in turns between their taxpayers and within what each may hold.
+/// Claims up to `limit` lanes, from each taxpayer in turn, and at most as many as the taxpayer may still hold.
 pub async fn claim(
     store: &Store,
     which: Claimable,
@@ -159,7 +160,7 @@ pub async fn claim(
     }
 }
 
-/// Claims those of the found lanes that `free` selects. Keeps their order.
+/// Claims those of the lanes `found` that the query `free` selects. Keeps the order of `found`.
 pub(super) async fn claim_found(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -203,8 +204,8 @@ async fn execute(
         .collect()
 }
 
-/// Builds the statement that claims the lanes of the query `free`. A materialised expression runs that query
-/// once; PostgreSQL could otherwise repeat it for each lane.
+/// Builds the statement that claims the lanes of the query `free`. That query is a materialised common table
+/// expression, so it runs once; otherwise PostgreSQL could repeat it for each lane.
 fn claim_statement(
     backend: DbBackend,
     kind: LaneKind,
@@ -227,7 +228,7 @@ fn claim_statement(
         .to_owned()
 }
 
-/// The number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
+/// Returns the number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
 /// crash. An expired lease of the same owner adds none: its process is alive and only lost the lease.
 fn crashes(owner: &str) -> Expr {
     let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
@@ -263,8 +264,8 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Claims lanes in the transaction that adds work to them. Skips lanes that do not exist, that are held, or
-/// that are parked.
+/// Claims lanes in the transaction that adds work to them. Skips lanes that do not exist, that are held, or whose
+/// endpoint is parked (waits for a probe).
 pub async fn claim_idle(
     tx: &Transaction,
     kind: LaneKind,

@@ -39,7 +39,7 @@ impl BlockedStep {
         }
     }
 
-    /// The SQL condition that a lane does not need this step, or that the step is not blocked for the lane's
+    /// Returns the SQL condition that a lane does not need this step, or that the step is not blocked for the lane's
     /// taxpayer.
     fn is_not_blocked(&self, table: &str) -> String {
         let differs = format!("{table}.next_step IS NULL OR {table}.next_step <> '{}'", self.step);
@@ -133,7 +133,7 @@ async fn most_urgent(
     rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
 }
 
-/// Takes up to `limit` of these lanes in turns between their taxpayers, and of each taxpayer as many as it may still
+/// Returns up to `limit` of these lanes, from each taxpayer in turn, and at most as many as the taxpayer may still
 /// hold.
 pub(super) fn share_out(lanes: Vec<(i64, String)>, share: &FairShare, limit: usize) -> Vec<(i64, String)> {
     let mut held: HashMap<i64, usize> = HashMap::new();
@@ -162,14 +162,14 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
 }
 
-/// The SQL condition that a lane is due, has no lease and does not need a blocked step.
+/// Returns the SQL condition that a lane is due, has no lease and does not need a blocked step.
 pub(super) fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = not_blocked("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
-/// The SQL condition that a lane of this table needs no blocked step, beginning with `AND`. Empty if no step is
+/// Returns the SQL condition that a lane of this table needs no blocked step, beginning with `AND`. Empty if no step is
 /// blocked.
 pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();

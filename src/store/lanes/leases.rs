@@ -1,4 +1,4 @@
-//! Leases: what their holders do, and how they end.
+//! Leases of lanes: holders check, renew and release them, and a shutdown or a crash ends them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct LaneRelease {
     pub next_claim: NextClaim,
 }
 
-/// How a released lane is claimed again.
+/// The way in which a released lane is claimed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextClaim {
     /// Like any other lane.
@@ -48,7 +48,8 @@ impl LaneRelease {
         Self { lease: lease.clone(), delay, next_step: None, next_claim: NextClaim::Ordinary }
     }
 
-    /// The columns of `given`: key, epoch, delay, next step, the end of the lease, and 1 if its crashes stay counted.
+    /// Returns the columns of the table `given`: key, epoch, delay, next step, the end of the lease, and 1 if the
+    /// crashes of the lane stay counted.
     fn row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
         let delay = self.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
         let (lease_until, keeps_crashes) = match self.next_claim {
@@ -60,7 +61,7 @@ impl LaneRelease {
     }
 }
 
-/// Leases that were looked at together. A lease in neither set is no longer held.
+/// The result of `fence` for a list of leases. A lease in neither set is no longer held.
 #[derive(Debug, Default)]
 pub struct Fenced {
     /// The leases that are still held, with their lanes locked for the rest of the transaction.
@@ -76,8 +77,8 @@ impl Fenced {
     }
 }
 
-/// Locks the lanes of these leases, which are of one kind, for the rest of the transaction. Of each lease that is still
-/// held, nobody else can claim or release the lane until then.
+/// Locks the lanes of these leases for the rest of the transaction. All leases must be of one kind. Until the
+/// transaction ends, nobody else can claim or release a lane whose lease is still held.
 pub async fn fence(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<Fenced, StoreError> {
     let held = lock_held(tx, leases, taken).await?;
     if taken == Taken::Await {
@@ -95,7 +96,8 @@ pub async fn fence(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<F
             free.push(lease.clone());
         }
     }
-    // These lanes are locked by now: they were lost, or became free since they were skipped.
+    // This transaction has locked these lanes now. Either their leases were lost, or another transaction unlocked them
+    // after the first statement skipped them.
     fenced.held.extend(lock_held(tx, &free, Taken::Await).await?);
     Ok(fenced)
 }
@@ -132,9 +134,9 @@ fn is_held(lease: &Lease) -> Condition {
         .add(Expr::col("epoch").eq(lease.epoch))
 }
 
-/// Renews those of these leases, which are of one kind, that are still held. The first statement skips lanes that a
-/// transaction has locked. Each of those lanes is then renewed in a transaction of its own, which holds no other lock: so
-/// it cannot deadlock with a transaction that locks lanes in another order.
+/// Renews those of these leases that are still held. All leases must be of one kind. The first statement skips lanes
+/// that another transaction has locked. Each skipped lane is then renewed in a transaction of its own. It holds no
+/// other lock, so it cannot deadlock with a transaction that locks lanes in another order.
 pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Result<(), StoreError> {
     if leases.is_empty() {
         return Ok(());
@@ -146,7 +148,7 @@ pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Resul
     Ok(())
 }
 
-/// Returns the keys of the prolonged lanes.
+/// Extends those of these leases that are still held. Returns the keys of their lanes.
 async fn prolong(
     store: &Store,
     leases: &[Lease],
@@ -160,16 +162,16 @@ async fn prolong(
     rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
 }
 
-/// What a process notes in the row of a lane that it holds.
+/// A note that a process writes to the row of a lane that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note<'a> {
     /// The piece of work that is in progress. If the process crashes, the next holder of the lane knows it.
     WorkingOn(Option<&'a str>),
-    /// The crashes of the lane are counted for its pieces of work now.
+    /// The crashes of the lane have been added to the counts of its pieces of work. Sets the count of the lane to zero.
     CrashesCounted,
 }
 
-/// Notes something in the row of a held lane.
+/// Writes a note to the row of a held lane. Fails with `Stale` if the lease is no longer held.
 pub async fn note(tx: &Transaction, lease: &Lease, note: Note<'_>) -> Result<(), StoreError> {
     let mut statement = Query::update();
     match note {
@@ -181,21 +183,21 @@ pub async fn note(tx: &Transaction, lease: &Lease, note: Note<'_>) -> Result<(),
     if rows == 0 { Err(StoreError::Stale) } else { Ok(()) }
 }
 
-/// Leases that end at once, all together.
+/// The leases that a call of `end` ends.
 #[derive(Debug, Clone, Copy)]
 pub enum LeaseEnd<'a> {
-    /// Those of a process that shuts down in order. The next claims count no crash.
+    /// The leases of a process that shuts down in an orderly way. The next claims count no crash.
     Stopped(&'a str),
-    /// Those of a process that is certainly gone.
+    /// The leases of a process that has certainly ended.
     Crashed(&'a str),
-    /// All. Only for a process that is alone on the database.
+    /// All leases. Only for a process that is alone on the database.
     AllCrashed,
-    /// Those that end more than this time from now, because they were taken before the clock was set back. A lease that
-    /// was taken or renewed since then ends earlier, so a live holder keeps its lease.
+    /// The leases that end later than this time from now, because they were taken before the clock was set back. A
+    /// lease that was taken or renewed after that ends earlier, so a live holder keeps its lease.
     Beyond(Duration),
 }
 
-/// Ends leases. Unless their process was stopped in order, the next claims count a crash. Returns the number of leases.
+/// Ends leases. Except for `Stopped`, the next claims of their lanes count a crash. Returns the number of ended leases.
 pub async fn end(store: &Store, which: LeaseEnd<'_>) -> Result<u64, StoreError> {
     let now = sql::now(store.backend());
     let lease_until = Expr::col("lease_until");
@@ -242,8 +244,8 @@ fn prolong_sql(backend: DbBackend, duration: Duration, taken: Taken) -> String {
     )
 }
 
-/// Builds the statement that releases the lanes of the list `given`, ordered by key. It is an upsert of lanes that exist,
-/// because PostgreSQL then looks up each lane by its key; for an update it could scan all lanes of the kind.
+/// Builds the statement that releases the lanes of the list `given`, ordered by key. It is an upsert of lanes that
+/// exist, because PostgreSQL then looks up each lane by its key; for an update it could scan all lanes of the kind.
 fn release_sql(backend: DbBackend) -> String {
     let dialect = dialect(backend);
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect.clock());
@@ -267,8 +269,8 @@ fn release_sql(backend: DbBackend) -> String {
     )
 }
 
-/// Builds the query that locks the lanes of the list `given` that are still held, in the order of their keys. The lateral
-/// join makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the list and the table.
+/// Builds the query that locks the lanes of the list `given` that are still held, in the order of their keys. The
+/// lateral join makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the list and the table.
 fn lock_given(backend: DbBackend, taken: Taken) -> String {
     let lock = match taken {
         Taken::Await => "FOR UPDATE",
@@ -279,7 +281,8 @@ fn lock_given(backend: DbBackend, taken: Taken) -> String {
     format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given_table(backend))
 }
 
-/// The table `given`: the JSON list in the second parameter. Each element is a list that begins with key and epoch.
+/// Returns the table `given`: the JSON list in the second parameter. Each element is a list that begins with key and
+/// epoch.
 fn given_table(backend: DbBackend) -> String {
     let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")

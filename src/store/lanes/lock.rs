@@ -1,5 +1,5 @@
-//! Locks of lanes, which last until the transaction ends. All writers lock in one order: taxpayers, runs, endpoints, and
-//! each kind by key. So two writers cannot deadlock.
+//! Locks of lanes, which last until the transaction ends. All writers lock in one order: taxpayers, runs, endpoints,
+//! and each kind by key. So two writers cannot deadlock.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,15 +11,16 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
 use crate::store::lanes::{LaneKind, LaneName, Lease};
 
-/// What to do about lanes that another transaction has locked.
+/// The treatment of lanes that another transaction has locked: wait for them, or skip them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     Await,
     Skip,
 }
 
-/// The lanes that this transaction has locked, and those that it skipped. A lane that does not exist is in neither, and nor
-/// is one that became free while it was looked at: this transaction has locked it, but does not know its state.
+/// The lanes that this transaction has locked, and those that it skipped. A lane that does not exist is in neither set.
+/// Nor is a lane that became free between the two statements of `lock`: this transaction has locked it, but has not
+/// read its state.
 #[derive(Debug, Default)]
 pub struct Locked {
     own: HashMap<LaneName, LockedLane>,
@@ -61,14 +62,15 @@ impl TryFrom<&QueryResult> for LaneName {
     }
 }
 
-/// The lanes of the JSON list `$1` in the order of locks, which is the descending order of the names of their kinds. Each
-/// element of the list is a kind and a key.
+/// Returns the table `given`: the lanes of the JSON list `$1`, in the order in which they must be locked: by the name
+/// of the kind, descending, then by key. Each element of the list is a kind and a key.
 fn given_lanes(dialect: &dyn Dialect) -> String {
     let rows = dialect.json_elements("$1", "rows");
     format!("(SELECT value ->> 0 AS kind, value ->> 1 AS name FROM {rows} ORDER BY 1 DESC, 2) AS given")
 }
 
-/// The table `found`: the given lanes, locked unless another transaction has locked them.
+/// Returns the table `found`: it locks those of the given lanes that no other transaction has locked, and contains only
+/// these.
 fn free_lanes(dialect: &dyn Dialect) -> String {
     let given = given_lanes(dialect);
     let condition = "lanes.kind = given.kind AND lanes.key = given.name";
@@ -92,8 +94,8 @@ static LOCK: SqlOnce = SqlOnce::new(|dialect| increment_versions(&given_lanes(di
 static LOCK_FREE: SqlOnce =
     SqlOnce::new(|dialect| format!("WITH {} {}", free_lanes(dialect), increment_versions("found AS given")));
 
-/// Locks these lanes for the rest of the transaction and increments their versions. Creates the lanes that do not exist,
-/// unless it skips lanes.
+/// Locks these lanes for the rest of the transaction and increments their versions. Creates the lanes that do not
+/// exist, except with `Taken::Skip`.
 pub async fn lock(tx: &Transaction, lanes: &[LaneName], taken: Taken) -> Result<Locked, StoreError> {
     let mut locked = Locked::default();
     let sql = match taken {

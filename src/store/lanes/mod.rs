@@ -33,10 +33,11 @@ pub enum LaneKind {
     Endpoint,
     /// The reading of the authority's list of invoices in transit. One replica does it for all replicas.
     Pull,
-    /// The notification of one taxpayer of the start or the end of an outage. Writers of outages lock one more lane.
+    /// The notification of one taxpayer of the start or the end of an outage. One extra lane of this kind is locked by
+    /// writers of outages.
     Outage,
-    /// The reconciliation of one taxpayer with the authority. One extra lane, which all replicas share, holds the time of the
-    /// next periodic reconciliation.
+    /// The reconciliation of one taxpayer with the authority. One extra lane, which all replicas share, holds the time
+    /// of the next periodic reconciliation.
     Reconciliation,
     /// The verification of one taxpayer with the authority.
     Verification,
@@ -104,18 +105,20 @@ pub struct LeasedLane {
     pub working_on: Option<String>,
 }
 
-/// The `lease_until` of a lane whose lease has ended, however long it was. A lane that goes alone has it, too, and no
-/// owner (`abandoned`). The value means a lease that expired in 1970.
+/// The `lease_until` that marks a lease as ended, whatever its length was: the lease expired in 1970. An isolated lane
+/// has this value, too, and no owner (`abandoned`).
 pub(super) const ABANDONED: i64 = 0;
 
-/// The `next_step` of the lane of a parked endpoint. New work does not wake such a lane before its due time.
+/// The `next_step` of the lane of a parked endpoint: after many failures, it gets only one delivery now and then, as a
+/// probe. New work does not wake such a lane before its due time.
 pub const PROBE: &str = "probe";
 
 fn later(now: &Expr, by: Duration) -> Expr {
     now.clone().add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
 }
 
-/// A statement on the lanes of a kind, `$1`, with the keys of the JSON list `$2`.
+/// Builds a statement on the lanes of the kind `$1` with the keys in the JSON list `$2`. The values `more` are the next
+/// parameters.
 fn on_keys<const N: usize>(
     tx: &Transaction,
     sql: &SqlOnce,

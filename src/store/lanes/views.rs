@@ -1,5 +1,5 @@
-//! Lanes as others see them: their state, who holds them, and how many wait. An owner is the name of a process; each start
-//! of a process has a name of its own.
+//! Lanes as others see them: their state, who holds them, and how many wait. An owner is the name of a process; each
+//! start of a process has a name of its own.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::store::lanes::fair_queue::{free, statement};
 /// The state of one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneState {
-    /// The next lock increments it.
+    /// The number of times that the lane was locked with `lock`.
     pub version: i64,
     /// The process that holds the lane now.
     pub owner: Option<String>,
@@ -115,7 +115,7 @@ pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.l
     Ok(counts)
 }
 
-/// How many lanes of a kind one process holds.
+/// The numbers of lanes of one kind that one process has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerCount {
     pub kind: LaneKind,
@@ -140,7 +140,7 @@ pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreErro
     Ok(counts)
 }
 
-/// Names each kind, because the index of leased lanes begins with it.
+/// Builds the query of `counts_by_owner`. It lists all kinds, because the index of leased lanes begins with the kind.
 fn owner_statement(now: Expr) -> SelectStatement {
     let number = |condition: Expr| {
         let one = Expr::case(condition, 1_i64).finally(0_i64);

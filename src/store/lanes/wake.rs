@@ -1,4 +1,4 @@
-//! What makes lanes due: new work, the start of a process, a step that is no longer blocked.
+//! Makes lanes due: for new work, at the start of a process, or when a step is no longer blocked.
 
 use std::collections::HashSet;
 
@@ -58,14 +58,14 @@ pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> 
     Ok(())
 }
 
-/// The lanes that become due at once.
+/// The lanes that `wake` makes due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     All,
-    /// Because of new work: a parked lane keeps its due time.
+    /// All but the lanes of parked endpoints, which keep their due times. For new work.
     NotParked,
-    /// At the start of a process: a lane with a lease, even an expired one, keeps its due time. If its holder crashed,
-    /// the next claim has to wait until that time.
+    /// All but lanes with a lease, even an expired one, which keep their due times. For the start of a process. If the
+    /// holder of such a lane crashed, the next claim has to wait until the due time.
     WithoutHolder,
 }
 
@@ -109,13 +109,13 @@ pub async fn wake(
     Ok(held)
 }
 
-/// The waiting lanes that need not wait any longer.
+/// The waiting lanes that `hasten` makes due.
 #[derive(Debug, Clone, Copy)]
 pub enum Waiting<'a> {
-    /// Those that wait for one of these steps, unless `blocked` says that the step is still blocked for the lane's
+    /// The lanes that wait for one of these steps, unless `blocked` says that the step is still blocked for the lane's
     /// taxpayer.
     For { kind: LaneKind, steps: &'a [&'static str], blocked: &'a [BlockedStep] },
-    /// All, because their due times are those of a clock that was set back since. This does no harm to a lane without
+    /// All lanes, because the clock was set back after their due times were set. This does no harm to a lane without
     /// work, because its next holder releases it with a new due time.
     All,
 }

@@ -35,7 +35,7 @@ pub struct ActivityEntry {
     pub to: Option<String>,
 }
 
-/// The place in both logs after which a page goes on: the sequence of an event and the id of an audit entry.
+/// The place in both logs after which the next page starts: the sequence of an event and the id of an audit entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActivityCursor {
     sequence: i64,
@@ -61,7 +61,7 @@ impl FromStr for ActivityCursor {
     }
 }
 
-/// Which lines to load: those of one kind of actor, or those of all people and keys.
+/// The filter of the activity: the lines of one kind of actor, or the lines of all people and keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActivityFilter {
     pub actor: Option<ActorKind>,
@@ -82,7 +82,7 @@ pub async fn owned_by(
     Ok(merge(events, audit, after, limit))
 }
 
-/// Takes the newest lines of both logs.
+/// Merges the newest lines of both logs. Returns up to `limit` lines, and the place after them if there are more.
 fn merge(
     events: Vec<(i64, ActivityEntry)>,
     audit: Vec<(Uuid, ActivityEntry)>,
@@ -151,7 +151,8 @@ async fn events(
     rows.into_iter().filter_map(|row| entry_of_event(taxpayer, row).transpose()).collect()
 }
 
-/// The text of an actor begins with its kind. What only the authority or the service did is no activity.
+/// Selects the events of one kind of actor, or of all actors except the authority and the service. The JSON text of an
+/// actor begins with its kind.
 fn names_actor(actor: Option<ActorKind>) -> Condition {
     let starts = |kind: ActorKind| event_row::Column::Actor.starts_with(format!(r#"{{"kind":"{kind}""#));
     match actor {
@@ -224,7 +225,7 @@ impl Names {
         })
     }
 
-    /// The reason is left out, because operators write it for the operator's audit.
+    /// Converts an audit entry. Leaves out the reason, because operators write it for the operators' audit only.
     fn entry(&self, entry: AuditEntry) -> ActivityEntry {
         let contact = entry.actor.contact_id().and_then(|id| self.contacts.get(&id.0));
         let key = entry.actor.key_id().and_then(|id| self.keys.get(&id.to_string()));

@@ -1,6 +1,6 @@
 //! Outages of the authority and the notifications about them. A writer of an outage locks the lane of outages. Each
-//! notification to be sent is a lane of its own. A sent one is recorded in the transaction of its event, so no taxpayer
-//! is notified twice.
+//! notification to be sent is a lane of its own. A sent notification is recorded in the transaction that appends its
+//! event, so no taxpayer is notified twice.
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,7 +35,7 @@ pub struct QueuedNotice {
     pub event: OutageEvent,
 }
 
-/// How many taxpayers were notified, for each start and each end of an outage.
+/// The numbers of notified taxpayers, for each start and each end of an outage.
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
 /// Loads the open outage. If no outage is open, loads the outage that ended last.
@@ -58,9 +58,9 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Queues the notification of each taxpayer whose endpoint has enabled this event: a lane for each, due now.
-/// The lanes' deadline is one more than any before, so the lanes of a taxpayer are in the order of the events, even if
-/// the clock was set back between them. The caller has locked the lane of outages.
+/// Queues the notification of each taxpayer whose endpoint has enabled this event: a lane for each, due now. The lanes'
+/// deadline is one more than any before, so the lanes of a taxpayer are in the order of the events, even if the clock
+/// was set back between them. The caller must have locked the lane of outages.
 pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
@@ -79,7 +79,7 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
     Ok(())
 }
 
-/// Returns the queued notifications of the taxpayer of this lane up to the lane's own, the earliest first.
+/// Returns the queued notifications of this lane's taxpayer up to and including the one of this lane, earliest first.
 pub async fn queued_up_to(store: &Store, lease: &Lease) -> Result<Vec<QueuedNotice>, StoreError> {
     let sql = "SELECT queued.key, queued.taxpayer_id FROM lanes JOIN lanes AS queued ON queued.kind = lanes.kind \
         AND queued.taxpayer_id = lanes.taxpayer_id AND queued.deadline <= lanes.deadline \
@@ -97,7 +97,7 @@ pub async fn queued_up_to(store: &Store, lease: &Lease) -> Result<Vec<QueuedNoti
         .collect()
 }
 
-/// Returns the events of which not all taxpayers are notified yet.
+/// Returns the starts and ends of outages about which some taxpayers are still to be notified.
 pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreError> {
     let sql = "SELECT DISTINCT REPLACE(key, '/' || CAST(taxpayer_id AS TEXT), '') AS event FROM lanes \
         WHERE kind = $1 AND next_due_at IS NOT NULL";
@@ -132,7 +132,7 @@ pub async fn received_by(
     rows.into_iter().map(|row| parse_event(&row.outage_id, &row.edge)).collect()
 }
 
-/// Records that a taxpayer was notified. Each notification comes with the sequence of its event.
+/// Records that a taxpayer was notified. The number beside each notification is the sequence of its event.
 pub async fn record_notified(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -328,7 +328,7 @@ mod tests {
                     .map(|(outage, edge)| OutageEvent { outage, edge });
             for event in events {
                 queue(&test, event).await;
-                // As if the clock had been an hour ahead until now.
+                // Simulates that the clock was an hour ahead until now.
                 let tx = test.store.begin().await.unwrap();
                 let later = "UPDATE lanes SET deadline = deadline + 3600000000, next_due_at = next_due_at + 3600000000";
                 tx.execute_unprepared(later).await.unwrap();

@@ -12,11 +12,12 @@ use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 use crate::store::operations::quarantine_row::{Column, Entity, Model};
 
-/// The commands that are stored of one taxpayer, and of all that have none. The oldest go first.
+/// The maximum number of stored commands of one taxpayer, and of all commands without a taxpayer together. When there
+/// are more, the oldest are deleted.
 pub const PER_TAXPAYER_MAX: u64 = 100;
 
-/// Stores a command that was just put aside. `contents` are sealed here; without them it cannot be replayed. A command
-/// that is stored already stays as it is.
+/// Stores a command that was just put into quarantine. Seals `contents`; without contents the command cannot be
+/// replayed. A command that is stored already stays as it is.
 pub async fn put(
     store: &Store,
     found: &QuarantinedCommand,
@@ -72,15 +73,16 @@ pub async fn with_reference(
     found.map(QuarantinedCommand::try_from).transpose()
 }
 
-/// Opens the contents of a command for its replay.
+/// Returns the unsealed contents of a command for its replay; `None` if they were not stored.
 pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<String>, StoreError> {
     let found = Entity::find_by_id(reference.to_string()).one(store.reader()).await?;
     let sealed = found.and_then(|row| row.contents);
     sealed.map(|sealed| store.vault().open(&reference.to_string(), &sealed)).transpose()
 }
 
-/// Takes a kept command out of the quarantine and audits it. Returns false if another operator was first. Of all calls
-/// for one command only one returns true, also after a crash.
+/// Takes a kept command out of the quarantine and records this in the audit. Returns false if another operator was
+/// first. Of all calls for one command only one returns true, also after a crash, until `record_result` puts the
+/// command back.
 pub async fn take(
     store: &Store,
     found: &QuarantinedCommand,
@@ -133,8 +135,7 @@ pub async fn record_result(
     tx.commit().await
 }
 
-/// Deletes the replayed and dropped commands that were moved before this time, at most `limit`. Returns true if there
-/// may be more.
+/// Deletes at most `limit` commands that were replayed or dropped before this time. Returns true if there may be more.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let ended = [QuarantineState::Replayed.as_str(), QuarantineState::Dropped.as_str()];
     let references: Vec<String> = Entity::find()

@@ -1,5 +1,5 @@
-//! The operators' list of everything in quarantine. Commands have a table of their own; runs, deliveries and tasks are read
-//! where they are, so that no second row has to be kept in step with them.
+//! The operators' list of everything in quarantine. Commands have a table of their own; runs, deliveries and tasks
+//! (other work of lanes) are read from their own tables, so that no second row must be kept equal to them.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -22,7 +22,7 @@ use crate::store::operations::quarantine_row;
 use crate::store::runs::{self, run_list};
 use crate::store::webhooks::{crashed_deliveries, delivery_row};
 
-/// The kinds of lanes whose keys are taxpayers, although the lanes belong to nobody's share.
+/// The kinds of lanes whose keys are taxpayer ids, although their column `taxpayer_id` may be 0.
 const OF_TAXPAYERS: [LaneKind; 2] = [LaneKind::Reconciliation, LaneKind::Verification];
 
 /// The filter of the list. A field that is `None` does not filter.
@@ -34,8 +34,8 @@ pub struct QuarantineFilter {
     pub name: Option<String>,
 }
 
-/// Everything in quarantine, as a table expression. A lane counts crashes itself if its work is neither a run nor the
-/// deliveries of an endpoint, and also if the crashes of these cannot be counted.
+/// Returns everything in quarantine as a table expression. Crashes of runs and deliveries are counted in their own
+/// rows. A lane keeps its own count if its work is something else, or if counting for its run or deliveries failed.
 fn all(backend: DbBackend) -> String {
     let kinds = LaneKind::ALL.map(|kind| format!("'{}'", kind.as_str())).join(", ");
     let index =
@@ -55,7 +55,7 @@ fn all(backend: DbBackend) -> String {
 }
 
 impl QuarantineFilter {
-    /// The SQL after the table, with the values that it refers to.
+    /// Returns the `WHERE` clause and the values of its parameters.
     fn condition(&self) -> (String, Vec<Value>) {
         let mut values: Vec<Value> = Vec::new();
         let mut sql = String::from(" WHERE TRUE");
@@ -76,7 +76,7 @@ impl QuarantineFilter {
     }
 }
 
-/// Counts the work that waits in quarantine, by kind.
+/// Counts the work in quarantine that was neither replayed nor dropped, by kind.
 pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, i64)>, StoreError> {
     let sql = format!(
         "SELECT kind, COUNT(*) AS work FROM {} WHERE state = 'kept' GROUP BY kind",
@@ -90,7 +90,7 @@ pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, i64)>, StoreError> {
     Ok(WorkKind::ALL.iter().map(|kind| (*kind, counts.remove(kind.as_str()).unwrap_or(0))).collect())
 }
 
-/// Loads one page of the matching work, newest first, and the number of all that matches.
+/// Loads one page of the matching work, newest first, and the number of all matches.
 pub async fn page(
     store: &Store,
     filter: &QuarantineFilter,
@@ -129,7 +129,7 @@ pub async fn page(
     Ok((load(store, found).await?, u64::try_from(total).unwrap_or(0)))
 }
 
-/// A row of the list, before what it is about is loaded.
+/// A row of the list before its command, run or delivery is loaded.
 struct Found {
     kind: WorkKind,
     id: String,
@@ -139,14 +139,15 @@ struct Found {
     crashes: u32,
 }
 
-/// Returns the taxpayer whose number is the key of the task's lane.
+/// Returns the taxpayer whose id is the key of the task's lane; `None` for a lane with another kind of key.
 fn taxpayer_of_task(id: &str) -> Option<i64> {
     let (kind, key) = id.split_once('/')?;
     OF_TAXPAYERS.iter().find(|one| one.as_str() == kind)?;
     key.parse().ok()
 }
 
-/// Loads what the rows are about and keeps their order. Work that has left the quarantine since is left out.
+/// Loads the work to which the rows refer, in the order of the rows. Leaves out work that has left the quarantine in
+/// the meantime.
 async fn load(store: &Store, found: Vec<Found>) -> Result<Vec<QuarantinedWork>, StoreError> {
     let ids = |kind| found.iter().filter(move |one| one.kind == kind).map(|one| one.id.clone());
     let mut loaded: HashMap<(WorkKind, String), QuarantinedWork> = HashMap::new();

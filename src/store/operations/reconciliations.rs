@@ -120,11 +120,11 @@ pub async fn next_open(
     found.one(connection).await?.map(Reconciliation::try_from).transpose()
 }
 
-/// The key of the timer's lane, and the next step of the lanes that the timer made due.
+/// The key of the timer's lane, and the `next_step` of the lanes that the timer made due.
 pub const TIMER: &str = "timer";
 
-/// Makes the lanes of all taxpayers due of whom a run changed since this time. A lane that is due, waiting or held
-/// already stays as it is.
+/// Makes the lane of each taxpayer due if one of the taxpayer's runs has changed since this time. A lane that is
+/// already due, waiting or held stays as it is.
 pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
@@ -196,7 +196,8 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// Counts by kind the findings that operators still have to look at. Of each day only the latest reconciliation counts.
+/// Counts, by kind, the findings that operators still have to look at. Only the latest reconciliation of a taxpayer and
+/// day counts.
 pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()

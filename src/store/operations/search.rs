@@ -1,8 +1,8 @@
-//! What operators find without naming its taxpayer: an invoice by its number, and an event by its id.
+//! Searches across all taxpayers: for an invoice by its number, and for an event by its id.
 //!
-//! Indexes of invoices and events begin with the taxpayer, and one more that begins with the number or the id would
-//! cost each create. So these queries look each taxpayer's index up once, for the newest `TAXPAYERS_MAX` taxpayers:
-//! a search costs as many look-ups as there are taxpayers, and a create costs nothing.
+//! The indexes of invoices and events begin with the taxpayer. One more index that begins with the number or the id
+//! would make each create slower. So these queries look into the index once for each of the newest `TAXPAYERS_MAX`
+//! taxpayers: a search costs as many look-ups as there are taxpayers, and a create costs nothing more.
 
 use std::time::Duration;
 
@@ -19,11 +19,12 @@ use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
 use crate::store::events::event_row;
 use crate::store::invoices::invoice_row;
 
-/// The number of taxpayers, the newest ones, whose invoices and events a search looks up.
+/// The number of taxpayers whose invoices and events a search looks up. They are the newest ones.
 pub const TAXPAYERS_MAX: u64 = 10_000;
 /// The most invoices that a search returns.
 const FOUND_MAX: u64 = 20;
-/// An event's id contains the time at which it was made; the time of the event itself differs by less than this.
+/// The id of an event contains the time at which the id was made. The time of the event differs from it by less than
+/// this.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
 
 fn join_newest_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
@@ -54,7 +55,8 @@ pub async fn invoices_with_number(store: &Store, number: &str) -> Result<Vec<Inv
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
-/// Finds an event by its id, of one taxpayer or of any. `None` also for an id that was not made from a time.
+/// Finds an event by its id, of this taxpayer or, with `None`, of any. Also returns `None` for an id that contains no
+/// time.
 pub async fn event_with_id(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -107,7 +109,8 @@ mod tests {
                 (INVOICES.get(backend), number.to_vec(), "invoices_by_taxpayer_id_invoice_no"),
                 (EVENTS.get(backend), id.to_vec(), "events_by_taxpayer_id_at"),
             ] {
-                // PostgreSQL chooses between the indexes that begin with the taxpayer by the rows there are.
+                // PostgreSQL has several indexes that begin with the taxpayer. The number of rows decides which one it
+                // uses.
                 let wanted = match backend {
                     DbBackend::Postgres => "(taxpayer_id = taxpayers.id)",
                     _ => index,

@@ -66,7 +66,7 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
     found.map(Run::try_from).transpose()
 }
 
-/// The runs that need attention. The partial index `pipeline_runs_stopped` has the same condition, in these words.
+/// The runs that need attention. The partial index `pipeline_runs_stopped` has the same condition, word for word.
 const STOPPED: &str = "state IN ('waiting', 'paused', 'refused')";
 
 /// Loads the runs of a taxpayer that wait, are paused or were refused, latest change first.
@@ -85,10 +85,11 @@ pub async fn stopped_owned_by(
     rows.into_iter().map(Run::try_from).collect()
 }
 
-/// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, in these words.
+/// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, word for word.
 pub(in crate::store) const QUARANTINED: &str = "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
 const _: () = assert!(CRASHES_MAX == 3 && PANICS_MAX == 2, "QUARANTINED and the migration say so");
-/// Of these, the runs whose quarantine can be lifted: only crashes caused it, and it was never lifted.
+/// The condition that the quarantine of a run in `QUARANTINED` can be lifted: only crashes caused it, and it was never
+/// lifted.
 const LIFTABLE: &str = "panics = 0 AND NOT is_lifted";
 
 /// Loads up to `limit` runs whose quarantine can be lifted and that have not changed after `since`, the oldest first.

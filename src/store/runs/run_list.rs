@@ -1,4 +1,5 @@
-//! The operators' list of runs: filters, order, pages, and the runs that a bulk move is about.
+//! The operators' list of runs: filters, order, pages, and the runs that an operator moves at once (pauses, resumes and
+//! so on).
 
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub struct RunFilter {
     /// The step that a run is at. A run that has taken all its steps is at none.
     pub step: Option<Step>,
     pub wait_reason: Option<WaitReason>,
-    /// A part of the last error, in any case.
+    /// A part of the last error, ignoring case.
     pub error: Option<String>,
     /// Only runs that were created at least this long ago.
     pub older_than: Option<Duration>,
@@ -63,7 +64,8 @@ impl RunFilter {
     }
 }
 
-/// The condition that a run is at this step: it may have called the step, or the step is the first that is not done.
+/// Returns the condition that a run is at this step: the run has recorded that it is about to call the step (`intent`),
+/// or it has no intent and the step is the first that is not done.
 fn is_at(step: Step) -> Condition {
     let names = |step: &Step| Column::Done.contains(json(step));
     let mut next = Condition::any();
@@ -98,7 +100,7 @@ fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
     }
 }
 
-/// Ids grow with time, so the order of the ids is that of the creation.
+/// Orders the runs. Ids grow with time, so the order of the ids is the order of creation.
 fn order_runs(found: Select<Entity>, order: RunOrder) -> Select<Entity> {
     match order {
         RunOrder::Newest => found.order_by_desc(Column::Id),

@@ -23,7 +23,7 @@ static LOG: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Logs attempts at steps. An attempt that is logged already gets its outcome.
+/// Logs attempts at steps. If an attempt is logged already, adds its outcome.
 pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
     if attempts.is_empty() {
         return Ok(());
@@ -49,7 +49,7 @@ pub struct StepAttempt {
     pub record: StepRecord,
 }
 
-/// Returns the attempt id of a run's last call if its outcome was never recorded.
+/// Returns the attempt id of a run's last call if the outcome of the call was never recorded.
 pub async fn unfinished_attempt(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -10,10 +10,10 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// A deadline within this time is soon due.
+/// A deadline that is nearer than this counts as due soon.
 pub const SOON: Duration = Duration::from_hours(1);
 
-/// The runs in one state that wait for one reason.
+/// The unfinished runs in one state and, if they wait, with one reason to wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedRuns {
     pub state: RunState,

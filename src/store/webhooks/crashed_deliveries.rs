@@ -1,6 +1,6 @@
-//! Crash counts of deliveries. After a process crash, every delivery that was or may have been in flight gets a count and
-//! an entry in the log of its attempts. Only chain heads that were counted before are recorded by their ids, so of the
-//! others it is not known which of them were in flight.
+//! Crash counts of deliveries. After a process crash, the crash count of every delivery that was or may have been in
+//! flight is incremented, and its log of attempts gets an entry. Only chain heads that have a crash count are recorded
+//! by id before they begin. Of the other deliveries it is not known which were in flight.
 
 use std::collections::BTreeMap;
 
@@ -30,17 +30,17 @@ const WAS_UNDER_WAY: &str = "the process ended while this attempt was under way;
 const MAY_HAVE_BEEN_UNDER_WAY: &str =
     "the process ended while this attempt was, or may have been, under way; the next one follows";
 
-/// An endpoint whose process crashed.
+/// An endpoint whose lane was held by a process that crashed.
 #[derive(Debug)]
 pub struct CrashedEndpoint {
     pub taxpayer: TaxpayerId,
-    /// The ids of the deliveries that were recorded before they began.
+    /// The ids of the deliveries that were recorded in the lane before their attempts began.
     pub recorded: Vec<String>,
-    /// The maximum number of other deliveries that may have been in flight.
+    /// The maximum number of other deliveries for which the crash is counted, because they may have been in flight.
     pub others_max: usize,
 }
 
-/// A delivery that a crash has quarantined.
+/// A quarantined delivery with the kind of its event.
 pub type QuarantinedDelivery = (Delivery, EventKind);
 
 /// Counts a process crash for the deliveries of these endpoints that were or may have been in flight. Returns those
@@ -53,7 +53,7 @@ pub async fn count_crash(
     let mut outcomes = Vec::new();
     for endpoint in endpoints {
         let recorded = load(tx, select_recorded(endpoint)).await?;
-        // Nothing else is in flight at an endpoint while a delivery goes alone.
+        // While a delivery goes alone, no other delivery of the endpoint is in flight.
         let was_alone = recorded.iter().any(|(delivery, _)| delivery.goes_alone());
         let others = if was_alone { Vec::new() } else { load(tx, select_first_due(endpoint, now)).await? };
         outcomes.extend(recorded.into_iter().map(|one| interrupt(one, WAS_UNDER_WAY, now)));
@@ -74,7 +74,7 @@ fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
     Entity::find().filter(pending_of(endpoint.taxpayer)).filter(Column::Id.is_in(ids))
 }
 
-/// Selects the deliveries that have been due for the longest time and were not counted before.
+/// Selects the chain heads that have been due for the longest time and have no crash count yet.
 fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
     Entity::find()
         .filter(pending_of(endpoint.taxpayer))
@@ -126,7 +126,8 @@ fn interrupt(
     (delivery, kind, attempt)
 }
 
-/// Takes the interrupted attempts out of the retry schedules: a crash is no fault of the receiver.
+/// Excludes the interrupted attempts from the retry schedules, because a crash of this service is no fault of the
+/// receiver.
 async fn keep_schedules<'a>(
     tx: &Transaction,
     deliveries: impl Iterator<Item = &'a Delivery>,
@@ -146,7 +147,8 @@ async fn keep_schedules<'a>(
     Ok(())
 }
 
-/// The crash count of a delivery after a replay: low enough for an attempt, and one more crash quarantines it again.
+/// Returns the crash count of a delivery after a replay: low enough for another attempt, but one more crash quarantines
+/// the delivery again.
 pub(crate) fn crashes_after_replay() -> Expr {
     let highest = CrashHistory { crashes: u32::MAX, ..CrashHistory::default() };
     let most = i32::try_from(highest.release().crashes).unwrap_or(0);
@@ -154,14 +156,14 @@ pub(crate) fn crashes_after_replay() -> Expr {
 }
 
 /// The dead letters in quarantine, which only crashes cause. The partial index `deliveries_quarantined` has the same
-/// condition, in these words.
+/// condition, word for word.
 pub(in crate::store) const QUARANTINED: &str = "state = 'dead' AND crashes >= 3";
 const _: () = assert!(CRASHES_MAX == 3, "QUARANTINED and the migration say so");
-/// Of these, the dead letters whose quarantine can be lifted: it was never lifted.
+/// The condition that the quarantine of a dead letter in `QUARANTINED` can be lifted: it was never lifted before.
 const LIFTABLE: &str = "NOT is_lifted";
 
-/// Takes a delivery out of the quarantine and audits it: it stays a dead letter like any other. Returns the delivery as it
-/// was. `None` if no delivery with this id is in quarantine.
+/// Takes a delivery out of the quarantine and records this in the audit. The delivery stays a dead letter like any
+/// other. Returns the delivery as it was before; `None` if no delivery with this id is in quarantine.
 pub async fn release_to_dead_letters(
     store: &Store,
     id: uuid::Uuid,
@@ -192,8 +194,8 @@ pub async fn release_to_dead_letters(
     Ok(Some((delivery, kind)))
 }
 
-/// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They are due at once and go
-/// alone. Returns their number.
+/// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They become due at once and
+/// are attempted alone. Returns the number of these deliveries.
 pub async fn lift(store: &Store, since: Timestamp, limit: u64, now: Timestamp) -> Result<usize, StoreError> {
     let found = Entity::find()
         .filter(Expr::cust(QUARANTINED))
@@ -223,7 +225,7 @@ async fn lift_owned_by(
     let tx = store.begin().await?;
     // Locks the endpoint's lane: pending deliveries are written only under that lock.
     lanes::wake(&tx, LaneKind::Endpoint, &[taxpayer.to_string()], Wake::NotParked).await?;
-    // A replay may have taken some of them out of the quarantine since they were read.
+    // A replay may have taken some of these deliveries out of the quarantine after `lift` read them.
     let rows: Vec<Model> = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))

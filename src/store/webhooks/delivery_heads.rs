@@ -15,8 +15,8 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// The SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database, and it is
-/// the first of its chain among the new deliveries (`is_first_of_added`).
+/// Returns the SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database,
+/// and it is the first of its chain among the new deliveries (`is_first_of_added`).
 pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
@@ -28,7 +28,8 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
 }
 
-/// The SQL condition that a delivery is still a chain head after an attempt: it was the head before, and it is pending.
+/// Returns the SQL condition that a delivery is still a chain head after an attempt: it was the head before, and it is
+/// still pending.
 pub(crate) fn is_first_still() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)

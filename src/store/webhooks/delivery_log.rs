@@ -76,7 +76,8 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// Selects the sequences of events about these IRNs: the deliveries have no index on the IRN.
+/// Selects the sequences of the events about these IRNs. Deliveries are then found by sequence, because their table has
+/// no index on the IRN.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
@@ -124,14 +125,14 @@ pub async fn logged_owned_by_with_id(
     logged_delivery(row, &mut attempts).map(Some)
 }
 
-/// The numbers of a taxpayer's deliveries that did not arrive.
+/// The numbers of a taxpayer's deliveries that have not arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenDeliveries {
     pub pending: i64,
     pub dead: i64,
 }
 
-/// Counts the deliveries of a taxpayer that wait, and those that were given up.
+/// Counts the pending deliveries and the dead letters of a taxpayer.
 pub async fn open_owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<OpenDeliveries, StoreError> {
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
     let rows: Vec<(String, i64)> = Entity::find()
@@ -179,7 +180,7 @@ async fn read(
     Ok((logged, total))
 }
 
-/// Takes the attempts of a delivery out of the map.
+/// Converts the row of a delivery, and takes its attempts out of the map.
 fn logged_delivery(
     row: Model,
     attempts: &mut HashMap<String, Vec<DeliveryAttempt>>,

@@ -108,7 +108,7 @@ pub async fn in_service(
         .collect()
 }
 
-/// Makes all deliveries of a taxpayer that wait for a retry due now.
+/// Sets the due time of those deliveries of a taxpayer that wait for a retry to `now`.
 pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";

@@ -15,10 +15,10 @@ use crate::store::db::page::{self, Page};
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 use crate::store::webhooks::{delivery_row, failure_streak};
 
-/// In the JSON of a failure streak, an endpoint that was never parked.
+/// The LIKE pattern for the JSON of a failure streak in which the endpoint was never parked (reduced to probes).
 const NEVER_PARKED: &str = "%\"parked_until\":null%";
 
-/// An endpoint with its health and the number of its deliveries that are not delivered.
+/// An endpoint with its health and the numbers of its pending deliveries and dead letters.
 #[derive(Debug, Clone)]
 pub struct ListedEndpoint {
     pub endpoint: Endpoint,
@@ -35,7 +35,7 @@ pub struct EndpointFilter {
     pub taxpayer_id: Option<TaxpayerId>,
 }
 
-/// The condition that an endpoint has this health. It agrees with `EndpointHealth::new`.
+/// Returns the condition that an endpoint has this health. The condition must agree with `EndpointHealth::new`.
 fn has_health(health: EndpointHealth) -> Condition {
     let active = Condition::all().add(Column::IsActive.eq(true));
     match health {
@@ -63,7 +63,7 @@ pub async fn count_by_health(store: &Store) -> Result<Vec<(EndpointHealth, i64)>
         .collect()
 }
 
-/// Loads one page of the endpoints of all taxpayers, the longest known first, and the number of all matches.
+/// Loads one page of the matching endpoints of all taxpayers, ordered by taxpayer id, and the number of all matches.
 pub async fn page(
     store: &Store,
     filter: EndpointFilter,

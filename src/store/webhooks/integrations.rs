@@ -115,7 +115,8 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The sealed credentials and the only origin that may get them. A changed URL in the database cannot redirect them.
+/// The content of the sealed text: the credentials and the only origin to which they may be sent. So a change of the
+/// URL in the database cannot redirect the credentials.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,
@@ -127,7 +128,7 @@ fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreEr
     at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 
-/// Returns the owner's name under which the vault seals a taxpayer's integration settings.
+/// Returns the name of the owner for which the vault seals a taxpayer's integration settings.
 pub(crate) fn owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }

@@ -162,7 +162,8 @@ pub async fn set_failure_streak(
     Ok(())
 }
 
-/// Writes the state of an endpoint. A new endpoint gets `first_secret`. Enabling an endpoint clears its failure streak.
+/// Writes the state of an endpoint. A new endpoint gets `first_secret`. Writing an active endpoint clears its failure
+/// streak.
 pub async fn save(
     store: &Store,
     tx: &Transaction,

@@ -131,8 +131,8 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again, except those that are queued already and were not attempted
-/// since. Returns the new position and the number of queued deliveries.
+/// Makes the deliveries of the next batch pending again, except those that are already queued and have not been
+/// attempted since then. Returns the new position and the number of queued deliveries.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
@@ -168,13 +168,13 @@ async fn again(
     Ok((position, rows.len()))
 }
 
-/// True for a delivery that is queued already and was not attempted since.
+/// True if the delivery is already queued and has not been attempted since it was queued.
 fn is_fresh(row: &delivery_row::Model) -> bool {
     row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
 }
 
-/// Adds a delivery for each enabled event without one in the next `BATCH` sequences of the log. Returns the new
-/// position and the number of added deliveries.
+/// Adds a delivery for each event in the next `BATCH` sequences of the log whose kind is enabled and that has no
+/// delivery yet. Returns the new position and the number of added deliveries.
 async fn add_missing(
     tx: &Transaction,
     replay: &Replay,

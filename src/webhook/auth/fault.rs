@@ -1,4 +1,5 @@
-//! Reasons for a failed authentication, as advice for the endpoint's owner, without anything sent or received.
+//! The reasons why an authentication failed, worded as advice for the endpoint's owner. They quote no text that was
+//! sent or received, because it may contain secrets.
 
 use crate::domain::kernel::codes::words;
 use crate::webhook::http::destination::UrlFault;

@@ -8,7 +8,7 @@ use super::ntlm::{Negotiation, NtlmLogin};
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// The largest number of clients kept for reuse, because building a client is expensive. Their connections are closed.
+/// The largest number of clients kept for reuse, because building a client is expensive. They have no open connections.
 const SPARE_MAX: usize = 16;
 const CHALLENGED: u16 = 401;
 
@@ -32,7 +32,8 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // After a response the connection is closed. Without one it may stay authenticated: drop the client.
+                // After a response the connection is closed. Without a response it may still be open and authenticated,
+                // so the client is dropped.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }
@@ -57,7 +58,7 @@ impl NtlmConnections {
     }
 }
 
-/// Signs in and sends the request. If the sign-in fails, returns the result of that attempt as the error.
+/// Signs in and sends the request. If the sign-in fails, returns the failed attempt as the error.
 async fn sign_in(
     client: &GuardedClient,
     post: PostRequest<'_>,
@@ -73,7 +74,7 @@ async fn sign_in(
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // The endpoint did not ask for NTLM. It has not got the notification, so the attempt fails.
+        // The endpoint did not ask for NTLM. It got only the first message, which has no body, so the attempt fails.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,
@@ -89,7 +90,8 @@ async fn sign_in(
 }
 
 impl AttemptResult {
-    /// Builds the result of an attempt that failed before anything was sent. The log of attempts shows the reason.
+    /// Builds the result of an attempt that failed before the notification was sent. The log of attempts shows the
+    /// reason.
     pub fn from_auth_fault(fault: AuthFault) -> Self {
         Self {
             response_head: fault.to_string(),

@@ -1,4 +1,5 @@
-//! How a request to an ERP authenticates itself. Nothing is cached here; the delivery actors cache access tokens.
+//! Authenticates the requests to an ERP, the receiver's business software. Nothing is cached here; the delivery actors
+//! cache access tokens.
 //!
 //! | Concept | File |
 //! |---|---|

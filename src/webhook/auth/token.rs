@@ -1,4 +1,4 @@
-//! Gets access tokens (RFC 6749). It uses the guarded client and limits, because the server is untrusted.
+//! Gets access tokens (RFC 6749). The requests use the guarded client and its limits, because the server is untrusted.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const ANSWER_MAX: usize = 64 * 1_024;
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
 /// The longest lifetime of a token, whatever the server says.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
-/// A token is given up early: by a tenth of its lifetime, but by at most this.
+/// A token is no longer used when only a tenth of its lifetime is left, or only this much, whichever is shorter.
 const EARLY_MAX: Duration = Duration::from_mins(1);
 
 /// A token that the server has issued.

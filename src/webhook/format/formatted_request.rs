@@ -1,4 +1,5 @@
-//! Writes a notification in the receiver's format. A 2xx with a body in another format may be a sign-in page.
+//! Writes a notification in the receiver's format and interprets the response. If the format has a result in the body,
+//! a 2xx with another body is no success: the body may be a sign-in page.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ pub struct FormattedRequest<'n> {
 }
 
 impl<'n> FormattedRequest<'n> {
-    /// The number of bytes of a response body in which a result is searched.
+    /// The number of bytes of a response body that are read to find the result in it.
     pub const ANSWER_MAX: usize = 64 * 1_024;
 
     /// Writes a notification in a format. `notification` is JSON; `id` is the id of the event.
@@ -46,7 +47,8 @@ impl<'n> FormattedRequest<'n> {
     }
 }
 
-/// Marks the attempt as not accepted if the response body does not confirm it. Then cuts the body to `keep` bytes.
+/// Marks a delivered attempt as not accepted if the response body does not confirm the message. Then cuts the body to
+/// `keep` bytes.
 pub fn interpret(mut attempt: AttemptResult, format: &Format, id: &str, keep: usize) -> AttemptResult {
     let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
     if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {

@@ -1,5 +1,6 @@
 //! Writes a notification in the data format of an ERP and reads the ERP's response. REST sends the notification as it
-//! is; the other formats wrap it. For most of these, a 2xx is a success only if the response body confirms it.
+//! is; the other formats wrap it. For most of the other formats, a 2xx is a success only if the response body confirms
+//! it.
 //!
 //! | Format | File |
 //! |---|---|

@@ -41,7 +41,8 @@ pub(super) fn render(namespace: &str, method: &str, notification: &str) -> Strin
     body
 }
 
-/// Returns true if the response is an envelope without a fault. It may be cut after the first element of the SOAP body.
+/// Returns true if the response is an envelope without a fault. The response may be cut off after the first start tag
+/// in the SOAP body.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let mut reader = Reader::from_str(answer.trim_start_matches('\u{feff}'));
     let mut depth = 0_usize;

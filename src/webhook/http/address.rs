@@ -1,7 +1,7 @@
 //! The addresses to which an outgoing call may connect: public addresses, and the networks that the operator allows.
 //!
-//! An IPv6 address that embeds an IPv4 address is refused, because the latter may be private. Source: the IANA
-//! special-purpose address registries.
+//! An IPv6 address that embeds an IPv4 address is refused, because the latter may be private. The lists of networks
+//! follow the IANA special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -55,7 +55,7 @@ impl AddressPolicy {
         Self { allowed, requires_ports: false }
     }
 
-    /// Sets if each network of the allow-list must name its port.
+    /// Sets whether each network of the allow-list must name its port.
     #[must_use]
     pub fn requiring_ports(self, requires_ports: bool) -> Self {
         Self { requires_ports, ..self }
@@ -242,7 +242,7 @@ mod tests {
             assert!(!permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address), "{address}");
         }
         assert!(permits(&["100.64.0.0/10"], "100.100.100.201"));
-        // The parser already refuses these networks; the policy must refuse them too.
+        // The parser already refuses such wide networks. The policy must refuse these addresses even so.
         let everything = ["0.0.0.0/0", "::/0"]
             .map(|network| AllowedNetwork { network: network.parse().unwrap(), port: None });
         let policy = AddressPolicy::new(everything.to_vec());

@@ -1,7 +1,8 @@
 //! The HTTP client for URLs that taxpayers have chosen.
 //!
-//! It checks the URL before each request. At each connection the resolver checks the addresses of a host name, and the
-//! connector an address in the URL. Redirects, proxies and decompression are off. Time and size are limited.
+//! The client checks the URL before each request. At each connection the resolver checks the addresses of a host name,
+//! and the connector checks an address that the URL contains. Redirects, proxies and decompression are off. Time and
+//! size are limited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,11 +24,12 @@ use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 
 /// The timeout for making a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept open. This is short, because it costs a file descriptor on both sides.
+/// How long an idle connection is kept open. This is short, because an open connection costs a file descriptor on both
+/// sides.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// How many idle connections to one endpoint are kept: the default of `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// How many clients are cached: one for each list of allowed networks, of which operators set only few.
+/// How many clients are cached, one for each list of allowed networks. Operators set only few such lists.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
@@ -65,7 +67,8 @@ pub struct GuardedClient {
     plain_http: Client,
     /// Resolves host names; the policy then filters the addresses.
     lookup: Arc<dyn Lookup>,
-    /// One client for each list of allowed networks. They share no connections, as an open one is not checked again.
+    /// One client for each list of allowed networks. These clients share no connections, because an open connection is
+    /// not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
     max_body: usize,
@@ -246,7 +249,7 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// Returns the first `keep` bytes of the body as text, without NUL and without half characters.
+/// Returns the start of the body as text of at most `keep` bytes. Invalid bytes and NUL become U+FFFD.
 fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));

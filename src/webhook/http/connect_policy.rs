@@ -1,4 +1,4 @@
-//! Decides to which addresses a client may connect. Both the resolver and the connector ask it.
+//! Decides to which addresses a client may connect. Both the resolver and the connector use this policy.
 
 use std::net::IpAddr;
 use std::sync::Arc;

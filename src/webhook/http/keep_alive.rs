@@ -1,5 +1,5 @@
-//! Limits the number of receivers whose connections are kept open. At the limit, a new receiver must wait until another
-//! was not called for the time `idle`.
+//! Limits the number of receivers whose connections are kept open. At the limit, the connections to a new receiver are
+//! closed after each call, until another receiver has not been called for the time `idle`.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

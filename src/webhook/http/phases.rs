@@ -42,7 +42,8 @@ impl PhaseClock {
         })))
     }
 
-    /// Records that a new connection is being made. Drops the times of a reused one that was closed.
+    /// Records that a new connection is being made. Forgets the times of a reused connection that turned out to be
+    /// closed.
     pub(crate) fn connect_started(&self) {
         self.set(|moments, now| {
             *moments =
@@ -97,7 +98,8 @@ impl Moments {
         PhaseTimes { dns, connect, wait, read }
     }
 
-    /// Returns true if the attempt used an open connection: it started none, or an open one became free first.
+    /// Returns true if the attempt used an open connection: it started no new one, or an open one became free before
+    /// the new one was ready.
     fn used_an_open_connection(&self) -> bool {
         self.connect_started.is_none()
             || self.answered.is_some_and(|head| self.connected.is_none_or(|connected| connected > head))

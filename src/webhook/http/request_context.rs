@@ -1,4 +1,5 @@
-//! A task-local variable carries what reqwest does not pass to its connector and resolver.
+//! The data of a request that its connector and resolver need. Reqwest does not pass it on, so a task-local variable
+//! does.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};

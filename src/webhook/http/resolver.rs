@@ -1,4 +1,5 @@
-//! Resolves host names to permitted addresses, at each connection, against DNS rebinding.
+//! Resolves a host name at each new connection, and returns only permitted addresses. This prevents DNS rebinding: a
+//! name that later resolves to a private address.
 
 use std::fmt::Debug;
 use std::io;

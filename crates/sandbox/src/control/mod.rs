@@ -1,4 +1,4 @@
-//! The control interface under `/sandbox`: JSON, without keys, for tests and for people with curl.
+//! The control interface under `/sandbox`: JSON, no API key needed, for tests and for people with curl.
 //!
 //! | Method | Path | Does |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! Encrypts a downloaded document with AES-256 in mode CFB-128, without padding and without an authentication tag.
 //!
-//! The key is 24 random characters, sent along as `pub`, and the first eight characters of the caller's API key. So
-//! only the caller can decrypt the document.
+//! The key is 24 random characters, which the answer contains as `pub`, followed by the first eight characters of the
+//! caller's API key. So only the caller can decrypt the document.
 
 use aws_lc_rs::{
     cipher::{AES_256, EncryptingKey, UnboundCipherKey},

@@ -1,7 +1,7 @@
 //! The key pair for QR codes, and the keys file that a taxpayer would download.
 //!
 //! The certificate is part of the text that is encrypted into the QR code. It is short, because RSA with 2048 bits
-//! encrypts at most 245 bytes. The key pair is generated once per process, because this is slow.
+//! encrypts at most 245 bytes. The key pair is generated once per process, because generating one is slow.
 
 use std::sync::LazyLock;
 

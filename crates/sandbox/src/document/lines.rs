@@ -32,7 +32,7 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// Requires the member of a line that `service` names or, if it is absent, the member that `product` names.
+/// Checks that a line has the member named `service` or, without it, the member named `product`.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

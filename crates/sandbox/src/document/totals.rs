@@ -1,4 +1,4 @@
-//! Checks the legal monetary total: its four amounts must add up, together with the tax.
+//! Checks the legal monetary total: the amount with tax must be the amount before tax plus the tax.
 
 use rust_decimal::Decimal;
 

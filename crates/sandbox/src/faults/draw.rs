@@ -1,7 +1,7 @@
-//! Random numbers that are the same in each run with the same seed.
+//! Repeatable random numbers: the same seed gives the same numbers each time the simulator runs.
 //!
-//! The random number of a call is a hash of the seed, the fault, the operation, the invoice and the count of such
-//! calls. So the order in which calls about different invoices arrive does not matter.
+//! The random number of a call is a hash of the seed, the fault, the operation, the invoice, and how many such calls
+//! came before. So the order in which calls about different invoices arrive does not matter.
 
 use aws_lc_rs::digest::{SHA256, digest};
 

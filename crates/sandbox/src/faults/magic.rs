@@ -1,7 +1,7 @@
-//! Faults that a person can type: a word in an invoice number that begins with `SBX`.
+//! Faults that a person can type into an invoice number, as a word that begins with `SBX`.
 //!
-//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how a run gives up. The other faults end after
-//! a few calls or seconds.
+//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how the service gives up. SBXSLOW, a mere
+//! delay, does not end either. The other faults end after a few calls or seconds.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
@@ -19,14 +19,16 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// The first `sign` calls of the invoice fail: their number, the fault, and the HTTP status if it is unusual.
+    /// A fault of the first `sign` calls about the invoice: the number of calls, the fault, and the HTTP status if it
+    /// is not the usual one.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// A fault of the first calls of `lookup` about the invoice: the number of calls and the fault.
+    /// A fault of the first `lookup` calls about the invoice: the number of calls, and the fault.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// All calls fail for some seconds, even about other invoices. The first `sign` of this invoice starts the fault.
+    /// A fault that lasts some seconds and is not limited to calls about this invoice. The first `sign` of the invoice
+    /// starts it.
     ToAll(FaultKind),
 }
 
@@ -121,7 +123,8 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 ];
 
 const SLOW_MS: u64 = 1500;
-/// The duration of a fault such as SBXOUTAGE, in seconds. Digits after the word set another: SBXOUTAGE60 lasts 60 s.
+/// The duration of a fault such as SBXOUTAGE, in seconds. Digits after the word set another duration: SBXOUTAGE60 lasts
+/// 60 s.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 
@@ -137,7 +140,7 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the fault for all invoices that this call starts. Only the first `sign` of an invoice can start one.
+/// Returns the fault that this call starts for all invoices, if any. Only the first `sign` of an invoice can start one.
 pub(crate) fn fault_for_all(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
@@ -149,7 +152,7 @@ pub(crate) fn is_offline(irn: &str) -> bool {
     does(irn) == Some(Offline)
 }
 
-/// Returns true if the invoice number contains the word SBXREJECT, for which the document is always refused.
+/// Returns true if the invoice number contains the word SBXREJECT: its document is always refused.
 pub(crate) fn is_rejected(irn: &str) -> bool {
     does(irn) == Some(Reject)
 }
@@ -172,7 +175,7 @@ fn seconds(irn: &str) -> u64 {
     if digits.is_empty() { FOR_S } else { digits.parse().unwrap_or(FOR_S_MAX).min(FOR_S_MAX) }
 }
 
-/// Returns the part of the invoice number that begins with `SBX`, in capitals.
+/// Returns the invoice number from `SBX` on, in capitals; `None` if it does not contain `SBX`.
 fn magic_part(irn: &str) -> Option<String> {
     let mut number = Irn::parse(irn).ok()?.invoice_no.to_ascii_uppercase();
     let start = number.find("SBX")?;

@@ -67,7 +67,8 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, it is for every operation that it fits.
+/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, the fault applies to every operation that
+/// can have it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {

@@ -30,8 +30,8 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, it is for all operations that have no
-/// latency of their own; these operations share one limit of concurrent calls.
+/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the order applies to all operations
+/// that have no latency of their own; these operations share one limit of concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {

@@ -10,13 +10,15 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Prefixes of entity ids for tests. `entity` answers with 404, with a wrong tax number, and with 503, in this order.
+/// Prefixes of entity ids for tests: `entity` answers the first with 404, the second with a wrong tax number, and the
+/// third with 503.
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
-/// Lists all enrolled businesses. The entity id does not matter, because the simulator has only one entity.
+/// Lists all enrolled businesses. Apart from the prefixes above, the entity id does not matter, because the simulator
+/// has only one entity.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
     if id.starts_with(UNKNOWN) {

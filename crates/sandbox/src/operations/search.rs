@@ -57,8 +57,8 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
     query.get(name).and_then(|text| text.parse().ok()).filter(|number| *number > 0).unwrap_or(default)
 }
 
-/// Returns transmitted invoices in order of signature: with `confirmed=true` the acknowledged, otherwise the others.
-/// `from` and `to` limit the time of signature.
+/// Returns transmitted invoices in order of signature: the acknowledged ones with `confirmed=true`, otherwise those
+/// that are not yet acknowledged. `from` and `to` limit the time of signature.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
     let from = parse_bound(call, "from")?;

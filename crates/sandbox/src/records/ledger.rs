@@ -59,7 +59,7 @@ impl Ledger {
         self.reports.get(irn).map_or(0, |(_, count)| *count)
     }
 
-    /// Returns false and changes nothing if an invoice with this IRN is already signed.
+    /// Adds a signed invoice. Returns false and changes nothing if an invoice with this IRN is already signed.
     pub(crate) fn sign(&mut self, invoice: Invoice) -> bool {
         let irn = invoice.irn.clone();
         if self.invoices.contains_key(&irn) {

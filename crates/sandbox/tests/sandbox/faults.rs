@@ -11,7 +11,7 @@ use crate::support::{AMBIGUOUS, Authority, IRN, read};
 #[actix_rt::test]
 async fn a_dropped_reply_leaves_one_signature_that_confirm_can_see() {
     let authority = Authority::start().await;
-    // Opens a connection in the client's pool, so that the broken one is a reused one.
+    // Opens a connection that stays in the client's pool, so that the fault breaks a reused connection.
     authority.get("/invoice/transmit/self-health-check").await;
     authority.fault(FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign));
     let error = authority.try_sign(IRN).await.unwrap_err();
@@ -159,7 +159,7 @@ async fn a_fault_keeps_to_its_operation_its_invoice_and_its_times() {
     assert_eq!(statuses, [500, 500, 200]);
 }
 
-/// Confirms each of twenty invoices three times and returns the failed calls, in the order of invoice and call.
+/// Confirms each of twenty invoices three times. Returns for each invoice the statuses of its three answers.
 async fn failures(seed: u64, backwards: bool) -> Vec<Vec<u16>> {
     let authority = Authority::start().await;
     authority.sandbox.state().set_seed(seed);

@@ -1,4 +1,4 @@
-//! Access points, notices and invoices from elsewhere.
+//! Access points, notices, and invoices from other suppliers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -123,7 +123,7 @@ async fn a_party_is_online_until_it_is_taken_offline() {
     authority.control(Method::POST, "/businesses", &json!({ "tin": CUSTOMER_TIN, "online": false })).await;
     assert_eq!(online(&authority.get(&lookup).await.1), false);
     assert_eq!(authority.post(&format!("/invoice/transmit/{IRN}"), &json!({})).await.0, 400);
-    // The supplier's tax number is known from its first invoice: its business id is enough.
+    // The simulator knows the supplier's tax number from its first invoice, so the business id is enough here.
     authority
         .control(Method::POST, "/businesses", &json!({ "business_id": BUSINESS, "online": false }))
         .await;

@@ -128,7 +128,7 @@ async fn a_call_whose_caller_has_given_up_is_served_when_its_turn_comes() {
     assert!(error.is_timeout(), "{error:?}");
     assert_eq!(authority.sheet(IRN).sign_count, 0, "it waits");
     assert_eq!(first.await.unwrap().unwrap().status(), 404);
-    // The next one waits behind it.
+    // This call waits behind the `sign` that its caller gave up.
     assert_eq!(authority.get(&format!("/invoice/confirm/{IRN}")).await.0, 200);
     assert_eq!(authority.sheet(IRN).sign_count, 1);
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{Authority, document};
 
-/// A client with a short timeout, for replies that never come.
+/// The timeout of a call, short because some replies never come.
 const IMPATIENT: Duration = Duration::from_millis(500);
 
 fn irn(word: &str) -> String {
@@ -114,7 +114,7 @@ async fn an_outage_can_be_typed_with_its_seconds() {
     assert_eq!(authority.sign(&irn("OUTAGE1")).await.0, 503);
     assert_eq!(authority.sign(&irn("FREE")).await.0, 503, "it is out for everybody");
     tokio::time::sleep_until((ends + Duration::from_millis(100)).into()).await;
-    // The fault applies once: the same invoice is signed afterwards.
+    // Only the first `sign` of an invoice starts the outage, so now the invoice is signed.
     assert_eq!(authority.sign(&irn("OUTAGE1")).await.0, 201);
 }
 

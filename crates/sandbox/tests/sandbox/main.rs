@@ -1,5 +1,5 @@
 //! The simulator over real HTTP, as a client sees it.
-#![cfg(test)] // Helpers unwrap like the tests they serve: clippy tells by this.
+#![cfg(test)] // With this, clippy lets the helpers unwrap as the tests do.
 
 mod control;
 mod faults;

@@ -39,7 +39,7 @@ impl Authority {
         Self { sandbox, client: Client::new() }
     }
 
-    /// A call to the authority with the right keys.
+    /// Returns a request to the authority with the right keys.
     pub(crate) fn call(&self, method: Method, path: &str) -> RequestBuilder {
         self.bare(method, &format!("/api/v1{path}"))
             .header("x-api-key", API_KEY)
@@ -88,7 +88,7 @@ pub(crate) async fn read(response: Response) -> Answer {
     (status, strict_json::from_untrusted(&response.bytes().await.unwrap()).unwrap())
 }
 
-/// Returns a document that the authority signs, under this IRN.
+/// Returns a valid document with this IRN, which the authority would sign.
 pub(crate) fn document(irn: &str) -> Value {
     let registration = Registration {
         service_id: "94AD90FB".to_owned(),

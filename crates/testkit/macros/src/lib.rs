@@ -1,23 +1,25 @@
-//! The attributes that make tests of a case. They only copy tokens: what a case needs to run, the suite says in its
-//! `support` module.
+//! The attributes that turn a case, which is an async function, into tests. They only copy tokens: the `support` module
+//! of the test suite runs the case.
 
 use proc_macro::{Ident, TokenStream, TokenTree};
 
-/// Makes two tests of an async function: `<name>_on_sqlite` and `<name>_on_postgresql`.
+/// Makes two tests from an async function: `<name>_on_sqlite` and `<name>_on_postgresql`.
 ///
-/// The function takes one argument, which `crate::support::run_case(backend, name, case)` of the suite provides.
-/// With an argument, `#[each_database(&SETTINGS)]`, it is `crate::support::run_case_with(backend, name, settings, case)`.
+/// The function takes one argument, which `crate::support::run_case(backend, name, case)` of the suite provides. If the
+/// attribute has an argument, as in `#[each_database(&SETTINGS)]`, the test calls
+/// `crate::support::run_case_with(backend, name, settings, case)` instead.
 ///
-/// libtest can ignore a test only when it is compiled, and whether there is a server is known only when it runs. So
-/// without `EINVOICE_TEST_POSTGRES` the second test counts as passed, and standard error says
-/// `skipped: <name>_on_postgresql: EINVOICE_TEST_POSTGRES is not set`, past the capture of the output.
-/// `--skip on_postgresql` leaves these tests out.
+/// libtest decides at compile time which tests it ignores, but only at run time is it known whether there is a
+/// PostgreSQL server. So without the variable `EINVOICE_TEST_POSTGRES` the second test counts as passed and writes
+/// `skipped: <name>_on_postgresql: EINVOICE_TEST_POSTGRES is not set` to standard error, which libtest does not capture
+/// here. `--skip on_postgresql` leaves these tests out.
 #[proc_macro_attribute]
 pub fn each_database(settings: TokenStream, case: TokenStream) -> TokenStream {
     tests_of(&settings, case, &["Sqlite", "Postgres"])
 }
 
-/// Makes one test of an async function, `<name>_on_postgresql`: for what SQLite cannot do. See [`macro@each_database`].
+/// Makes one test, `<name>_on_postgresql`, from an async function that needs what SQLite cannot do. See
+/// [`macro@each_database`].
 #[proc_macro_attribute]
 pub fn on_postgresql(settings: TokenStream, case: TokenStream) -> TokenStream {
     tests_of(&settings, case, &["Postgres"])
@@ -53,7 +55,7 @@ fn tests_of(settings: &TokenStream, case: TokenStream, backends: &[&str]) -> Tok
     tests
 }
 
-/// The identifier after `fn`.
+/// Returns the identifier after `fn`; `None` if the item is no function.
 fn function_name(item: &TokenStream) -> Option<Ident> {
     let mut tokens = item.clone().into_iter();
     tokens.find(|token| matches!(token, TokenTree::Ident(word) if word.to_string() == "fn"))?;

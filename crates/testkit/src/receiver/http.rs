@@ -13,7 +13,7 @@ const CHUNK_BYTES: usize = 4 * 1_024;
 pub struct Request<'a> {
     head: &'a str,
     pub body: &'a [u8],
-    /// Tells the connections of a receiver apart.
+    /// The number of the connection that the request came over.
     pub connection: usize,
 }
 
@@ -27,22 +27,22 @@ impl<'a> Request<'a> {
         self.head.lines().skip(1).filter_map(|line| line.split_once(": "))
     }
 
-    /// Returns the value of a header, empty without one.
+    /// Returns the value of a header; an empty text if it is missing.
     pub fn header(&self, name: &str) -> &'a str {
         let found = self.headers().find(|header| header.0.eq_ignore_ascii_case(name));
         found.map_or("", |header| header.1)
     }
 }
 
-/// An answer.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
-    /// Comes on top of the receiver's latency.
+    /// The delay of this answer, in addition to the receiver's latency.
     pub delay: Duration,
-    /// Whether the connection ends instead of the answer.
+    /// True if the connection ends without an answer.
     pub is_lost: bool,
 }
 
@@ -134,7 +134,7 @@ impl Connection {
     }
 }
 
-/// Returns `None` if the stream was not ready after all.
+/// Returns `None` instead of an error if the stream was not ready after all.
 fn when_ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),

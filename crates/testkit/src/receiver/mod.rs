@@ -21,7 +21,7 @@ pub use http::{Request, Response};
 pub use notification::Received;
 pub use scripted::{Reply, Scripted};
 
-/// Connections that may wait to be accepted.
+/// The largest number of connections that wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
 /// Answers the requests of a [`Receiver`], in the order of their arrival.
@@ -32,7 +32,7 @@ pub trait Endpoint: Send + 'static {
     fn on_answer(&mut self, _number: usize) {}
 }
 
-/// How fast answers are given.
+/// The pace of the answers: held back, or sent after a latency.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     is_held: bool,
@@ -69,7 +69,7 @@ impl<E: Endpoint> Receiver<E> {
         Self::serve_at(Ipv4Addr::LOCALHOST, endpoint)
     }
 
-    /// Starts a receiver at an address of this machine, or at all with 0.0.0.0.
+    /// Starts a receiver at an address of this machine; 0.0.0.0 means all its addresses.
     pub fn serve_at(address: Ipv4Addr, endpoint: E) -> Self {
         let pace = watch::Sender::new(Pace { is_held: false, latency: Duration::ZERO });
         let counted = Mutex::new(Counted { endpoint, requests: 0, answers: 0 });
@@ -104,7 +104,7 @@ impl<E: Endpoint> Receiver<E> {
         call(&mut self.shared.lock().endpoint)
     }
 
-    /// Keeps all answers back, or lets them go.
+    /// Holds back all answers. With false, sends those that were held back, and all later ones.
     pub fn hold(&self, is_held: bool) {
         self.shared.pace.send_modify(|pace| pace.is_held = is_held);
     }
@@ -144,7 +144,8 @@ async fn accept<E: Endpoint>(listener: TcpListener, shared: Arc<Shared<E>>) {
     }
 }
 
-/// Answers one request after the other. Returns when the connection has ended or an answer is lost.
+/// Answers one request after the other. Returns when the connection has ended, or in place of an answer that has to get
+/// lost.
 async fn answer_all<E: Endpoint>(stream: TcpStream, number: usize, shared: Arc<Shared<E>>) -> Option<()> {
     let mut connection = Connection::new(stream, number)?;
     let mut pace = shared.pace.subscribe();

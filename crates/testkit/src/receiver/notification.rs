@@ -1,4 +1,4 @@
-//! A notification as it arrived, and its signatures, checked by the text of Standard Webhooks alone.
+//! A notification as it arrived, and the check of its signatures, written from the text of Standard Webhooks alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::{Reply, Request};
 
-/// Distance in seconds from the receiver's clock at which a notification is too old or too new.
+/// The largest difference in seconds between the time of a notification and the receiver's clock. With a larger one it
+/// is too old or too new.
 const TOLERANCE_S: u64 = 300;
 
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ pub struct Received {
     pub timestamp: String,
     pub signature: String,
     pub bytes: Vec<u8>,
-    /// By their names in lower case.
+    /// The headers by their names in lower case.
     pub headers: BTreeMap<String, String>,
     /// The number of the connection that it came over.
     pub connection: usize,
@@ -53,7 +54,7 @@ impl Received {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// Returns the body as JSON, null where it is none.
+    /// Returns the body as JSON; null if it is not JSON.
     pub fn body(&self) -> &Value {
         &self.body
     }
@@ -82,7 +83,8 @@ impl Received {
         self.answered.is_acceptance()
     }
 
-    /// Returns whether a receiver that follows the standard accepts it: signed with this secret, and recent.
+    /// Returns true if a receiver that follows the standard accepts the notification: it is recent and signed with this
+    /// secret.
     pub(super) fn is_genuine(&self, secret: &str) -> bool {
         let is_recent = self.timestamp.parse().is_ok_and(|then: u64| now_s().abs_diff(then) <= TOLERANCE_S);
         is_recent && !self.id.is_empty() && self.is_signed_with(secret)

@@ -9,20 +9,20 @@ use rand::{RngExt, SeedableRng};
 use super::{Endpoint, Received, Receiver, Request, Response};
 use crate::patience::eventually;
 
-/// Longer than the settings of the tests let an attempt take.
+/// The delay of a slow answer. An attempt may not take so long in the settings of the tests.
 const SLOW: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
     Status(u16),
-    /// With this body.
+    /// A status with this body.
     Text(u16, &'static str),
-    /// With a `Retry-After` in seconds.
+    /// A status with the header `Retry-After`, in seconds.
     RetryAfter(u16, u32),
-    /// With the header that this message is not to be sent again.
+    /// A status with the header that asks not to send this message again.
     Abort(u16),
-    /// To this port of this machine.
+    /// A status that redirects to this port of this machine.
     Redirect(u16, u16),
     /// 204, after the sender's timeout.
     Slow,
@@ -62,12 +62,12 @@ type ArrivalHook = Box<dyn FnMut(&Received) + Send>;
 
 pub struct Scripted {
     received: Vec<Received>,
-    /// What the next requests are answered, before the shares count.
+    /// The replies to the next requests. `shares` decides once they are used up.
     next: VecDeque<Reply>,
-    /// How many of a hundred requests get which reply. The rest gets 204.
+    /// Replies, each with the number of requests in a hundred that get it. The others get 204.
     shares: Vec<(Reply, u32)>,
     chance: StdRng,
-    /// A notification that is not signed with it, or not just now, is answered with 401.
+    /// A signing secret. If it is set, a notification that is not signed with it or is not recent is answered with 401.
     secret: Option<String>,
     /// The accepted events by taxpayer and sequence.
     accepted: BTreeSet<(i64, i64)>,
@@ -135,27 +135,28 @@ impl Receiver {
         self.url_at("/notifications")
     }
 
-    /// Answers the next requests like this, one after the other.
+    /// Answers the next requests with these replies, in this order.
     pub fn answer_next(&self, replies: &[Reply]) {
         self.with(|endpoint| endpoint.next.extend(replies));
     }
 
-    /// Answers every request from now on like this.
+    /// Answers every request from now on with this reply.
     pub fn answer_always(&self, reply: Reply) {
         self.answer_shares(&[(reply, 100)]);
     }
 
-    /// Answers so many of a hundred requests like this, drawn by chance, and the rest with 204.
+    /// Draws each reply at random from now on. Each of these replies has a share in a hundred requests; the others get
+    /// 204.
     pub fn answer_shares(&self, shares: &[(Reply, u32)]) {
         self.with(|endpoint| endpoint.shares = shares.to_vec());
     }
 
-    /// Answers with 401 from now on what is not signed with this secret, or not just now.
+    /// Answers 401 from now on to each notification that is not signed with this secret or is not recent.
     pub fn verify_with(&self, secret: &str) {
         self.with(|endpoint| endpoint.secret = Some(secret.to_owned()));
     }
 
-    /// Calls this for each notification before it is answered.
+    /// Calls `hook` for each notification before it is answered.
     pub fn on_arrival(&self, hook: impl FnMut(&Received) + Send + 'static) {
         self.with(|endpoint| endpoint.hook = Some(Box::new(hook)));
     }
@@ -165,7 +166,7 @@ impl Receiver {
         self.with(|endpoint| endpoint.received.clone())
     }
 
-    /// Waits for so many notifications and returns all that have arrived.
+    /// Waits until this many notifications have arrived. Returns all that have arrived.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
         let what = format!("{count} notifications");
         eventually(&what, async || (self.requests() >= count).then(|| self.received_notifications())).await

@@ -1,4 +1,4 @@
-//! The access point surface: submits, transmits and reports, and shows the runs.
+//! The caller of the access point API (`/v1/app`): submits, transmits and reports invoices, and reads their runs.
 
 use std::ops::Deref;
 
@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::client::Client;
 use crate::patience::eventually;
 
-/// Calls the access point surface, with the key of a taxpayer or of an integrator.
+/// Calls the access point API with the key of a taxpayer or of an integrator.
 #[derive(Debug, Clone)]
 pub struct AppClient(Client);
 
@@ -55,7 +55,7 @@ impl AppClient {
         self.send("POST", REPORT, body).await
     }
 
-    /// Relays a payment status.
+    /// Has a payment status relayed to the authority.
     pub async fn pay(&self, irn: &str, status: &str) -> Answer {
         self.send("PATCH", &relay(irn), &json!({ "payment_status": status })).await
     }
@@ -64,7 +64,7 @@ impl AppClient {
         self.get(&format!("/v1/app/invoices/{irn}/download")).await
     }
 
-    /// Returns the run of an operation that is not the one shown by default.
+    /// Returns the run of this operation. `run` returns the one that the API shows by default.
     pub async fn run_of(&self, irn: &str, operation: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await
     }
@@ -73,7 +73,7 @@ impl AppClient {
         self.get(&format!("/v1/app/invoices/{irn}/run")).await
     }
 
-    /// Submits until the run has ended, as a caller does that may come again.
+    /// Submits until the run has ended, as a caller that tries again does.
     pub async fn submit_to_the_end(&self, body: &Value) -> Answer {
         to_the_end("a submission", async || self.submit(body).await).await
     }
@@ -89,7 +89,8 @@ impl AppClient {
     }
 }
 
-/// Asks again while the answer allows it: how far a run gets while it is waited for depends on the load of the machine.
+/// Repeats a request while its answer allows it. How far a run gets within one request depends on the load of the
+/// machine.
 async fn to_the_end(of: &str, ask: impl AsyncFn() -> Answer) -> Answer {
     eventually(&format!("the end of {of}"), async || {
         let answer = ask().await;

@@ -71,7 +71,7 @@ impl Integrator {
         self.get(&format!("{}/deliveries{query}", webhook(id))).await
     }
 
-    /// Delivers a part of the log once more, from a position on.
+    /// Delivers events of the taxpayer's log again, from `since` on.
     pub async fn replay(&self, id: i64, since: Value, only: &str) -> Answer {
         let body = json!({ "since": since, "only": only });
         self.send("POST", &format!("{}/replay", webhook(id)), &body).await

@@ -27,7 +27,7 @@ pub const VALIDATE: &str = "/v1/app/invoices/validate";
 pub const REPORT: &str = "/v1/app/invoices/report";
 pub const TRANSMIT: &str = "/v1/app/invoices/transmit";
 
-/// Returns the path that relays a payment status.
+/// Returns the path of the call that relays a payment status to the authority.
 pub fn relay(irn: &str) -> String {
     format!("/v1/app/invoices/{irn}/update-payment-status")
 }

@@ -8,7 +8,7 @@ use super::Taxpayer;
 use crate::answer::Answer;
 use crate::client::Client;
 
-/// Runs this deployment.
+/// Calls the API of the people who run this deployment (`/ops`).
 #[derive(Debug, Clone)]
 pub struct Operator(Client);
 

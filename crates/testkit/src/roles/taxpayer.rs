@@ -137,7 +137,7 @@ impl Taxpayer {
         self.send("POST", ACKNOWLEDGE, &json!({ "supplier_irn": irn })).await
     }
 
-    /// Counts the events of a name in the log.
+    /// Counts the events with this name in the taxpayer's log.
     pub async fn count_of(&self, name: &str) -> usize {
         self.event_names().await.iter().filter(|event| *event == name).count()
     }

@@ -31,8 +31,8 @@ pub struct Onboard {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// One fault for each value that another taxpayer already has. With a fault the command is refused, so the sender
-    /// did not compute the slow password hash.
+    /// The faults that the sender has found: one for each value that another taxpayer already has. With a fault the
+    /// command is refused, so the sender did not compute the slow password hash.
     pub conflicts: Faults,
 }
 
@@ -219,7 +219,8 @@ fn verification_event(
     was_awaited.then_some(EventKind::TaxpayerVerified)
 }
 
-/// Returns an entry of the audit trail about this taxpayer. The integrator may read what the taxpayer's people change.
+/// Returns an entry of the audit trail about this taxpayer. The integrator may read the entries of changes that the
+/// taxpayer's own contacts and keys make.
 pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
     let entry = AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id);
     match (by, &*uow.taxpayer) {

@@ -121,7 +121,7 @@ fn want_ids(draft: &Draft, wanted: &mut WantedIds) {
     wanted.add(IdKind::Item, draft.lines.len());
 }
 
-/// Asks for the rows on which an invoice is created: its duplicates, its customer and its items.
+/// Asks for the rows that are needed to create an invoice: its duplicates, its customer and its items.
 fn read_for(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
@@ -208,8 +208,8 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     }
 }
 
-/// Returns the refusal of an invoice whose IRN follows from its number and is that of another number. It is no
-/// duplicate: a caller that reads only the status would believe that its own invoice is stored.
+/// Returns the refusal of a new invoice whose IRN, derived from its number, belongs to an invoice with another number.
+/// It is not answered as a duplicate: a caller that reads only the status would believe that its own invoice is stored.
 fn irn_taken(irn: &Irn, existing: &Invoice) -> Refusal {
     let message = format!(
         "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {}.",

@@ -41,7 +41,7 @@ pub struct AcknowledgeSupplierInvoice {
     pub irn: Irn,
 }
 
-/// Emits the event of an outage, if the endpoint has enabled it and did not get it before.
+/// Emits the event of an outage, if the endpoint has enabled events of this kind and did not get this one before.
 pub struct NotifyOutage(pub OutageNotice);
 
 impl TaxpayerCommand for RecordTransit {

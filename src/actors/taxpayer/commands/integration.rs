@@ -103,7 +103,8 @@ impl TaxpayerCommand for StoreRefreshToken {
 }
 
 /// Returns the origin to which the credentials may be sent: the one that the operator named, or that of the current
-/// URL. Refuses without either, because otherwise the next caller who sets a URL would choose the origin.
+/// URL. Refuses the change if there is neither, because otherwise the next caller who sets a URL would choose the
+/// origin.
 fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, Refusal> {
     if change.auth.kind() == AuthType::None {
         return Ok(None);

@@ -10,13 +10,14 @@ use crate::domain::events::event::EventKind;
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::refusal::Refusal;
 
-/// Gives the taxpayer a new API key. When this is answered, no process accepts the keys that it replaces.
+/// Gives the taxpayer a new API key. When the sender gets the answer, no process accepts the replaced keys any more.
 pub struct RotateKey {
     pub key: NewKey,
     pub by: Actor,
 }
 
-/// Revokes one API key. When this is answered, no process accepts it. Nothing happens if the taxpayer no longer has it.
+/// Revokes one API key. When the sender gets the answer, no process accepts the key any more. It is no error if the
+/// taxpayer no longer has the key.
 pub struct RevokeKey {
     pub id: String,
     pub by: Actor,

@@ -1,5 +1,5 @@
-//! The commands of a taxpayer actor, a family in each file. A command makes all checks first and changes the unit of
-//! work last, so a refused command leaves no trace. Nothing here reads or writes the database.
+//! The commands of a taxpayer actor, one group of commands in each file. A command makes all checks first and changes
+//! the unit of work last, so a refused command leaves no trace. Nothing here reads or writes the database.
 //!
 //! | Commands | File |
 //! |---|---|

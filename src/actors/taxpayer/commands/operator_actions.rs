@@ -1,5 +1,5 @@
-//! An operator's actions on a run. The taxpayer actor decides the action and the outcome of a call in flight one after
-//! the other, so whichever is second takes the first into account.
+//! An operator's actions on a run. The taxpayer actor handles an action and the outcome of a call in flight one after
+//! the other, so the second one sees the effect of the first.
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;

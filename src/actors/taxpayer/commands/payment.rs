@@ -1,5 +1,5 @@
-//! Payments: the ledger entry and the events of a payment. An invoice also takes over the payment status that was
-//! relayed to the authority or signed.
+//! Payments of invoices: the ledger entry and the events of a payment. An invoice also takes over a payment status that
+//! was relayed to the authority, or that was signed with the invoice.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ pub(super) fn check_preconditions(
     invoice.clone().apply_payment(relayed.payment_status.into(), uow.now).map(drop)
 }
 
-/// Returns true if the run has relayed the same payment and it was PAID, and a stored invoice is paid too. The
+/// Returns true if the run has relayed the same payment as PAID, and the invoice, if it is stored, is paid too. The
 /// authority never changes PAID, so there is nothing left to relay.
 pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
     let Some(relayed) = run.payload.payment() else { return false };

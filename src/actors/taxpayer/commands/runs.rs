@@ -23,10 +23,11 @@ pub struct OpenRun(pub RunRequest);
 /// Makes a stopped run due, so that it asks the authority for the invoice's state.
 pub struct RecheckRun(pub StoppedRun);
 
-/// Lifts the quarantine of a run that only crashes caused, so that it goes on without an operator, once.
+/// Lifts the quarantine of a run, so that the run continues without an operator. Does so only if crashes alone caused
+/// the quarantine and it was not lifted before.
 pub struct LiftRun(pub StoppedRun);
 
-/// A stopped run as the sender read it. Nothing happens to it if it has changed since.
+/// A stopped run as the sender read it. The command does nothing if the run has changed since.
 #[derive(Debug, Clone)]
 pub struct StoppedRun {
     pub run: RunId,
@@ -117,7 +118,8 @@ impl TaxpayerCommand for LiftRun {
             return Ok(run);
         }
         if check_preconditions(uow, &as_request(&run)).is_err() {
-            // Its invoice has changed since: the run stays paused, and it is not tried again.
+            // The invoice has changed since the run stopped. The run stays paused, and from now on only an operator
+            // releases it.
             let run = run.keep_paused();
             uow.put_run(run.clone());
             return Ok(run);
@@ -140,7 +142,7 @@ fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
     run
 }
 
-/// Returns what a run would be asked for now.
+/// Returns the request that the run carries out.
 pub(super) fn as_request(run: &Run) -> RunRequest {
     RunRequest { irn: run.irn.clone(), payload: run.payload.clone() }
 }

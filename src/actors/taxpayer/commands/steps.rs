@@ -1,5 +1,5 @@
-//! The command that records the steps of a run: what each outcome means for the run, for its invoice and for whoever
-//! waits for events.
+//! The command that records the steps of a run. It applies the outcome of each step to the run and to its invoice, and
+//! emits the events.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{LaneRelease, NextClaim};
 use crate::store::runs::step_log::StepAttempt;
 
-/// Records the steps that the holder of a run's lane has taken since its last record. If the next step has an effect,
-/// also records the intent to call it.
+/// Records the steps that the holder of a run's lane has taken since its last record. If the next step has an effect
+/// (changes state at the authority), also records the intent to call it.
 #[derive(Debug)]
 pub struct RecordSteps {
     pub lease: Lease,
@@ -78,7 +78,7 @@ impl TaxpayerCommand for RecordSteps {
         wanted.add_runs(&self.irn);
     }
 
-    /// Only the log of steps changes if the run has ended or got new content during the calls.
+    /// If the run has ended or got new content during the calls, the outcomes are only logged.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let mut run = uow.run_with_id(self.run)?.clone();
         for outcome in &self.steps {
@@ -115,8 +115,8 @@ impl TaxpayerCommand for RecordSteps {
     }
 }
 
-/// Returns the run after a step, and applies the outcome to the invoice. The attempt at a step with an effect was
-/// counted with its intent.
+/// Returns the run after a step, and applies the outcome to the invoice. An attempt at a step with an effect was
+/// already counted when its intent was recorded.
 fn after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
     let run =
         if outcome.step.has_effect() { run } else { run.begin_attempt(outcome.step, outcome.started_at) };

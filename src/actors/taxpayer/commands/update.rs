@@ -122,7 +122,7 @@ impl TaxpayerCommand for ReviseInvoice {
         let rewritten = RevisedParts { customer, lines, payment };
         let mut invoice = before.revise(revision, rewritten, uow.now);
         let withdrawn = outdated.is_some();
-        // A refusal is about the previous content.
+        // The authority status is about the previous content, which was withdrawn or rejected.
         if withdrawn || invoice.authority.status == AuthorityStatus::Rejected {
             invoice.authority.status = AuthorityStatus::Pending;
         }
@@ -145,8 +145,8 @@ fn add_item(line: &RevisedLine, items: &mut ItemNames) {
     }
 }
 
-/// Returns the submission that the caller must cancel, because it would sign the previous content. Refuses the update
-/// if the authority has signed or may have signed the invoice.
+/// Returns the submission to cancel, because the authority would sign the previous content. `None` if no submission is
+/// open. Refuses the update if the authority has signed or may have signed the invoice.
 fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
     let Some(run) = uow.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
     if !run.is_replaceable() {

@@ -124,7 +124,8 @@ pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueVie
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 
-/// Adds to the error of an unfinished run how long to wait before asking again, and the run's position in the queue.
+/// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in
+/// the queue.
 async fn pending_error(state: &ApiState, run: &Run, mut error: ApiError) -> Result<ApiError, ApiError> {
     error.details.queue = queue(state, run).await?.map(Members::from);
     Ok(error.retry_in(wait(run, state.now())))

@@ -1,5 +1,5 @@
-//! Takes the access of integrators and operators away or gives it back, and changes an operator's role. Keys, sessions and
-//! sign-ins end at once, on every replica.
+//! Disables and enables integrators and operators, removes operators, and changes an operator's role. Keys, sessions
+//! and unfinished sign-ins end at once, on every replica.
 
 use actix_web::web;
 
@@ -170,7 +170,7 @@ fn change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<Strin
     AccountChange { owner, by: Actor::Operator(operator), reason, now: state.now() }
 }
 
-/// Returns what a change ended, or why it was refused.
+/// Returns the keys and sessions that a change ended, as counts. Fails if the change was refused.
 pub(crate) fn revocation(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
     match outcome {
         AccessOutcome::Done(ended) => Ok(ended),

@@ -1,4 +1,4 @@
-//! The contact persons of any taxpayer: list them, and take the access of one away, give it back or change it.
+//! The contact persons of any taxpayer: list them; disable, enable or remove one; and change the role of one.
 
 use actix_web::web;
 
@@ -64,7 +64,7 @@ async fn list_contacts(
     Ok(ApiResponse::ok("Contacts retrieved successfully", views))
 }
 
-/// The person in the path, and who changes it.
+/// The contact person in the path, and the change with its taxpayer, operator and time.
 struct Subject {
     change: ContactChange,
     id: ContactId,

@@ -1,4 +1,5 @@
-//! Dead letters of all taxpayers: list them, replay one, or replay all dead letters of one taxpayer.
+//! Dead letters (deliveries that were given up) of all taxpayers: list them, replay one, or replay all dead letters of
+//! one taxpayer.
 
 use actix_web::web;
 

@@ -1,4 +1,4 @@
-//! What operators may do in the development environment only, to see how the service copes.
+//! Actions that operators may take in the development environment only, to see how the service copes with a panic.
 
 use actix_web::web;
 use serde::Serialize;
@@ -45,7 +45,8 @@ async fn order_panic(state: web::Data<ApiState>, _: OpsAdmin, body: Body) -> Res
     Ok(ApiResponse::ok("Panic ordered successfully", ordered).warn(&form.warnings))
 }
 
-/// Orders panics of a taxpayer's actor. Not found outside the development environment.
+/// Makes a taxpayer's actor panic this many times, from its next command on. Fails with "not found" outside the
+/// development environment.
 pub(crate) async fn order(state: &ApiState, id: TaxpayerId, panics: u32) -> Result<(), ApiError> {
     let orders = state.taxpayers.panic_orders();
     if !orders.are_accepted() {

@@ -26,7 +26,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// GET `/ops/invoices/{irn}?as_of=`: returns the invoice as the last event up to this sequence left it.
+/// GET `/ops/invoices/{irn}?as_of=`: returns the invoice as it was after its last event up to the sequence `as_of`.
 async fn get_invoice_as_of(
     state: web::Data<ApiState>,
     _: OpsViewer,

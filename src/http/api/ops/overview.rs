@@ -1,4 +1,4 @@
-//! What operators look at first: counts of runs, deadlines, deliveries and endpoints.
+//! The numbers that operators look at first: counts of runs, deadlines, deliveries and endpoints.
 
 use actix_web::web;
 

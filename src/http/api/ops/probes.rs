@@ -93,7 +93,8 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     }))
 }
 
-/// GET /: leads a browser to the sign-in and a program to the documentation, with a list of where things are.
+/// GET /: redirects a browser to the sign-in, and a program to the documentation. The response for a program lists the
+/// main paths.
 fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
     let wants_page = accepted
         .is_some_and(|accepted| accepted.0.iter().any(|range| range.item.essence_str() == "text/html"));

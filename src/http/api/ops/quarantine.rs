@@ -1,6 +1,6 @@
-//! The quarantine: commands and steps that panicked twice, and work that was in flight at three crashes. An operator lists
-//! all of it, replays commands, and drops commands and deliveries; runs and dead letters have endpoints of their own for
-//! the rest.
+//! The quarantine: commands and steps that panicked twice, and work that was in flight at three crashes. Here operators
+//! list all of it, replay commands, and drop commands and deliveries. They retry quarantined runs and deliveries with
+//! the endpoints of runs and dead letters.
 
 use actix_web::web;
 

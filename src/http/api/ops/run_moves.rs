@@ -26,7 +26,7 @@ use crate::store::runs::run_list;
 const RUNS_MAX: u64 = 1_000;
 /// The number of runs that are loaded at a time, because their documents may be large.
 const CHUNK: usize = 50;
-/// The number of runs that are moved at a time, so that they share commits and leave room for others.
+/// The number of runs that are moved at the same time: several can share a commit, and other requests still have room.
 const CONCURRENT: usize = 16;
 /// The maximum number of refused runs that the response names.
 const REFUSALS_SHOWN: usize = 20;
@@ -93,7 +93,8 @@ fn preview(runs: Vec<Run>, action: OperatorAction) -> Vec<MoveResult> {
         .collect()
 }
 
-/// Moves the runs through their taxpayers' actors. Fails if the database does; the runs moved until then stay moved.
+/// Moves the runs through their taxpayers' actors. Fails if a run cannot be moved for any other reason than a refusal.
+/// Runs that were moved stay moved.
 async fn apply(
     state: &ApiState,
     runs: Vec<Run>,

@@ -23,7 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// GET /ops/search?q=: lists what the text names; nothing for no text.
+/// GET /ops/search?q=: lists the objects that the text names. Without a text, the list is empty.
 async fn find(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
     let found = match query.phrase("q") {
         Some(text) => search::find(&state, &text).await?,

@@ -126,8 +126,8 @@ async fn create_taxpayer(
         .await
 }
 
-/// Builds the account of a new taxpayer. A taken value, such as the tax number, is listed in `conflicts`; the password
-/// is then not hashed, because this is expensive.
+/// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
+/// `conflicts`. The password is then not hashed, because hashing is expensive.
 async fn onboarding(
     state: &ApiState,
     integrator_id: IntegratorId,

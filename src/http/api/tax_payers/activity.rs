@@ -1,4 +1,4 @@
-//! The activity of a taxpayer's account: who did what, by page and by key.
+//! The activity of a taxpayer's account: what people did on pages, and what was done with API keys.
 
 use actix_web::web;
 

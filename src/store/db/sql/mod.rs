@@ -37,10 +37,12 @@ pub(crate) struct FirstRows<'a> {
 
 /// The SQL fragments of one kind of database.
 pub(crate) trait Dialect: Sync {
-    /// The present time in microseconds since 1970. PostgreSQL reads it anew for each use within a statement.
+    /// Returns the SQL for the present time in microseconds since 1970. PostgreSQL reads the clock anew for each use
+    /// within a statement.
     fn clock(&self) -> &'static str;
 
-    /// The present time in microseconds, constant within a statement, so that PostgreSQL can use an index.
+    /// Returns the SQL for the present time in microseconds since 1970. It is constant within a statement, so that
+    /// PostgreSQL can use an index.
     fn statement_clock(&self) -> &'static str;
 
     /// Returns a subquery for the numbers of the JSON list in a parameter. Its column is `value`.
@@ -55,17 +57,18 @@ pub(crate) trait Dialect: Sync {
     /// Returns the SQL for the member `name` of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
-    /// Joins each row on the left by an index lookup. An ordinary join may scan the whole table in PostgreSQL.
+    /// Returns the SQL that joins each row on the left by an index lookup. An ordinary join may scan the whole table in
+    /// PostgreSQL.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
-    /// Joins each row on the left with the first rows of a table, as `first` describes them.
+    /// Returns the SQL that joins each row on the left with the first rows of a table, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;
 
-    /// Joins each row on the left with its lane, and locks the lanes in the order of these rows.
+    /// Returns the SQL that joins each row on the left with its lane, and locks the lanes in the order of the rows.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
-    /// Returns the end of a query that locks its rows against changes. It is empty on SQLite, whose write transactions run
-    /// one at a time.
+    /// Returns the clause at the end of a query that locks its rows against changes. The clause is empty on SQLite,
+    /// whose write transactions run one at a time.
     fn share_lock(&self) -> &'static str;
 
     /// True if the database does not estimate how many rows match, so that a query has to name the index.
@@ -79,7 +82,7 @@ pub(crate) fn dialect(backend: DbBackend) -> &'static dyn Dialect {
     }
 }
 
-/// The present time of the database as an expression, in microseconds since 1970.
+/// Returns the present time of the database as an expression, in microseconds since 1970.
 pub(crate) fn now(backend: DbBackend) -> Expr {
     Expr::cust(dialect(backend).clock())
 }

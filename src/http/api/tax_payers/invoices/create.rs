@@ -86,7 +86,7 @@ pub(super) async fn create_full_invoice(
     let form = match read {
         Ok(form) => form,
         Err(faults) => {
-            // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong one.
+            // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong service id.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { today, service_id: Some(&taxpayer.service_id) };
             let catalog = state.catalog.get();

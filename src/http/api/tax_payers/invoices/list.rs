@@ -1,5 +1,5 @@
-//! List Invoices. A page whose invoices have long lines is sent invoice by invoice: the next one is loaded when its
-//! caller has taken the one before, so that a page of a hundred large invoices takes no more memory than one of them.
+//! List Invoices. A page that contains large invoices is sent invoice by invoice: the next one is loaded when the
+//! caller has read the one before. So a page of a hundred large invoices takes no more memory than one of them.
 
 use std::collections::HashMap;
 use std::vec;
@@ -64,7 +64,7 @@ struct LongPage {
     long: HashMap<InvoiceId, usize>,
 }
 
-/// The rest of a text that is being sent, and its memory.
+/// The rest of a part of the answer that is being sent, and its reserved memory.
 struct Part {
     rest: Bytes,
     _room: Option<AnswerRoom>,
@@ -105,7 +105,7 @@ fn parts(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, ApiErr
 
 impl Sending {
     async fn next_part(&mut self) -> Result<Option<Part>, ApiError> {
-        // The memory of the last part is free before the next one asks for some.
+        // Frees the memory of the last part before memory is reserved for the next one.
         self.part = Part { rest: Bytes::new(), _room: None };
         let Some(invoice) = self.page.invoices.next() else {
             return Ok(self.end.take().map(|rest| Part { rest, _room: None }));
