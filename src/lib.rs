@@ -48,7 +48,7 @@ pub mod internals {
     pub use crate::store::db::ids::IdKind;
     pub use crate::store::events::{append as append_events, head as event_head};
     pub use crate::store::invoices::save as save_invoices;
-    pub use crate::store::lanes::{LaneKind, LaneName, Taken, lock as lock_lanes};
+    pub use crate::store::lanes::{IfTaken, LaneKind, LaneName, lock as lock_lanes};
 
     #[cfg(fuzzing)]
     pub use crate::http::fuzzing;

@@ -6,9 +6,9 @@ use einvoice::app::open_store;
 use einvoice::config::Settings;
 use einvoice::internals::{
     Address, Category, Clock, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
-    EventStamp, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn, ItemType, LaneKind,
-    LaneName, Line, NewEvent, Store, SystemClock, Taken, TaxpayerId, append_events, event_head, lock_lanes,
-    new_id, save_invoices,
+    EventStamp, IfTaken, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn, ItemType,
+    LaneKind, LaneName, Line, NewEvent, Store, SystemClock, TaxpayerId, append_events, event_head,
+    lock_lanes, new_id, save_invoices,
 };
 use futures_util::future::join_all;
 
@@ -35,7 +35,9 @@ async fn write(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> 
         let numbers = (1..=batch).map(|n| head.sequence + n);
         let invoices: Vec<_> = numbers.map(|number| invoice(owner, number)).collect();
         let tx = store.begin().await.unwrap();
-        lock_lanes(&tx, &[LaneName::new(LaneKind::Taxpayer, owner.to_string())], Taken::Await).await.unwrap();
+        lock_lanes(&tx, &[LaneName::new(LaneKind::Taxpayer, owner.to_string())], IfTaken::Await)
+            .await
+            .unwrap();
         let log: Vec<_> = invoices.iter().map(|invoice| head.append(created(invoice), seal(owner))).collect();
         save_invoices(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
         append_events(&tx, &log).await.unwrap();

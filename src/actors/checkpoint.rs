@@ -45,7 +45,7 @@ pub struct Checkpointer {
 
 /// The result of one run over all chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpointed {
+pub struct CheckpointResult {
     /// The number of chains that had grown and were signed.
     pub heads: usize,
     /// The taxpayers whose chain no longer contains the head that was signed last.
@@ -57,7 +57,7 @@ pub struct Checkpointed {
 
 impl Checkpointer {
     /// Signs the heads of all chains that have grown since they were last signed.
-    pub async fn run(&self) -> Result<Checkpointed, CheckpointError> {
+    pub async fn run(&self) -> Result<CheckpointResult, CheckpointError> {
         let mut heads = 0;
         let mut broken = Vec::new();
         let mut after = TaxpayerId(0);
@@ -75,7 +75,7 @@ impl Checkpointer {
             sleep(PAUSE).await;
         }
         let file = self.file.lock().await;
-        Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
+        Ok(CheckpointResult { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
     }
 
     /// Returns the heads of the chains that have grown since their last checkpoint. A chain that no longer contains its
@@ -119,7 +119,7 @@ impl Checkpointer {
     /// Signs the heads of all chains that have grown. If there are such chains, logs the number and the hash of the
     /// last checkpoint.
     pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
-        let Checkpointed { heads, tail, .. } = self.run().await?;
+        let CheckpointResult { heads, tail, .. } = self.run().await?;
         if heads > 0 {
             tracing::info!(heads, number = tail.number, hash = tail.hash, "checkpointed the event log");
         }

@@ -17,7 +17,7 @@ use crate::app::authority_connection::start_sandbox;
 use crate::app::composition::App;
 use crate::app::error::StartError;
 use crate::app::first_start;
-use crate::app::server::{self, Door, DoorLimits, DoorRules};
+use crate::app::server::{self, ListenerLimits, ListenerRules, ListenerSocket};
 use crate::config::{self, Settings};
 use crate::console;
 use crate::domain::access::session::SessionLimits;
@@ -57,15 +57,19 @@ fn open_listener(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-fn doors(socket: TcpListener, ops_socket: Option<TcpListener>, limits: DoorLimits) -> Vec<Door> {
+fn listener_sockets(
+    socket: TcpListener,
+    ops_socket: Option<TcpListener>,
+    limits: ListenerLimits,
+) -> Vec<ListenerSocket> {
     let listener = if ops_socket.is_some() { http::Listener::Public } else { http::Listener::Only };
-    let mut doors = vec![Door { socket, listener, limits: limits.everybody }];
-    doors.extend(ops_socket.map(|socket| Door {
+    let mut sockets = vec![ListenerSocket { socket, listener, limits: limits.everybody }];
+    sockets.extend(ops_socket.map(|socket| ListenerSocket {
         socket,
         listener: http::Listener::Operators,
         limits: limits.operators,
     }));
-    doors
+    sockets
 }
 
 /// Returns the URL in this process that the embedded simulator sends its notices to.
@@ -199,13 +203,13 @@ impl Application {
         }
         let state = web::Data::new(state(&app, settings));
         let stopping = state.stopping.clone();
-        let limits = DoorLimits::new(&settings.http, open_files);
-        let rules = DoorRules {
+        let limits = ListenerLimits::new(&settings.http, open_files);
+        let rules = ListenerRules {
             proxies: trusted_proxies(&settings.http),
             stalled_after: Duration::from_secs(settings.http.answer_stalled_s),
         };
-        let doors = doors(listener, ops_listener, limits);
-        let server = server::start(doors, &rules, move |listener| {
+        let sockets = listener_sockets(listener, ops_listener, limits);
+        let server = server::start(sockets, &rules, move |listener| {
             actix_web::App::new()
                 .app_data(state.clone())
                 .app_data(listener)

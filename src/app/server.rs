@@ -33,15 +33,15 @@ const OPEN_FILES: u64 = 65_536;
 const ACCEPTED_AHEAD: usize = 64;
 
 /// A listening socket, and the limits for its connections.
-pub(super) struct Door {
+pub(super) struct ListenerSocket {
     pub(super) socket: TcpListener,
     pub(super) listener: Listener,
     pub(super) limits: ConnectionLimits,
 }
 
-/// The rules for connections that all doors share.
+/// The rules for connections that all sockets share.
 #[derive(Clone)]
-pub(super) struct DoorRules {
+pub(super) struct ListenerRules {
     pub(super) proxies: TrustedProxies,
     /// A client that reads nothing of a response for this long is disconnected.
     pub(super) stalled_after: Duration,
@@ -49,12 +49,12 @@ pub(super) struct DoorRules {
 
 /// The connection limits of the listener for everybody and of the listener for operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DoorLimits {
+pub(super) struct ListenerLimits {
     pub(super) everybody: ConnectionLimits,
     pub(super) operators: ConnectionLimits,
 }
 
-impl DoorLimits {
+impl ListenerLimits {
     /// Divides the open files of the process: at most three quarters for clients and a sixteenth for operators. The
     /// rest is a reserve for the database, the authority, receivers of webhooks and files.
     pub(super) fn new(settings: &HttpSettings, open_files: usize) -> Self {
@@ -80,8 +80,12 @@ pub(super) fn raise_open_files() -> usize {
     raised.ok().and_then(|files| usize::try_from(files).ok()).unwrap_or(1_024)
 }
 
-/// Starts to serve an application on all doors.
-pub(super) fn start<F, I, S, B>(doors: Vec<Door>, rules: &DoorRules, application: F) -> io::Result<Server>
+/// Starts to serve an application on all sockets.
+pub(super) fn start<F, I, S, B>(
+    sockets: Vec<ListenerSocket>,
+    rules: &ListenerRules,
+    application: F,
+) -> io::Result<Server>
 where
     F: Fn(Listener) -> I + Send + Clone + 'static,
     I: IntoServiceFactory<S, Request>,
@@ -94,13 +98,13 @@ where
     B: MessageBody + 'static,
 {
     let workers = available_parallelism()?.get();
-    let all: usize = doors.iter().map(|door| door.limits.all_max).sum();
+    let all: usize = sockets.iter().map(|one| one.limits.all_max).sum();
     // The framework's signal handler would end the process while work is in flight, so the caller handles signals.
     let mut server = Server::build().disable_signals().shutdown_timeout(SHUTDOWN_S).workers(workers);
     // When many connections arrive at once, this limits how many the framework accepts before the workers register
     // them.
     server = server.max_concurrent_connections(all.div_ceil(workers) + ACCEPTED_AHEAD);
-    for Door { socket, listener, limits } in doors {
+    for ListenerSocket { socket, listener, limits } in sockets {
         let name = format!("{listener:?}");
         let open = OpenConnections::new(limits);
         let stop = server.graceful_shutdown_signal();
@@ -152,7 +156,7 @@ mod tests {
     fn clients_never_take_all_open_files() {
         let settings = crate::config::Settings::load(None, std::iter::empty()).unwrap().http;
         let limits = |files| {
-            let limits = DoorLimits::new(&settings, files);
+            let limits = ListenerLimits::new(&settings, files);
             (limits.everybody.all_max, limits.everybody.address_max, limits.operators.all_max)
         };
         assert_eq!(limits(2_048), (1_536, 768, 128));

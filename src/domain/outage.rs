@@ -162,7 +162,7 @@ impl Observation<'_> {
     }
 
     /// True if the authority must be probed: affected operations have not recovered and had no recent call.
-    pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
+    pub fn needs_probe(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
             let heard = self.heard(outage.without_future(self.now));
@@ -467,15 +467,15 @@ mod tests {
     fn the_authority_is_probed_for_operations_without_calls() {
         let outage = begun_outage();
         let idle = [call_times(Some(0), Some(0), None)];
-        assert!(!look(299, &idle).needs_asking(Some(&outage)));
-        assert!(look(300, &idle).needs_asking(Some(&outage)));
+        assert!(!look(299, &idle).needs_probe(Some(&outage)));
+        assert!(look(300, &idle).needs_probe(Some(&outage)));
         assert!(
-            !look(300, &[call_times(None, None, Some(250))]).needs_asking(Some(&outage)),
+            !look(300, &[call_times(None, None, Some(250))]).needs_probe(Some(&outage)),
             "it was answered"
         );
-        assert!(!look(300, &idle).needs_asking(Some(&Outage { ended_at: Some(at(9)), ..begun_outage() })));
+        assert!(!look(300, &idle).needs_probe(Some(&Outage { ended_at: Some(at(9)), ..begun_outage() })));
         let dead = Observation { is_alive: Some(false), ..look(300, &idle) }.at(Some(&outage)).unwrap();
-        assert!(dead.is_open() && !look(301, &idle).needs_asking(Some(&dead)), "it is asked again later");
+        assert!(dead.is_open() && !look(301, &idle).needs_probe(Some(&dead)), "it is asked again later");
         let alive = Observation { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
         assert_eq!(alive.ended_at, Some(at(600)));
     }
@@ -485,8 +485,8 @@ mod tests {
         let search = OperationCalls { operation: "search", ..call_times(Some(1), Some(5), None) };
         let outage = after(&begun_outage(), 6, &[call_times(Some(0), Some(6), None), search]);
         let sightings = [call_times(None, Some(6), Some(20)), search];
-        assert!(!look(64, &sightings).needs_asking(Some(&outage)), "it may still be called");
-        assert!(look(65, &sightings).needs_asking(Some(&outage)));
+        assert!(!look(64, &sightings).needs_probe(Some(&outage)), "it may still be called");
+        assert!(look(65, &sightings).needs_probe(Some(&outage)));
         let asked = |is_alive| Observation { is_alive: Some(is_alive), ..look(66, &sightings) };
         assert_eq!(asked(true).at(Some(&outage)).unwrap().ended_at, Some(at(66)));
         assert!(asked(false).at(Some(&outage)).unwrap().is_open());

@@ -127,7 +127,10 @@ impl ApiState {
 
     /// Returns the policy for this taxpayer's webhook URLs. It allows public addresses, the networks in the settings
     /// and the networks that operators set for the taxpayer.
-    pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
+    pub(crate) async fn webhook_address_policy(
+        &self,
+        taxpayer: TaxpayerId,
+    ) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with(&own))
     }

@@ -103,16 +103,16 @@ async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>
         {
             batch.push(next);
         }
-        node.has_queued(batch.len() + requests.len());
+        node.record_depth(batch.len() + requests.len());
         run_batch(&*work, batch, &node).await;
-        node.has_queued(requests.len());
+        node.record_depth(requests.len());
     }
 }
 
 async fn run_batch<W: BatchWork>(work: &W, batch: Vec<Asked<W>>, node: &Node) {
     let begun = Instant::now();
     let waits: Vec<Duration> = batch.iter().map(|asked| begun.duration_since(asked.at)).collect();
-    node.has_waited(waits.iter().max().copied().unwrap_or_default());
+    node.record_wait(waits.iter().max().copied().unwrap_or_default());
     node.batch_started();
     let requests: Vec<_> = batch.iter().map(|asked| &asked.request).collect();
     let answers = answers(work, &requests, node).await;

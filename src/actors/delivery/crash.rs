@@ -13,7 +13,7 @@ use crate::actors::incidents::DeathCause;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, Note};
-use crate::store::lanes::{Lease, LeasedLane, Taken};
+use crate::store::lanes::{IfTaken, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 
 /// After the first crash it is not known which deliveries were in flight. So the crash is counted for the deliveries
@@ -29,7 +29,7 @@ impl DeliveryDeps {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
-        let held = leases::fence(&tx, &leases, Taken::Await).await?.held;
+        let held = leases::fence(&tx, &leases, IfTaken::Await).await?.held;
         let endpoints: Vec<_> = crashed
             .iter()
             .filter(|lane| held.contains(&lane.lease))
@@ -58,7 +58,7 @@ impl DeliveryDeps {
 
     /// Stores the ids of `deliveries` in the endpoint's lane. These are the deliveries that were in flight at an
     /// earlier crash and are in flight again or about to begin.
-    pub(super) async fn record_begun(
+    pub(super) async fn record_in_flight(
         &self,
         lease: &Lease,
         deliveries: &HashSet<Uuid>,

@@ -226,7 +226,7 @@ impl EndpointWorker {
         work.next = deps.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
-            replays.retain(|replay| !self.in_flight.holds_ahead_of(replay));
+            replays.retain(|replay| !self.in_flight.has_event_ahead_of(replay));
             deps.queue_next_part(&self.lease, &work.to.endpoint, replays).await?;
         }
         Ok(())
@@ -251,7 +251,7 @@ impl EndpointWorker {
         let suspects: HashSet<_> =
             starting.iter().filter(|(delivery, _)| delivery.is_suspect()).map(|(one, _)| one.id).collect();
         if !suspects.is_empty() {
-            self.deps.record_begun(&self.lease, &(&suspects | self.in_flight.suspects())).await?;
+            self.deps.record_in_flight(&self.lease, &(&suspects | self.in_flight.suspects())).await?;
         }
         for next in starting {
             self.start(work, next, None);
@@ -264,7 +264,7 @@ impl EndpointWorker {
     async fn start_alone(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else { return Ok(()) };
         let Some(next) = work.next.pop_front() else { return Ok(()) };
-        self.deps.record_begun(&self.lease, &HashSet::from([next.0.id])).await?;
+        self.deps.record_in_flight(&self.lease, &HashSet::from([next.0.id])).await?;
         self.start(work, next, Some(turn));
         Ok(())
     }

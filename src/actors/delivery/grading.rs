@@ -46,7 +46,7 @@ struct TestSeries {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signing {
     Right,
-    WithAnother,
+    WithOtherSecret,
     Absent,
     Old,
 }
@@ -102,7 +102,7 @@ impl DeliveryDeps {
         let outgoing = Outgoing { to: &series.to, event, at, keep: PostRequest::KEPT_FOR_LOG };
         self.send(outgoing, |message| {
             let mut headers = match signing {
-                Signing::WithAnother => message.headers(&[SigningSecret::generate(&mut clock::chance())]),
+                Signing::WithOtherSecret => message.headers(&[SigningSecret::generate(&mut clock::chance())]),
                 Signing::Right | Signing::Absent | Signing::Old => message.headers(&series.to.secrets),
             };
             headers.retain(|(name, _)| signing != Signing::Absent || *name != "webhook-signature");
@@ -125,7 +125,7 @@ impl TestSeries {
                 let then = now.saturating_sub(DELAYED_EVENT_AGE).unwrap_or(Timestamp::MIN);
                 vec![(made(0, then), Signing::Right)]
             }
-            GradeCheck::BadSignature => vec![(plain(), Signing::WithAnother)],
+            GradeCheck::BadSignature => vec![(plain(), Signing::WithOtherSecret)],
             GradeCheck::MissingSignature => vec![(plain(), Signing::Absent)],
             GradeCheck::OldTimestamp => vec![(plain(), Signing::Old)],
             GradeCheck::LargeBody => {

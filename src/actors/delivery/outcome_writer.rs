@@ -23,7 +23,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, Fenced, LaneRelease, Note};
-use crate::store::lanes::{Lease, PROBE, Taken};
+use crate::store::lanes::{IfTaken, Lease, PROBE};
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
@@ -134,7 +134,7 @@ impl BatchWork for OutcomeWriter {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
-        let Fenced { held, skipped } = leases::fence(&tx, &leases, Taken::Skip).await?;
+        let Fenced { held, skipped } = leases::fence(&tx, &leases, IfTaken::Skip).await?;
         let held_reports: Vec<&OutcomeReport> =
             reports.iter().map(|report| &***report).filter(|report| held.contains(&report.lease)).collect();
         let outcomes: Vec<_> =
@@ -244,7 +244,7 @@ mod tests {
             };
             if store.backend() == sea_orm::DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "7")], Taken::Await).await.unwrap();
+                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "7")], IfTaken::Await).await.unwrap();
                 let written = writer.run(&reports.iter().collect::<Vec<_>>()).await.unwrap();
                 let is_locked = matches!(written[0], Err(StoreError::Locked));
                 assert!(is_locked && matches!(written[1], Ok(LaneStatus::Released)), "{written:?}");

@@ -11,7 +11,7 @@ use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases;
-use crate::store::lanes::{Lease, Taken};
+use crate::store::lanes::{IfTaken, Lease};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
@@ -50,7 +50,7 @@ impl DeliveryDeps {
         let Some(replay) = replays.into_iter().min_by_key(Replay::remaining_events) else { return Ok(()) };
         let tx = self.store.begin().await?;
         let now = self.clock.now();
-        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
         let replay = replays::queue(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
         let taxpayer = endpoint.taxpayer_id;

@@ -61,7 +61,7 @@ impl Inbound {
     }
 
     /// Processes one line of the list of invoices in transit. The line contains the transmission status.
-    pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
+    pub(super) async fn process_line(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing_invoice(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
         if !is_known {

@@ -16,7 +16,7 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease, Taken, Wake};
+use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
@@ -83,7 +83,7 @@ impl TransitPoller {
         let store = &self.inbound.store;
         let result = self.poll(pull_cursors::load(store).await?).await;
         let tx = store.begin().await?;
-        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
         if let PollResult::Done(cursor) = &result {
             pull_cursors::save(&tx, *cursor).await?;
         }
@@ -153,7 +153,7 @@ impl TransitPoller {
         let total = lines.len();
         let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {
-            match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
+            match self.inbound.process_line(&line.irn, line.is_delivered).await {
                 Ok(()) => drop(self.lock_processed().insert(line, None)),
                 Err(unresolved @ (NoticeError::UnknownInvoice | NoticeError::Withheld)) => {
                     let wait = if matches!(unresolved, NoticeError::UnknownInvoice) {

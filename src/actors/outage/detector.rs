@@ -11,7 +11,7 @@ use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, LaneName, Taken};
+use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::operations::outages::{self, OutageEvent};
 
 /// The key of the lane that writers of outages lock. It is never due.
@@ -48,7 +48,7 @@ impl OutageDetector {
         let now = self.clock.now();
         let quiet = self.quiet;
         let mut observation = Observation { id, now, quiet, sightings: calls, is_alive: None };
-        if observation.needs_asking(last.as_ref()) {
+        if observation.needs_probe(last.as_ref()) {
             observation.is_alive = Some(alive().await);
         }
         if is_changed(last.as_ref(), observation.at(last.as_ref()).as_ref()) {
@@ -60,7 +60,7 @@ impl OutageDetector {
 
     async fn write(&self, observation: &Observation<'_>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        lanes::lock(&tx, &[LaneName::new(LaneKind::Outage, LANE)], Taken::Await).await?;
+        lanes::lock(&tx, &[LaneName::new(LaneKind::Outage, LANE)], IfTaken::Await).await?;
         let last = outages::last(&tx).await?;
         let Some(after) =
             observation.at(last.as_ref()).filter(|after| is_changed(last.as_ref(), Some(after)))

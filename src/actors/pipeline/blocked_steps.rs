@@ -12,12 +12,12 @@ use crate::store::lanes::fair_queue::BlockedStep;
 
 pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
     let views = authority.breakers();
-    Step::ALL.iter().filter_map(|step| blocked_step(*step, view_of(&views, *step)?)).collect()
+    Step::ALL.iter().filter_map(|step| blocked_step(*step, breaker_view(&views, *step)?)).collect()
 }
 
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
-    view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
+    breaker_view(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
 /// Returns when a step that is blocked for a taxpayer will probably be available again; `None` if it is not blocked.
@@ -30,16 +30,16 @@ pub(super) fn available_at(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let views = authority.breakers();
-    let view = view_of(&views, step).filter(|view| holds(view, taxpayer))?;
+    let view = breaker_view(&views, step).filter(|view| holds(view, taxpayer))?;
     let blocked_for = view.since.map(|since| now.duration_since(since)).unwrap_or_default();
     let reopens = now.saturating_add(blocked_for.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
     Some(view.next_probe_at.map_or(reopens, |probe| probe.max(reopens)))
 }
 
 /// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
-pub(super) fn block_of(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> Option<StepBlock> {
+pub(super) fn step_block(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> Option<StepBlock> {
     let views = authority.breakers();
-    let view = view_of(&views, step).filter(|view| holds(view, taxpayer))?;
+    let view = breaker_view(&views, step).filter(|view| holds(view, taxpayer))?;
     Some(StepBlock { since: view.since, next_probe_at: view.next_probe_at, is_ordered: view.is_ordered })
 }
 
@@ -64,12 +64,12 @@ fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     }
 }
 
-fn view_of(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
-    views.iter().find(|view| view.operation == call_of(step))
+fn breaker_view(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
+    views.iter().find(|view| view.operation == called_operation(step))
 }
 
 /// Returns the authority's operation that a step calls.
-fn call_of(step: Step) -> Operation {
+fn called_operation(step: Step) -> Operation {
     match step {
         Step::IrnCheck => Operation::ValidateIrn,
         Step::DataCheck => Operation::Validate,

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use crate::actors::pipeline::runner::PipelineDeps;
-use crate::domain::pipeline::{Run, Step, of_run_lane};
+use crate::domain::pipeline::{Run, Step, parse_run_lane};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim, Note};
-use crate::store::lanes::{self, LaneKind, LaneName, Lease, LeasedLane, Taken};
+use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
 
 impl PipelineDeps {
@@ -65,13 +65,13 @@ async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<
 async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
     let taxpayers: Vec<_> = leases
         .iter()
-        .filter_map(|lease| of_run_lane(&lease.key))
+        .filter_map(|lease| parse_run_lane(&lease.key))
         .map(|(taxpayer, _)| LaneName::new(LaneKind::Taxpayer, taxpayer.to_string()))
         .collect();
-    lanes::lock(tx, &taxpayers, Taken::Await).await?;
+    lanes::lock(tx, &taxpayers, IfTaken::Await).await?;
     let mut found = Vec::new();
-    for lease in leases::fence(tx, leases, Taken::Await).await?.held {
-        let run = match of_run_lane(&lease.key) {
+    for lease in leases::fence(tx, leases, IfTaken::Await).await?.held {
+        let run = match parse_run_lane(&lease.key) {
             Some((taxpayer, id)) => runs::owned_by_with_id(tx, taxpayer, id).await?,
             None => None,
         };

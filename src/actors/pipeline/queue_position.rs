@@ -61,7 +61,7 @@ impl QueueEstimator {
         let deadline = run.deadline_at.as_microsecond();
         let key = run_lane(run.taxpayer_id, run.id);
         let own = views::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
-        let position = position_of(&counts.due, taxpayer, own);
+        let position = queue_position(&counts.due, taxpayer, own);
         let now = self.clock.now();
         let open_at = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now);
         let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
@@ -100,7 +100,7 @@ fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Duration {
 
 /// Returns the queue position of a run. `own` more urgent runs of the same taxpayer are claimed first, one per round,
 /// so each other taxpayer gets at most `own + 1` runs claimed before it.
-fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
+fn queue_position(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
     let turns = own + 1;
     due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))
 }
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn a_taxpayer_with_many_runs_delays_others_by_one_run_a_round() {
         let due = HashMap::from([(1, 100_000), (2, 1), (3, 40)]);
-        assert_eq!(position_of(&due, 2, 0), 3, "one of each neighbour goes first");
-        assert_eq!(position_of(&due, 3, 9), 10 + 10 + 1);
-        assert_eq!(position_of(&due, 1, 99_999), 100_000 + 1 + 40);
-        assert_eq!(position_of(&HashMap::new(), 7, 0), 1);
+        assert_eq!(queue_position(&due, 2, 0), 3, "one of each neighbour goes first");
+        assert_eq!(queue_position(&due, 3, 9), 10 + 10 + 1);
+        assert_eq!(queue_position(&due, 1, 99_999), 100_000 + 1 + 40);
+        assert_eq!(queue_position(&HashMap::new(), 7, 0), 1);
     }
 }

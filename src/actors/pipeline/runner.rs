@@ -23,7 +23,7 @@ use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::{Run, RunState, Step, StepResult, of_run_lane};
+use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -104,7 +104,7 @@ impl PipelineDeps {
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
         let RunStart { lease, node, has_turn } = start;
-        let Some((taxpayer, id)) = of_run_lane(&lease.key) else {
+        let Some((taxpayer, id)) = parse_run_lane(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release(lease).await;
         };
@@ -145,7 +145,7 @@ impl PipelineDeps {
                 _ => {
                     session = self.record(session).await?;
                     if session.run.present_step().is_none() {
-                        return Ok(self.end_work(&session.run));
+                        return Ok(self.count_if_over(&session.run));
                     }
                 }
             }
@@ -158,12 +158,12 @@ impl PipelineDeps {
         Ok(if session.run.present_step().is_some() {
             WorkStatus::Unfinished
         } else {
-            self.end_work(&session.run)
+            self.count_if_over(&session.run)
         })
     }
 
     /// Counts the run for the throughput if it is not open any more. The last record has already released its lane.
-    fn end_work(&self, run: &Run) -> WorkStatus {
+    fn count_if_over(&self, run: &Run) -> WorkStatus {
         if !run.state().is_open() {
             self.throughput.record_end(self.clock.now());
         }

@@ -64,12 +64,12 @@ impl StepExecutor<'_> {
         match (step, &run.payload) {
             (Step::IrnCheck, RunPayload::Submit(document)) => self.irn_check(run, document).await,
             // A document that the authority has already signed needs no check.
-            (Step::DataCheck, RunPayload::Submit(_)) if run.was_asked_about() => Ok(done_step()),
+            (Step::DataCheck, RunPayload::Submit(_)) if run.is_resolved_by_query() => Ok(done_step()),
             (Step::DataCheck, RunPayload::Submit(document)) => {
                 execution_result(self.authority.validate(document.as_json()).await)
             }
             (Step::Sign, RunPayload::Submit(document)) => {
-                self.sign(run, document, resuming || run.was_asked_about(), now).await
+                self.sign(run, document, resuming || run.is_resolved_by_query(), now).await
             }
             (Step::Confirm, RunPayload::Submit(_)) => self.confirm(run).await,
             (Step::Health | Step::AccessPoints, RunPayload::Transmit) if run.progress.intent.is_some() => {

@@ -11,7 +11,7 @@ const WINDOW_S: i64 = 5;
 /// The number of windows that are kept. If a run ended in every window, they cover the last ten minutes.
 const WINDOWS_MAX: usize = 120;
 /// Used until a first run has ended: 50 runs per window, which is ten runs a second.
-const AT_FIRST: u64 = 50;
+const RUNS_PER_WINDOW_DEFAULT: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
 struct ThroughputWindow {
@@ -39,7 +39,7 @@ impl Throughput {
 
     /// Returns the time that `processes` processes with this throughput need for `runs` runs.
     pub fn time_for(&self, runs: u64, processes: u64) -> Duration {
-        let best = self.windows().iter().map(|window| window.ended).max().unwrap_or(AT_FIRST);
+        let best = self.windows().iter().map(|window| window.ended).max().unwrap_or(RUNS_PER_WINDOW_DEFAULT);
         let millis = runs.saturating_mul(WINDOW_S.unsigned_abs() * 1_000);
         Duration::from_millis(millis / best.saturating_mul(processes.max(1)).max(1))
     }

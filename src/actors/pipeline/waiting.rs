@@ -21,7 +21,7 @@ impl PipelineHandle {
                 views::state(self.store.reader(), LaneKind::Run, &lane).await?.and_then(|lane| lane.owner);
             context.block = run
                 .next_step()
-                .and_then(|step| blocked_steps::block_of(&self.authority, step, run.taxpayer_id));
+                .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
             let place = self.backlog.position(run).await?;
             context.queue = place.map(|place| QueuePlace {
                 position: place.position,

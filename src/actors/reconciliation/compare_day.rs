@@ -126,7 +126,7 @@ impl DayComparison<'_> {
     ) -> Result<(), ReconciliationError> {
         self.counts.compared += 1;
         let line = self.listing.lines.get(key).cloned();
-        let Some(irn) = irn_of(key, local.as_ref(), line.as_ref()) else { return Ok(()) };
+        let Some(irn) = listed_or_local_irn(key, local.as_ref(), line.as_ref()) else { return Ok(()) };
         let remote = match line {
             Some(Some(remote)) => Some(remote),
             Some(None) => self.reconciler.fetch_record(self.taxpayer, &irn).await?,
@@ -237,7 +237,11 @@ impl DayComparison<'_> {
 
 /// Returns the IRN in the authority's spelling. If the authority did not list it, returns our spelling; if we have no
 /// record either, parses `key`.
-fn irn_of(key: &str, local: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
+fn listed_or_local_irn(
+    key: &str,
+    local: Option<&LocalRecord>,
+    line: Option<&Option<RemoteRecord>>,
+) -> Option<Irn> {
     let remote = line.and_then(Option::as_ref).map(|remote| remote.irn.clone());
     remote.or_else(|| local.map(|local| local.irn.clone())).or_else(|| Irn::parse(key).ok())
 }

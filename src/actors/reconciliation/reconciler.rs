@@ -22,7 +22,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease, Taken, Wake};
+use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::ledger_days;
 use crate::store::operations::reconciliations::{self, TIMER};
 
@@ -90,7 +90,7 @@ impl Reconciler {
     /// that compares days only on request leaves this to other processes.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
         if self.schedule.every.is_some() {
             reconciliations::queue_changed(&tx, self.first_moment(&self.periodic_days())).await?;
         }
@@ -108,7 +108,7 @@ impl Reconciler {
             is_interrupted = self.reconcile(lease, due).await?;
         }
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
         let delay = if is_interrupted {
             Some(self.schedule.every.unwrap_or(RETRY_DELAY_MAX).min(RETRY_DELAY_MAX))
         } else {
@@ -135,7 +135,7 @@ impl Reconciler {
     async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
         let Some(every) = self.schedule.every else { return Ok(Vec::new()) };
         let days = self.periodic_days();
-        if !ledger_days::has_moved_since(&self.store, taxpayer, self.first_moment(&days)).await? {
+        if !ledger_days::has_changed_runs_since(&self.store, taxpayer, self.first_moment(&days)).await? {
             return Ok(Vec::new());
         }
         let mut due = Vec::new();
@@ -199,7 +199,7 @@ impl Reconciler {
         findings: Option<&[Finding]>,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), Taken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
         match findings {
             Some(findings) => reconciliations::finish(&tx, reconciliation, findings).await?,
             None => reconciliations::save(&tx, reconciliation).await?,

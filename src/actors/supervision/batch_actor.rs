@@ -98,7 +98,7 @@ impl StartedBatch {
     fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
         let metrics = &node.tree().counters().by_kind;
         metrics.record_batch(node.kind(), batch.tasks().len());
-        node.has_waited(batch.tasks().iter().map(|task| task.waited).max().unwrap_or_default());
+        node.record_wait(batch.tasks().iter().map(|task| task.waited).max().unwrap_or_default());
         let commands = batch.tasks().iter().map(|task| {
             let command = name(&task.command);
             metrics.record_wait(node.kind(), command, task.waited);
@@ -160,7 +160,7 @@ impl<W: Worker> BatchActor<W> {
     fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
         self.context.node.batch_finished();
         let unanswered = self.queue.answer(replies);
-        self.context.node.has_queued(self.queue.depth());
+        self.context.node.record_depth(self.queue.depth());
         if unanswered > 0 {
             tracing::error!(actor = self.context.node.name(), unanswered, "batch left commands unanswered");
         }
@@ -185,7 +185,7 @@ impl<W: Worker> Supervised for BatchActor<W> {
         self.queue.recover(|reference, command| {
             node.record_quarantine(reference, W::name(command), W::contents(command));
         });
-        node.has_queued(self.queue.depth());
+        node.record_depth(self.queue.depth());
     }
 }
 
@@ -194,7 +194,7 @@ impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for BatchActor<W> {
 
     fn handle(&mut self, envelope: Envelope<W::Command, W::Reply>, ctx: &mut Context<Self>) {
         self.queue.push(envelope);
-        self.context.node.has_queued(self.queue.depth());
+        self.context.node.record_depth(self.queue.depth());
         self.schedule(ctx);
     }
 }

@@ -79,7 +79,7 @@ where
             };
             match panics::catch(|| actor.restart()) {
                 Ok(true) => {
-                    self.node.restarts_soon();
+                    self.node.record_restart();
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }

@@ -161,12 +161,12 @@ impl Node {
     }
 
     /// Stores the number of commands in the actor's queue, to be shown to operators.
-    pub fn has_queued(&self, depth: usize) {
+    pub fn record_depth(&self, depth: usize) {
         self.inner.depth.store(depth, Ordering::Relaxed);
     }
 
     /// Stores how long the oldest command of the batch that starts now has waited, to be shown to operators.
-    pub fn has_waited(&self, waited: Duration) {
+    pub fn record_wait(&self, waited: Duration) {
         let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.inner.wait_us.store(micros, Ordering::Relaxed);
     }
@@ -232,7 +232,7 @@ impl Node {
         tracing::error!(actor = self.name(), panic = text, "actor panicked");
     }
 
-    pub(super) fn restarts_soon(&self) {
+    pub(super) fn record_restart(&self) {
         let mut condition = self.inner.condition();
         condition.restarts = condition.restarts.saturating_add(1);
         drop(condition);

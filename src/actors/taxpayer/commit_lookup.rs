@@ -8,7 +8,7 @@ use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::transaction::{Member, claims};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, LaneName, Taken};
+use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::{events, idempotency};
 
 /// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
@@ -48,7 +48,7 @@ async fn was_committed(
     let mut was_committed = false;
     for (Member { id, tasks, .. }, unit) in members.iter().zip(units) {
         let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
-        lanes::lock(&tx, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], Taken::Await).await?;
+        lanes::lock(&tx, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], IfTaken::Await).await?;
         was_committed = match unit.writes.events.first() {
             Some(event) => events::is_stored(&tx, event).await?,
             None => idempotency::any_of_commands(&tx, &claims(tasks.iter()), &commands).await?,

@@ -27,7 +27,7 @@ pub struct Once<O> {
 
 impl<O> Once<O> {
     /// Returns the key of a command whose answer is not stored.
-    pub fn unshown(claim: IdempotencyClaim) -> Self {
+    pub fn without_answer(claim: IdempotencyClaim) -> Self {
         Self { claim, render: None }
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::ProfileChange;
 use crate::domain::pipeline::run_lane;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, LaneName, Taken};
+use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::testing::{TestStore, stores};
 
 /// More neighbours than committers, so that at least one of them shares a committer with `ID`.
@@ -74,7 +74,7 @@ async fn assert_delays_only_its_taxpayer(
     command: impl AsyncFn() -> Result<(), TaxpayerError>,
 ) {
     let holder = app.test.store.begin().await.unwrap();
-    lanes::lock(&holder, &[LaneName::new(lane.0, lane.1)], Taken::Await).await.unwrap();
+    lanes::lock(&holder, &[LaneName::new(lane.0, lane.1)], IfTaken::Await).await.unwrap();
     let is_over = AtomicBool::new(false);
     let (failed, slowest) = tokio::join!(
         async {
@@ -147,7 +147,7 @@ async fn many_held_lanes_delay_nobody_else() {
         }
         let holder = app.test.store.begin().await.unwrap();
         for id in &held {
-            lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], Taken::Await)
+            lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], IfTaken::Await)
                 .await
                 .unwrap();
         }

@@ -106,7 +106,7 @@ impl Drop for Wanted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::{LaneKind, Taken, Wake};
+    use crate::store::lanes::{IfTaken, LaneKind, Wake};
     use crate::store::testing::stores;
 
     /// More lanes than there are connections for transactions.
@@ -123,7 +123,9 @@ mod tests {
             tx.commit().await.unwrap();
             let holder = store.begin().await.unwrap();
             for key in &keys {
-                lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, key)], Taken::Await).await.unwrap();
+                lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, key)], IfTaken::Await)
+                    .await
+                    .unwrap();
             }
             let held_lanes = HeldLanes::new(store.clone());
             let names: Vec<_> =
@@ -139,9 +141,13 @@ mod tests {
             let (results, ()) = tokio::join!(waits, async {
                 let writes = (0..LANES).map(|number| async move {
                     let tx = store.begin().await.unwrap();
-                    lanes::lock(&tx, &[LaneName::new(LaneKind::Endpoint, number.to_string())], Taken::Await)
-                        .await
-                        .unwrap();
+                    lanes::lock(
+                        &tx,
+                        &[LaneName::new(LaneKind::Endpoint, number.to_string())],
+                        IfTaken::Await,
+                    )
+                    .await
+                    .unwrap();
                     tx.commit().await.unwrap();
                 });
                 futures_util::future::join_all(writes).await;

@@ -13,7 +13,7 @@ use super::tests::{ID, TestTaxpayers, draft};
 use crate::actors::supervision::Arbiters;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::clock::SystemClock;
-use crate::store::lanes::{self, LaneKind, LaneName, Taken};
+use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::testing::stores;
 
 const LINES: usize = 250;
@@ -34,7 +34,7 @@ async fn a_large_command_that_changes_nothing_waits_for_no_writer() {
         let app = TestTaxpayers::with_taxpayer(test).await;
         create(&app.taxpayers, "L-1", "A").await;
         let writer = app.test.store.begin().await.unwrap();
-        lanes::lock(&writer, &[LaneName::new(LaneKind::Taxpayer, ID.to_string())], Taken::Await)
+        lanes::lock(&writer, &[LaneName::new(LaneKind::Taxpayer, ID.to_string())], IfTaken::Await)
             .await
             .unwrap();
         let again = timeout(Duration::from_mins(1), create(&app.taxpayers, "L-1", "A")).await;

@@ -12,7 +12,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
 use crate::store::idempotency;
-use crate::store::lanes::{self, LaneName, Taken, views};
+use crate::store::lanes::{self, IfTaken, LaneName, views};
 
 /// A large command after its decision, before anything is written.
 struct Decided<'a> {
@@ -63,7 +63,7 @@ async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outco
         return Ok(Some(Outcome::Executed(Box::new(Executed { cached, results }))));
     }
     let tx = deps.store.begin_apart().await?;
-    let locked = lanes::lock(&tx, &[member.lane()], Taken::Skip).await?;
+    let locked = lanes::lock(&tx, &[member.lane()], IfTaken::Skip).await?;
     let mut held = locked.skipped.clone();
     if held.is_empty() {
         let is_current = locked.version(&member.lane()) == Some(unit.version);

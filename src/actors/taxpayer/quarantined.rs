@@ -71,7 +71,7 @@ impl TaxpayerHandle {
         let (taxpayer, create) = self.replayable(&found).await?;
         self.take(&found, QuarantineState::Replayed, by, now).await?;
         let created = self.send(taxpayer, create).await;
-        let (state, result) = end_of(&created);
+        let (state, result) = replay_result(&created);
         quarantine::record_result(self.store(), reference, state, &result).await?;
         self.quarantined_command(reference).await
     }
@@ -122,7 +122,7 @@ impl TaxpayerHandle {
 }
 
 /// Returns the state of the command after its replay, and the result in words.
-fn end_of(created: &Result<Created, TaxpayerError>) -> (QuarantineState, String) {
+fn replay_result(created: &Result<Created, TaxpayerError>) -> (QuarantineState, String) {
     match created {
         Ok(Created { invoice, duplicate: None }) => {
             (QuarantineState::Replayed, format!("The invoice {} was created.", invoice.irn))

@@ -24,7 +24,7 @@ use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, LaneKind, LaneName, Lease, Taken};
+use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease};
 
 /// The longest time that a transaction waits for the lanes of runs and endpoints. Deliveries lock an endpoint's lane
 /// for a few milliseconds whenever they write outcomes. If a lane stays locked for longer, its taxpayer leaves the
@@ -70,7 +70,7 @@ pub(super) async fn execute_alone(
         Sharing::Shared => deps.store.begin().await?,
         Sharing::Apart => deps.store.begin_apart().await?,
     };
-    let locked = lanes::lock(&tx, &member.lanes().collect::<Vec<_>>(), Taken::Skip).await?;
+    let locked = lanes::lock(&tx, &member.lanes().collect::<Vec<_>>(), IfTaken::Skip).await?;
     if !locked.skipped.is_empty() {
         tx.rollback().await?;
         return Ok(Outcome::Held(locked.skipped.into_iter().collect()));
@@ -78,7 +78,7 @@ pub(super) async fn execute_alone(
     let own = member.lane();
     let version = match locked.version(&own) {
         Some(version) => Some(version),
-        None => lanes::lock(&tx, std::slice::from_ref(&own), Taken::Await).await?.version(&own),
+        None => lanes::lock(&tx, std::slice::from_ref(&own), IfTaken::Await).await?.version(&own),
     };
     let version = version.ok_or(StoreError::Stale)?;
     // `lanes::lock` may have locked a lane without reading its state, if the lane became free during the call. The
@@ -88,7 +88,7 @@ pub(super) async fn execute_alone(
         .filter(|lease| !locked.contains(&LaneName::from(*lease)))
         .cloned()
         .collect();
-    let fenced = leases::fence(&tx, &unknown, Taken::Await).await?.held;
+    let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
     let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
     let is_held = |lease: &Lease| locked.is_held(lease) || fenced.contains(lease);
@@ -115,7 +115,7 @@ pub(super) async fn execute_group(
     }
     let tx = deps.store.begin().await?;
     let lanes: Vec<_> = reserved.iter().flat_map(|(member, _)| member.lanes()).collect();
-    let locked = lanes::lock(&tx, &lanes, Taken::Skip).await?;
+    let locked = lanes::lock(&tx, &lanes, IfTaken::Skip).await?;
     let mut waits = HashMap::new();
     let mut ready = Vec::new();
     for (member, ids) in reserved {
@@ -199,7 +199,7 @@ pub(super) async fn lock_written_lanes<'a>(
 
 /// The members of a transaction with the rows that were read for them, and their idempotency keys that are already
 /// used.
-pub(super) struct Entered<'a> {
+pub(super) struct LoadedMembers<'a> {
     pub(super) members: Vec<(Member<'a>, UnitOfWork)>,
     pub(super) used_keys: Vec<String>,
 }
@@ -210,7 +210,7 @@ pub(super) async fn enter<'a>(
     deps: &TaxpayerDeps,
     tx: &Transaction,
     mut locked: Vec<(Member<'a>, ReservedIds, i64)>,
-) -> Result<Entered<'a>, StoreError> {
+) -> Result<LoadedMembers<'a>, StoreError> {
     let outdated = |(member, _, version): &(Member<'_>, _, i64)| {
         let is_current = member.cached.as_ref().is_some_and(|cached| cached.version + 1 == *version);
         (!is_current).then_some((member.id, *version))
@@ -229,7 +229,7 @@ pub(super) async fn enter<'a>(
     let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
     let used_keys = idempotency::taken_keys(tx, &claims(tasks()), now).await?;
     let members = locked.into_iter().map(|(member, ..)| member).zip(units).collect();
-    Ok(Entered { members, used_keys })
+    Ok(LoadedMembers { members, used_keys })
 }
 
 /// Returns the commands that record a step, each with the lease of the run's lane.

@@ -297,7 +297,7 @@ impl Breaker {
             self.since = Some(now);
             self.openings += 1;
         }
-        self.lanes.values_mut().for_each(|lane| lane.give_way(now));
+        self.lanes.values_mut().for_each(|lane| lane.yield_to_breaker(now));
         self.open = Some(OpenBreaker::new(scope, now));
     }
 

@@ -88,7 +88,7 @@ impl CallWindow {
     pub(crate) fn record_failure(&mut self, origin: &CallOrigin, now: Timestamp) {
         let failure = CallCounts { failed: 1, ..CallCounts::default() };
         let counts = match &origin.irn {
-            Some(irn) if !self.counts_anew(irn, now.as_second()) => {
+            Some(irn) if !self.record_irn_failure(irn, now.as_second()) => {
                 CallCounts { repeated: 1, ..CallCounts::default() }
             }
             _ => failure,
@@ -154,7 +154,7 @@ impl CallWindow {
 
     /// Records a failed call about an IRN. Returns false if it is a repetition: a failure of this IRN was counted in
     /// the last 30 s, or there is no room for the IRN.
-    fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
+    fn record_irn_failure(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
             *failed = FailedIrn { counted: if is_new { now } else { failed.counted }, last: now };

@@ -103,11 +103,11 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         match self.early(caller) {
             _ if self.lets_pass(caller) => None,
             Some(early) => early.hold_time(now),
-            None => self.held_regularly(has_failed, now),
+            None => self.regular_hold_time(has_failed, now),
         }
     }
 
-    fn held_regularly(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
+    fn regular_hold_time(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
         if self.is_ordered() {
             return Some(ORDER_WAIT);
         }
@@ -157,7 +157,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
     /// Returns the callers that are held back; nobody while the next call would be a probe.
     pub(crate) fn holds(&self, now: Timestamp) -> HeldBack<'_, C> {
-        let is_due = self.held_regularly(false, now).is_none();
+        let is_due = self.regular_hold_time(false, now).is_none();
         match &self.scope {
             _ if is_due => HeldBack::Nobody,
             OpenScope::Some(held) => HeldBack::Some(held),

@@ -130,7 +130,7 @@ impl PayerLane {
     }
 
     /// Closes the lane because the breaker opens for everybody. The lane still remembers the accounts that failed.
-    pub(crate) fn give_way(&mut self, now: Timestamp) {
+    pub(crate) fn yield_to_breaker(&mut self, now: Timestamp) {
         self.open = None;
         for (account, counts) in self.window.by_account(now) {
             if counts.mostly_failed() {

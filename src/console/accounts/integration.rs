@@ -70,7 +70,7 @@ async fn load_integration(state: &ApiState, session: &AccountSession) -> Result<
 
 /// POST of the form: sets the integration. The networks that the operator allowed stay as they are.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
-    let policy = state.urls_of(session.taxpayer).await?;
+    let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| integration::read(reader, &policy, &state.settings.erp_systems);
     let saved = match report::read(&body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => {

@@ -102,7 +102,7 @@ async fn show_webhook(state: web::Data<ApiState>, Reader(session): Reader) -> An
 
 /// POST of the form: sets address, events and schedule, as the API call Update Webhook does.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
-    let policy = state.urls_of(session.taxpayer).await?;
+    let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
     let asked = match report::read(&body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => asked.value,

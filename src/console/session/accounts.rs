@@ -50,7 +50,7 @@ impl AccountSession {
         state: &ApiState,
         command: C,
     ) -> Result<C::Output, TaxpayerError> {
-        state.taxpayers.send_once(self.taxpayer, command, self.claim.clone().map(Once::unshown)).await
+        state.taxpayers.send_once(self.taxpayer, command, self.claim.clone().map(Once::without_answer)).await
     }
 }
 

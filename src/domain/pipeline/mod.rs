@@ -17,7 +17,7 @@ use crate::domain::kernel::codes::words;
 pub use crate::domain::pipeline::payload::RunPayload;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
 pub use crate::domain::pipeline::run::{
-    Run, RunPhase, RunRequest, StepProgress, StepRecord, StepResult, of_run_lane, run_lane,
+    Run, RunPhase, RunRequest, StepProgress, StepRecord, StepResult, parse_run_lane, run_lane,
 };
 
 /// The message of a transmission that this service refuses itself, without a call to the authority.

@@ -22,7 +22,7 @@ impl ResolvedBy {
 
 impl Run {
     /// True if the outcome of a step was learnt in another way than from the answer to the call.
-    pub fn was_asked_about(&self) -> bool {
+    pub fn is_resolved_by_query(&self) -> bool {
         self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
     }
 }

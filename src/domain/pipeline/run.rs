@@ -443,7 +443,7 @@ pub fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
 }
 
 /// Returns the taxpayer and the run from a key that `run_lane` made; `None` for another text.
-pub fn of_run_lane(key: &str) -> Option<(TaxpayerId, RunId)> {
+pub fn parse_run_lane(key: &str) -> Option<(TaxpayerId, RunId)> {
     let (taxpayer, run) = key.split_once('/')?;
     Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))
 }

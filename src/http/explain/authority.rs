@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::domain::pipeline::NO_CUSTOMER;
 use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED, details, faults};
 use crate::http::explain::field_names::{callers_path, translate_paths};
-use crate::http::explain::phrases::{self, meaning, of_tag};
+use crate::http::explain::phrases::{self, meaning, tag_sentence};
 use crate::http::explain::received_value;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, sentence};
@@ -73,7 +73,7 @@ pub(crate) fn explain(words: &str, document: &Value) -> Vec<Explanation> {
 
 /// Explains a sentence that begins with the path of a field. Returns `None` for any other sentence.
 fn about_field(said: &str, document: &Value) -> Option<Explanation> {
-    let (name, what) = of_validator(said).or_else(|| of_path(said))?;
+    let (name, what) = split_validator_message(said).or_else(|| of_path(said))?;
     let path = callers_path(name, document)?;
     let what = translate_paths(what.trim_end_matches('.'), document);
     let found = meaning(&what);
@@ -116,10 +116,10 @@ fn of_path(said: &str) -> Option<(&str, &str)> {
 
 /// Splits a message of Go's validator into the path and a sentence for the violated tag: `Key:
 /// 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
-fn of_validator(said: &str) -> Option<(&str, &str)> {
+fn split_validator_message(said: &str) -> Option<(&str, &str)> {
     let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;
-    Some((name, of_tag(tag.split_once('\'')?.0).unwrap_or("is not valid")))
+    Some((name, tag_sentence(tag.split_once('\'')?.0).unwrap_or("is not valid")))
 }
 
 fn about_all(words: &str, document: &Value) -> Explanation {

@@ -156,7 +156,7 @@ pub(super) fn expected_value(what: &str) -> Option<String> {
 }
 
 /// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
-pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
+pub(super) fn tag_sentence(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 

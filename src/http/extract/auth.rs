@@ -186,7 +186,7 @@ pub(crate) fn sent_key(request: &HttpRequest) -> Option<&str> {
 
 /// Logs a failed authentication, at a limited rate. The line names the kind of the key, never the key itself.
 fn log_failure(request: &HttpRequest, state: &ApiState) {
-    let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
+    let Some(suppressed) = state.limits.admit_failure_line(state.now()) else { return };
     let known =
         request.extensions().get::<ResolvedKey>().and_then(|ResolvedKey(found)| found.map(|key| key.account));
     let (reason, kind) = match header_key(request.headers()) {

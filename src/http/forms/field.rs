@@ -57,7 +57,7 @@ impl<'f> Field<'f> {
 
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
+        self.record_type(|| FieldType::Text { min, max }).check_untrimmed(|text| line(text, min, max))
     }
 
     /// Reads a text that may have several lines.
@@ -354,10 +354,10 @@ impl<'f> Field<'f> {
 
     /// Reads a text. The text is trimmed before it is checked.
     fn check_trimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
-        self.checked_as_sent(|text| check(text.trim()))
+        self.check_untrimmed(|text| check(text.trim()))
     }
 
-    fn checked_as_sent<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
+    fn check_untrimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         let Value::String(text) = self.present()? else {
             return self.report_fault(FieldRule::Type("a string"));
         };

@@ -83,7 +83,7 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
 }
 
 /// Reads the name of a new key from query parameters.
-pub(crate) fn name_of_query(query: &Query) -> Result<Option<String>, Fault> {
+pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
     let name = query.phrase("name").map(|text| text_checks::identifier(&text, NAME_MAX));
     name.transpose().map_err(|rule| Fault::field("name", rule))
 }
@@ -150,7 +150,7 @@ mod tests {
         for odd in ["overlap_s=604801", "overlap_s=x", "scope=all", "expires_at=soon"] {
             assert!(read(odd).is_err(), "{odd}");
         }
-        let name = |text: &str| name_of_query(&Query::from_text(text));
+        let name = |text: &str| read_name(&Query::from_text(text));
         assert_eq!(name("name=%20the+till%20").unwrap().as_deref(), Some("the till"));
         assert_eq!(name("").unwrap(), None);
         for odd in ["x".repeat(61), "till%07".to_owned(), "ti%E2%80%8Bll".to_owned()] {

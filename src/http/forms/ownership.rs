@@ -52,7 +52,7 @@ pub(crate) fn short_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, ma
 /// Reads an IRN that the authority can sign: its invoice number has letters and digits only.
 pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn(reader, taxpayer)?;
-    if !is_taken_by_authority(irn.invoice_no()) {
+    if !is_submittable(irn.invoice_no()) {
         let rule = FieldRule::with_expected(
             "irn_invoice_no",
             "must begin with an invoice number of letters and digits only, which the authority requires",
@@ -77,6 +77,6 @@ fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpay
 }
 
 /// Returns true if the invoice number has only letters and digits, as the authority requires.
-pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
+pub(crate) fn is_submittable(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -17,7 +17,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
 use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
 use crate::http::forms::line;
-use crate::http::forms::ownership::is_taken_by_authority;
+use crate::http::forms::ownership::is_submittable;
 use crate::http::forms::reader::Reader;
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
@@ -98,7 +98,7 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
 
 /// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
-    if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
+    if invoice_no.is_some_and(|no| !is_submittable(no)) {
         reader.warn(NOT_SUBMITTABLE);
     }
 }

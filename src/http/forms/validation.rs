@@ -50,7 +50,7 @@ pub(crate) fn read(
     let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
     for party in [SUPPLIER, CUSTOMER] {
         if let Some(Value::Object(party)) = fields.get_mut(party) {
-            leave_formats_open(party);
+            replace_invalid_contacts(party);
         }
     }
     let document = AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
@@ -112,7 +112,7 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
 
 /// Removes an invalid telephone and replaces an invalid email. The authority would stop at either and check nothing
 /// else.
-fn leave_formats_open(party: &mut Map<String, Value>) {
+fn replace_invalid_contacts(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));
     let is_odd_email = text("email").is_some_and(|text| !is_email(text));

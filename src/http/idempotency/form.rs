@@ -71,7 +71,7 @@ pub(crate) fn new_token() -> String {
 
 /// Answers a form. Without a valid session, the form goes to the handler without a claim: it is a sign-in, or the
 /// handler refuses it.
-pub(crate) async fn visit_form(
+pub(crate) async fn answer_form(
     state: &web::Data<ApiState>,
     result_page: ResultPage,
     request: ServiceRequest,

@@ -61,6 +61,6 @@ impl IdempotentRequest {
         taxpayer: TaxpayerId,
         command: C,
     ) -> Result<C::Output, TaxpayerError> {
-        taxpayers.send_once(taxpayer, command, self.0.map(Once::unshown)).await
+        taxpayers.send_once(taxpayer, command, self.0.map(Once::without_answer)).await
     }
 }

@@ -106,7 +106,7 @@ async fn repeated_response(
         return Err(reuse_error());
     }
     if let Some(answer) = taken.answer {
-        return Ok(stored_response::shown_again(answer));
+        return Ok(stored_response::replayed_response(answer));
     }
     // The first request may have rotated an API key and ended before all processes knew the new key. Waits for them.
     key_leases::settle(&state.store).await;

@@ -33,7 +33,7 @@ pub(crate) fn rebuild_response(kept: StoredResponse) -> HttpResponse {
 }
 
 /// Rebuilds the response that was stored, and marks it as a replay.
-pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
+pub(crate) fn replayed_response(kept: StoredResponse) -> HttpResponse {
     let mut answer = rebuild_response(kept);
     answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     answer
@@ -78,7 +78,7 @@ mod tests {
                 .append_header(("x-system-warning", "two"))
                 .body("{\"success\":true}")
         };
-        let again = shown_again(to_stored(first()).unwrap());
+        let again = replayed_response(to_stored(first()).unwrap());
         assert_eq!(again.headers().get(REPLAYED).unwrap(), "true");
         let mut again = to_stored(again).unwrap();
         again.headers.retain(|(name, _)| name != REPLAYED.as_str());

@@ -181,7 +181,7 @@ impl RateLimits {
 
     /// Decides whether a line about a failed authentication may be logged. Returns how many lines were suppressed since
     /// the last one; `None` if this one must be suppressed too.
-    pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
+    pub(crate) fn admit_failure_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));
         }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn lines_about_failures_are_bounded_and_those_left_out_are_counted() {
         let limits = RateLimits::from(Rates::default());
-        let lines = |now| (0..1_000).filter_map(|_| limits.sign_in_line(now)).collect::<Vec<_>>();
+        let lines = |now| (0..1_000).filter_map(|_| limits.admit_failure_line(now)).collect::<Vec<_>>();
         assert_eq!(lines(now()), [0; 50]);
         let later = now() + jiff::SignedDuration::from_secs(1);
         assert_eq!(lines(later), [950, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

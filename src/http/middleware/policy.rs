@@ -227,7 +227,7 @@ impl RoutePolicy {
                 idempotency::visit(state, account, request, next).await?
             }
             None if is_taken && self.counts_once(request.method()) => {
-                making_page(idempotency::visit_form(state, self.result_page, request, next)).await?
+                making_page(idempotency::answer_form(state, self.result_page, request, next)).await?
             }
             _ if self.pages != Pages::None => making_page(next.call(request)).await?,
             _ => next.call(request).await?,

@@ -63,7 +63,7 @@ impl<'l> PatchBuilder<'l> {
     }
 
     /// Checks the body and makes safe changes until nothing is left to change. Returns true if it is then valid.
-    pub(crate) fn until_right(&mut self, check: impl Fn(&Map<String, Value>) -> Vec<Violation>) -> bool {
+    pub(crate) fn repair_body(&mut self, check: impl Fn(&Map<String, Value>) -> Vec<Violation>) -> bool {
         for _ in 0..ROUNDS_MAX {
             let mut wrong = self.body().map(&check).unwrap_or_default();
             if wrong.is_empty() {

@@ -138,7 +138,7 @@ fn passes(body: &Value, catalog: &Catalog) -> bool {
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext { catalog, zone: Offset::constant(1) };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
-    let is_right = builder.until_right(|body| wrong(body, catalog));
+    let is_right = builder.repair_body(|body| wrong(body, catalog));
     let patch: json_patch::Patch = serde_json::from_value(json!(builder.operations())).unwrap();
     let mut patched = body.clone();
     json_patch::patch(&mut patched, &patch).unwrap();

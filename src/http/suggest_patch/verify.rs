@@ -40,7 +40,7 @@ pub(crate) async fn patch(
     let authority = authority.on_behalf_of(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..QUESTIONS_MAX {
-        let is_right = builder.until_right(|body| match validation::read(body, Some(taxpayer), catalog) {
+        let is_right = builder.repair_body(|body| match validation::read(body, Some(taxpayer), catalog) {
             Ok(_) => Vec::new(),
             Err(faults) => faults.iter().map(Violation::from).collect(),
         });

@@ -58,7 +58,7 @@ pub async fn disable(
     includes_taxpayers: bool,
 ) -> Result<AccessOutcome, StoreError> {
     let tx = store.begin().await?;
-    if let Err(refused) = lock_to_lower(&tx, &change, None).await? {
+    if let Err(refused) = lock_and_check_admins_left(&tx, &change, None).await? {
         return Ok(refused);
     }
     set_disabled(&tx, &change, Some(change.now)).await?;
@@ -89,7 +89,7 @@ pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcom
 /// Removes an operator for good. Integrators are disabled instead, because their taxpayers stay.
 pub async fn remove_operator(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
     let tx = store.begin().await?;
-    let had = match lock_to_lower(&tx, &change, None).await? {
+    let had = match lock_and_check_admins_left(&tx, &change, None).await? {
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
@@ -111,7 +111,7 @@ pub async fn set_role(
     role: OperatorRole,
 ) -> Result<AccessOutcome, StoreError> {
     let tx = store.begin().await?;
-    let had = match lock_to_lower(&tx, &change, Some(role)).await? {
+    let had = match lock_and_check_admins_left(&tx, &change, Some(role)).await? {
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
@@ -169,7 +169,7 @@ async fn set_disabled(
 /// Locks an account whose role becomes `to`, or which loses its access if `to` is `None`. Returns the present role and
 /// email of an operator (an empty text for an integrator), or the refusal. Locks all operators, so that two admins
 /// cannot disable each other at the same time.
-async fn lock_to_lower(
+async fn lock_and_check_admins_left(
     tx: &Transaction,
     change: &AccountChange,
     to: Option<OperatorRole>,

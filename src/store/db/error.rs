@@ -173,7 +173,7 @@ mod tests {
     use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
     use super::*;
-    use crate::store::lanes::{self, LaneKind, LaneName, Taken, Wake};
+    use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Wake};
     use crate::store::testing::stores;
 
     #[test]
@@ -229,13 +229,13 @@ mod tests {
             tx.commit().await.unwrap();
             let holder = test.store.begin().await.unwrap();
             let lane = |key: &str| [LaneName::new(LaneKind::Endpoint, key)];
-            lanes::lock(&holder, &lane("7"), Taken::Await).await.unwrap();
+            lanes::lock(&holder, &lane("7"), IfTaken::Await).await.unwrap();
             let waiting = test.store.begin().await.unwrap();
-            let refused = lanes::lock(&waiting, &lane("7"), Taken::Await).await.unwrap_err();
+            let refused = lanes::lock(&waiting, &lane("7"), IfTaken::Await).await.unwrap_err();
             assert!(refused.is_timeout() && refused.may_concern_one(), "{refused}");
             drop(waiting);
             let tx = test.store.begin().await.unwrap();
-            let other = lanes::lock(&tx, &lane("8"), Taken::Await).await;
+            let other = lanes::lock(&tx, &lane("8"), IfTaken::Await).await;
             assert!(other.is_ok(), "another lane is free");
         }
     }

@@ -145,7 +145,7 @@ pub async fn owned_by_after(
 }
 
 /// Loads up to `limit` events after a sequence, fewer if they are large, and whether there are more.
-pub async fn part_owned_by(
+pub async fn feed_page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
     after: i64,

@@ -10,7 +10,7 @@ use crate::store::db::column::json;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, Aliased, Join, dialect};
-use crate::store::lanes::lock::{Taken, lock_unversioned};
+use crate::store::lanes::lock::{IfTaken, lock_unversioned};
 use crate::store::lanes::{ABANDONED, LaneName, Lease, later};
 
 /// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
@@ -79,9 +79,9 @@ impl Fenced {
 
 /// Locks the lanes of these leases for the rest of the transaction. All leases must be of one kind. Until the
 /// transaction ends, nobody else can claim or release a lane whose lease is still held.
-pub async fn fence(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<Fenced, StoreError> {
-    let held = lock_held(tx, leases, taken).await?;
-    if taken == Taken::Await {
+pub async fn fence(tx: &Transaction, leases: &[Lease], if_taken: IfTaken) -> Result<Fenced, StoreError> {
+    let held = lock_held(tx, leases, if_taken).await?;
+    if if_taken == IfTaken::Await {
         return Ok(Fenced { held, skipped: HashSet::new() });
     }
     let mut fenced = Fenced { held, skipped: HashSet::new() };
@@ -98,13 +98,18 @@ pub async fn fence(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<F
     }
     // This transaction has locked these lanes now. Either their leases were lost, or another transaction unlocked them
     // after the first statement skipped them.
-    fenced.held.extend(lock_held(tx, &free, Taken::Await).await?);
+    fenced.held.extend(lock_held(tx, &free, IfTaken::Await).await?);
     Ok(fenced)
 }
 
-async fn lock_held(tx: &Transaction, leases: &[Lease], taken: Taken) -> Result<HashSet<Lease>, StoreError> {
+async fn lock_held(
+    tx: &Transaction,
+    leases: &[Lease],
+    if_taken: IfTaken,
+) -> Result<HashSet<Lease>, StoreError> {
     let Some(kind) = leases.first().map(|lease| lease.kind) else { return Ok(HashSet::new()) };
-    let rows = tx.query_all_raw(on_leases(tx, lock_given(tx.get_database_backend(), taken), leases)).await?;
+    let rows =
+        tx.query_all_raw(on_leases(tx, lock_given(tx.get_database_backend(), if_taken), leases)).await?;
     rows.iter()
         .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
         .collect()
@@ -141,9 +146,9 @@ pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Resul
     if leases.is_empty() {
         return Ok(());
     }
-    let prolonged = prolong(store, leases, duration, Taken::Skip).await?;
+    let prolonged = prolong(store, leases, duration, IfTaken::Skip).await?;
     for rest in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
-        prolong(store, std::slice::from_ref(rest), duration, Taken::Await).await?;
+        prolong(store, std::slice::from_ref(rest), duration, IfTaken::Await).await?;
     }
     Ok(())
 }
@@ -153,10 +158,10 @@ async fn prolong(
     store: &Store,
     leases: &[Lease],
     duration: Duration,
-    taken: Taken,
+    if_taken: IfTaken,
 ) -> Result<HashSet<String>, StoreError> {
     let tx = store.begin().await?;
-    let sql = prolong_sql(store.backend(), duration, taken);
+    let sql = prolong_sql(store.backend(), duration, if_taken);
     let rows = tx.query_all_raw(on_leases(&tx, sql, leases)).await?;
     tx.commit().await?;
     rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
@@ -234,11 +239,11 @@ fn on_leases(tx: &Transaction, sql: String, leases: &[Lease]) -> Statement {
     Statement::from_sql_and_values(tx.get_database_backend(), sql, values)
 }
 
-fn prolong_sql(backend: DbBackend, duration: Duration, taken: Taken) -> String {
+fn prolong_sql(backend: DbBackend, duration: Duration, if_taken: IfTaken) -> String {
     format!(
         "WITH held AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM held \
          WHERE lanes.kind = $1 AND lanes.key = held.name RETURNING lanes.key AS name",
-        lock_given(backend, taken),
+        lock_given(backend, if_taken),
         dialect(backend).clock(),
         duration.as_micros(),
     )
@@ -271,10 +276,10 @@ fn release_sql(backend: DbBackend) -> String {
 
 /// Builds the query that locks the lanes of the list `given` that are still held, in the order of their keys. The
 /// lateral join makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the list and the table.
-fn lock_given(backend: DbBackend, taken: Taken) -> String {
-    let lock = match taken {
-        Taken::Await => "FOR UPDATE",
-        Taken::Skip => "FOR UPDATE SKIP LOCKED",
+fn lock_given(backend: DbBackend, if_taken: IfTaken) -> String {
+    let lock = match if_taken {
+        IfTaken::Await => "FOR UPDATE",
+        IfTaken::Skip => "FOR UPDATE SKIP LOCKED",
     };
     let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
@@ -308,7 +313,7 @@ mod tests {
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             leases[2].epoch -= 1;
             let tx = store.begin().await.unwrap();
-            let held = fence(&tx, &leases, Taken::Await).await.unwrap().held;
+            let held = fence(&tx, &leases, IfTaken::Await).await.unwrap().held;
             assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
             let due = LaneRelease::new(&leases[0], Some(Duration::ZERO));
             let idle = LaneRelease::new(&leases[1], None);
@@ -399,11 +404,11 @@ mod tests {
             let mut leases = claim_due(store, LaneKind::Run, "me", short, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
-            fence(&tx, &leases[1..=1], Taken::Await).await.unwrap().require(&leases[1]).unwrap();
+            fence(&tx, &leases[1..=1], IfTaken::Await).await.unwrap().require(&leases[1]).unwrap();
             let renewing = renew(store, &leases, LEASE);
             let other = async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                fence(&tx, &leases[0..=0], Taken::Await).await.unwrap().require(&leases[0]).unwrap();
+                fence(&tx, &leases[0..=0], IfTaken::Await).await.unwrap().require(&leases[0]).unwrap();
                 tx.commit().await.unwrap();
             };
             let (renewed, ()) = tokio::join!(renewing, other);
@@ -426,14 +431,14 @@ mod tests {
             leases[2].epoch -= 1;
             let set = |leases: &[Lease]| leases.iter().cloned().collect::<HashSet<_>>();
             let tx = store.begin().await.unwrap();
-            let fenced = fence(&tx, &leases, Taken::Skip).await.unwrap();
+            let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
             assert_eq!((fenced.held, fenced.skipped), (set(&leases[..2]), set(&[])), "the third is lost");
             tx.rollback().await.unwrap();
             if store.backend() == DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "1")], Taken::Await).await.unwrap();
+                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "1")], IfTaken::Await).await.unwrap();
                 let tx = store.begin().await.unwrap();
-                let fenced = fence(&tx, &leases, Taken::Skip).await.unwrap();
+                let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
                 assert_eq!((fenced.held, fenced.skipped), (set(&leases[1..2]), set(&leases[..1])));
             }
         }
@@ -446,8 +451,8 @@ mod tests {
             _ => "USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
         for sql in [
-            lock_given(backend, Taken::Await),
-            prolong_sql(backend, LEASE, Taken::Skip),
+            lock_given(backend, IfTaken::Await),
+            prolong_sql(backend, LEASE, IfTaken::Skip),
             release_sql(backend),
         ] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];

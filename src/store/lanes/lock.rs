@@ -13,7 +13,7 @@ use crate::store::lanes::{LaneKind, LaneName, Lease};
 
 /// The treatment of lanes that another transaction has locked: wait for them, or skip them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum IfTaken {
     Await,
     Skip,
 }
@@ -95,12 +95,12 @@ static LOCK_FREE: SqlOnce =
     SqlOnce::new(|dialect| format!("WITH {} {}", free_lanes(dialect), increment_versions("found AS given")));
 
 /// Locks these lanes for the rest of the transaction and increments their versions. Creates the lanes that do not
-/// exist, except with `Taken::Skip`.
-pub async fn lock(tx: &Transaction, lanes: &[LaneName], taken: Taken) -> Result<Locked, StoreError> {
+/// exist, except with `IfTaken::Skip`.
+pub async fn lock(tx: &Transaction, lanes: &[LaneName], if_taken: IfTaken) -> Result<Locked, StoreError> {
     let mut locked = Locked::default();
-    let sql = match taken {
-        Taken::Await => &LOCK,
-        Taken::Skip => &LOCK_FREE,
+    let sql = match if_taken {
+        IfTaken::Await => &LOCK,
+        IfTaken::Skip => &LOCK_FREE,
     };
     for row in tx.query_all_raw(on_lanes(tx, sql, lanes)).await? {
         let lane = LockedLane {
@@ -172,7 +172,7 @@ mod tests {
             tx.commit().await.unwrap();
             for version in 1..3 {
                 let tx = store.begin().await.unwrap();
-                let locked = lock(&tx, &names, Taken::Skip).await.unwrap();
+                let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
                 assert_eq!(versions, [Some(version), Some(version), None], "the third does not exist");
                 assert!(
@@ -183,9 +183,9 @@ mod tests {
             }
             if store.backend() == DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lock(&other, &[LaneName::new(LaneKind::Taxpayer, "1")], Taken::Await).await.unwrap();
+                lock(&other, &[LaneName::new(LaneKind::Taxpayer, "1")], IfTaken::Await).await.unwrap();
                 let tx = store.begin().await.unwrap();
-                let locked = lock(&tx, &names, Taken::Skip).await.unwrap();
+                let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
                 assert_eq!(versions, [None, Some(3), None]);
             }
@@ -219,10 +219,10 @@ mod tests {
             let older = Lease { epoch: lease.epoch - 1, ..lease.clone() };
             let names = [LaneName::from(&lease)];
             let tx = store.begin().await.unwrap();
-            let locked = lock(&tx, &names, Taken::Skip).await.unwrap();
+            let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
             assert!(locked.is_held(&lease) && !locked.is_held(&older));
             leases::release(&tx, &[LaneRelease::new(&lease, None)]).await.unwrap();
-            assert!(!lock(&tx, &names, Taken::Skip).await.unwrap().is_held(&lease), "it is released");
+            assert!(!lock(&tx, &names, IfTaken::Skip).await.unwrap().is_held(&lease), "it is released");
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
             lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let other = store.begin().await.unwrap();
-            lock(&other, &[LaneName::new(LaneKind::Endpoint, "2")], Taken::Await).await.unwrap();
+            lock(&other, &[LaneName::new(LaneKind::Endpoint, "2")], IfTaken::Await).await.unwrap();
             let wanted = [
                 LaneName::new(LaneKind::Endpoint, "1"),
                 LaneName::new(LaneKind::Endpoint, "2"),
@@ -249,7 +249,7 @@ mod tests {
             assert_eq!(held, HashSet::from([wanted[1].clone()]), "and the third does not exist");
             let third = store.begin().await.unwrap();
             let names = ["1", "2"].map(|key| LaneName::new(LaneKind::Run, key));
-            let free = lock(&third, &names, Taken::Skip).await.unwrap();
+            let free = lock(&third, &names, IfTaken::Skip).await.unwrap();
             assert_eq!(names.each_ref().map(|lane| free.contains(lane)), [true, false]);
             other.rollback().await.unwrap();
             assert!(lock_unversioned(&tx, &wanted).await.unwrap().is_empty(), "all are free");

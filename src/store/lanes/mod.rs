@@ -14,7 +14,7 @@ mod lock;
 pub mod views;
 mod wake;
 
-pub use self::lock::{Taken, lock, lock_unversioned};
+pub use self::lock::{IfTaken, lock, lock_unversioned};
 pub use self::wake::{QueuedLane, Waiting, Wake, enqueue, hasten, wake};
 
 use std::time::Duration;

@@ -61,7 +61,7 @@ pub async fn irn_keys(
 }
 
 /// True if any run of the taxpayer has changed since this time.
-pub async fn has_moved_since(
+pub async fn has_changed_runs_since(
     store: &Store,
     taxpayer: TaxpayerId,
     since: Timestamp,
@@ -115,7 +115,8 @@ mod tests {
             let found: Vec<_> = keys(7).await.into_iter().collect();
             assert_eq!(found, ["AROUND-94AD90FB-20261121", "WITHIN-94AD90FB-20261121"]);
             assert!(keys(8).await.is_empty());
-            let moved = async |second| has_moved_since(&test.store, TaxpayerId(7), at(second)).await.unwrap();
+            let moved =
+                async |second| has_changed_runs_since(&test.store, TaxpayerId(7), at(second)).await.unwrap();
             assert!(moved(500).await && !moved(501).await);
         }
     }

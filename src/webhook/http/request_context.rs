@@ -91,7 +91,7 @@ where
         let Some(request) = permitted else {
             return Box::pin(async { Err(AddressesRefused.into()) });
         };
-        request.clock.connect_started();
+        request.clock.record_connect_start();
         let connecting = self.connector.call(destination);
         Box::pin(async move {
             let connection = request.scope(connecting).await?;

@@ -46,7 +46,7 @@ impl Resolve for GuardedResolver {
         let policy = self.policy.clone();
         let found = self.lookup.addresses(name.as_str().to_owned());
         Box::pin(async move {
-            context.clock().lookup_started();
+            context.clock().record_lookup_start();
             let found = found.await?;
             context.clock().record_resolution();
             let any = !found.is_empty();

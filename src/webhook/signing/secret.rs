@@ -47,7 +47,7 @@ impl SigningSecret {
 
     /// Generates an Ed25519 key pair.
     pub fn generate_pair(chance: &mut impl CryptoRng) -> Self {
-        let Ok(secret) = Self::of_private_key(draw(chance)) else {
+        let Ok(secret) = Self::from_private_key(draw(chance)) else {
             unreachable!("any 32 bytes are a private key")
         };
         secret
@@ -57,7 +57,7 @@ impl SigningSecret {
     pub fn parse(text: &str) -> Result<Self, SecretFault> {
         let decode = |encoded| STANDARD.decode(encoded).map_err(|_| SecretFault::Encoding);
         if let Some(encoded) = text.strip_prefix(PRIVATE) {
-            return Self::of_private_key(decode(encoded)?);
+            return Self::from_private_key(decode(encoded)?);
         }
         let bytes = decode(text.strip_prefix(SHARED).ok_or(SecretFault::Prefix)?)?;
         if !(BYTES_MIN..=BYTES_MAX).contains(&bytes.len()) {
@@ -66,7 +66,7 @@ impl SigningSecret {
         Ok(Self { bytes: bytes.into(), pair: None })
     }
 
-    fn of_private_key(bytes: Vec<u8>) -> Result<Self, SecretFault> {
+    fn from_private_key(bytes: Vec<u8>) -> Result<Self, SecretFault> {
         let pair = Ed25519KeyPair::from_seed_unchecked(&bytes).map_err(|_| SecretFault::Length)?;
         Ok(Self { bytes: bytes.into(), pair: Some(Arc::new(pair)) })
     }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::steps::{reach, reach_unknown};
+use crate::actors::taxpayer::commands::steps::{emit_stage_event, reach};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
@@ -65,7 +65,7 @@ impl TaxpayerCommand for RecordTransit {
                 // cancelled.
                 let _ = reach(uow, invoice, Stage::Transmitted);
             }
-            None if has_ended => reach_unknown(uow, &self.irn, Stage::Transmitted),
+            None if has_ended => emit_stage_event(uow, &self.irn, Stage::Transmitted),
             _ => {}
         }
         if self.is_delivered {

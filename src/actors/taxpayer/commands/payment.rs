@@ -138,7 +138,7 @@ fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_se
 
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
 /// the default of a submission, changes nothing.
-pub(super) fn take_signed(uow: &mut UnitOfWork, run: &Run) {
+pub(super) fn apply_signed_status(uow: &mut UnitOfWork, run: &Run) {
     let change = match run.payload.submission().and_then(|document| document.payment_status) {
         Some(PaymentStatus::Paid) => PaymentChange::Paid,
         Some(PaymentStatus::Rejected) => PaymentChange::Rejected,

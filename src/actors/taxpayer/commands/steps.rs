@@ -159,10 +159,10 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
                 reach_cancelled(uow, invoice, run.operation(), stage);
             }
             (Some(stage), Some(invoice)) => reach(uow, with_signature(invoice, run), stage)?,
-            (Some(stage), None) => reach_unknown(uow, &run.irn, stage),
+            (Some(stage), None) => emit_stage_event(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
                 uow.put_invoice(with_signature(invoice, run));
-                payment::take_signed(uow, run);
+                payment::apply_signed_status(uow, run);
             }
             (None, _) => {}
         },
@@ -210,7 +210,7 @@ fn reach_cancelled(uow: &mut UnitOfWork, invoice: Invoice, operation: Operation,
 }
 
 /// Emits the event of a stage for an invoice that is not stored.
-pub(super) fn reach_unknown(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
+pub(super) fn emit_stage_event(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
     let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
     uow.emit(stage_event(stage), Some(irn), &data);
 }

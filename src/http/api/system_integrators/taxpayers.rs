@@ -242,7 +242,7 @@ async fn rotate_api_key(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
     let terms = key_terms::of_query(&query)?;
-    let name = key_terms::name_of_query(&query)?;
+    let name = key_terms::read_name(&query)?;
     key_terms::check_end(&terms, state.now())?;
     let key = key_generation::key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);

@@ -110,7 +110,7 @@ async fn update_webhook(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let policy = state.urls_of(taxpayer.id).await?;
+    let policy = state.webhook_address_policy(taxpayer.id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;

@@ -67,7 +67,7 @@ async fn list_events(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (after, limit) = place(&query)?;
-    let (found, has_more) = events::part_owned_by(&state.store, id, after, limit).await?;
+    let (found, has_more) = events::feed_page_owned_by(&state.store, id, after, limit).await?;
     let feed = Feed::new(found, after, has_more)?;
     Ok(ApiResponse::ok("Events retrieved successfully", feed))
 }
