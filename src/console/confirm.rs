@@ -1,5 +1,5 @@
 //! The page "Confirm that it is you": people enter password and code again before they change who may get in. So
-//! whoever finds an open session, or steals its cookie, cannot replace the API keys, add people or set up a second
+//! whoever finds an open session, or steals its cookie, cannot make and replace API keys, add people or set up a second
 //! factor.
 
 use actix_web::http::StatusCode;

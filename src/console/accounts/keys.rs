@@ -111,7 +111,7 @@ pub(super) async fn keys_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Ve
 async fn create(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
     let now = state.now();

@@ -1,8 +1,10 @@
 //! The second factor of people: how it is set up, what a sign-in then needs, what is refused, and what needs password and
 //! code once more.
 
+use std::collections::BTreeSet;
+
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
+use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock, form_patterns};
 use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::each_database;
@@ -279,21 +281,68 @@ async fn age_sessions(world: &World, kind: &str, id: i64) {
     assert!(world.execute(&aged).await > 0);
 }
 
+/// Sends each form whose path begins so, about nobody who exists, and returns those that ask for password and code first.
+async fn asking_forms(person: &Visitor, start: &str, taxpayer: i64) -> BTreeSet<String> {
+    let role = if start == "/console/" { "viewer" } else { "owner" };
+    let fields = [("role", role), ("code", "1"), ("move", "enable"), ("reason", "none")];
+    let mut asking = BTreeSet::new();
+    let (once, _) = form_patterns();
+    for pattern in once.into_iter().filter(|pattern| pattern.starts_with(start)) {
+        let path = pattern.replace("{taxpayer}", &taxpayer.to_string());
+        let path = path.split('/').map(|part| if part.starts_with('{') { "999999" } else { part });
+        let path = path.collect::<Vec<_>>().join("/");
+        let seen = person.submit(&path, &fields).await;
+        if seen.location.starts_with("/account/confirm?next=") {
+            asking.insert(pattern.to_owned());
+        }
+    }
+    asking
+}
+
+#[each_database]
+async fn an_admin_changes_who_gets_in_only_with_password_and_code(world: &World) {
+    let (admin, email, _) = Visitor::new_operator(world, OperatorRole::Admin).await;
+    let id = world.number(&format!("SELECT id FROM operators WHERE email = '{email}'")).await;
+    age_sessions(world, "operator", id).await;
+    let asking = asking_forms(&admin, "/console/", 999_999).await;
+    let expected = [
+        "/console/integrators/{id}/access",
+        "/console/integrators/{integrator}/invitation",
+        "/console/integrators/{integrator}/second-factor/reset",
+        "/console/operators/{id}/access",
+        "/console/operators/{id}/role",
+        "/console/operators/{operator}/invitation",
+        "/console/operators/{operator}/second-factor/reset",
+        "/console/taxpayers/{taxpayer}/contacts/{contact}/invitation",
+        "/console/taxpayers/{taxpayer}/contacts/{contact}/second-factor/reset",
+    ];
+    assert_eq!(asking, expected.map(str::to_owned).into());
+}
+
 #[each_database]
 async fn who_gets_in_is_changed_only_with_password_and_code(world: &World) {
     let account = Account::new(world).await;
     let id =
         world.number(&format!("SELECT id FROM contacts WHERE taxpayer_id = {}", account.taxpayer.id)).await;
     age_sessions(world, "contact", id).await;
-    let forms = ["/keys/rotate", "/contacts", "/contacts/1/role", "/contacts/1/remove"];
-    let others = ["/contacts/1/invitation", "/contacts/1/second-factor/reset"];
-    let forms = forms.iter().chain(&others).map(|form| account.path(form));
-    for form in
-        forms.chain([PATH, "/account/second-factor/confirm", "/account/second-factor/off"].map(Into::into))
-    {
-        let led = account.owner.submit(&form, &[("code", "1"), ("role", "owner")]).await.expect(303).location;
-        assert!(led.starts_with("/account/confirm?next="), "{form}: {led}");
-    }
+    let asking = asking_forms(&account.owner, "/dashboard/{taxpayer}/", account.taxpayer.id).await;
+    let of_account = [
+        "/keys",
+        "/keys/rotate",
+        "/contacts",
+        "/contacts/{contact}/disable",
+        "/contacts/{contact}/enable",
+        "/contacts/{contact}/invitation",
+        "/contacts/{contact}/remove",
+        "/contacts/{contact}/role",
+        "/contacts/{contact}/second-factor/reset",
+    ];
+    assert_eq!(asking, of_account.map(|form| format!("/dashboard/{{taxpayer}}{form}")).into());
+    let asking = asking_forms(&account.owner, "/account/second-factor", account.taxpayer.id).await;
+    assert_eq!(
+        asking,
+        [PATH, "/account/second-factor/confirm", "/account/second-factor/off"].map(Into::into).into()
+    );
     let confirm = async |present: &str, code: &str| {
         let fields = [("present", present), ("code", code), ("next", "/dashboard")];
         account.owner.submit("/account/confirm", &fields).await
