@@ -29,7 +29,7 @@ use crate::telemetry::histograms::Histograms;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept. Gateways keep theirs longer, so a call rarely gets a connection that was
+/// An unused connection is closed after this time. Gateways keep theirs longer, so a call rarely gets a connection that was
 /// closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.

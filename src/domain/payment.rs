@@ -67,7 +67,7 @@ pub struct LedgerEntry {
     pub posting: Posting,
     pub reference: Option<String>,
     pub remark: Option<String>,
-    /// Who recorded the payment; `None` for postings from before actors were recorded.
+    /// The actor that recorded the payment. `None` for postings that are older than the record of actors.
     pub actor: Option<NamedActor>,
 }
 

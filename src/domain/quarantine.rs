@@ -40,7 +40,7 @@ pub struct QuarantinedWork {
     pub state: QuarantineState,
     /// The time of the last replay or of the drop.
     pub moved_at: Option<Timestamp>,
-    /// How the last replay ended.
+    /// The end of the last replay, in words.
     pub result: Option<String>,
     pub may_replay: bool,
     pub may_drop: bool,
@@ -175,7 +175,7 @@ pub struct QuarantinedCommand {
     pub state: QuarantineState,
     /// The time of the last replay or of the drop.
     pub moved_at: Option<Timestamp>,
-    /// How the last replay ended.
+    /// The end of the last replay, in words.
     pub result: Option<String>,
     /// True if the contents of the command are stored.
     pub has_contents: bool,

@@ -24,7 +24,8 @@ pub struct TimelineEntry {
     pub outcome: Option<String>,
     pub attempt: Option<u32>,
     pub duration_ms: Option<i64>,
-    /// Who caused an event; the service for steps and deliveries. `None` for events from before actors were recorded.
+    /// The actor that caused an event; the service for steps and deliveries. `None` for events that are older than the
+    /// record of actors.
     pub actor: Option<NamedActor>,
     pub detail: Map<String, Value>,
 }

@@ -10,7 +10,6 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
-use crate::domain::party::email::is_email;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
@@ -62,23 +61,12 @@ impl<'f> Field<'f> {
 
     /// Reads a text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min, max }).check_trimmed(|text| {
-            chars(text, min, max)?;
-            if text.chars().any(|letter| letter.is_control() && !"\n\r\t".contains(letter)) {
-                return Err(FieldRule::NoControlCharacters);
-            }
-            Ok(text.to_owned())
-        })
+        self.record_type(|| FieldType::Text { min, max })
+            .check_trimmed(|text| text_checks::lines(text, min, max))
     }
 
     pub(crate) fn email(self) -> Option<String> {
-        self.record_type(|| FieldType::Email).check_trimmed(|text| {
-            chars(text, 0, TEXT_MAX)?;
-            if is_email(text) {
-                return Ok(text.to_owned());
-            }
-            Err(FieldRule::with_expected("email", "must be a valid email address", "an email address"))
-        })
+        self.record_type(|| FieldType::Email).check_trimmed(|text| text_checks::email(text, TEXT_MAX))
     }
 
     /// Reads a date of the calendar, written `YYYY-MM-DD`.

@@ -4,6 +4,7 @@ use jiff::civil::{Date, Time};
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible::is_invisible;
+use crate::domain::party::email::is_email;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::domain::reference::fuzzy_code::another_spelling;
 use crate::http::forms::report::Report;
@@ -48,6 +49,23 @@ pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule>
         count if count > max => Err(FieldRule::MaxChars(max)),
         _ => Ok(()),
     }
+}
+
+/// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters are not.
+pub(crate) fn lines(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
+    chars(text, min, max)?;
+    if text.chars().any(|letter| letter.is_control() && !"\n\r\t".contains(letter)) {
+        return Err(FieldRule::NoControlCharacters);
+    }
+    Ok(text.to_owned())
+}
+
+pub(crate) fn email(text: &str, max: usize) -> Result<String, FieldRule> {
+    chars(text, 0, max)?;
+    if is_email(text) {
+        return Ok(text.to_owned());
+    }
+    Err(FieldRule::with_expected("email", "must be a valid email address", "an email address"))
 }
 
 /// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.

@@ -27,7 +27,7 @@ const SMALL_BYTES: usize = 64 * 1024;
 /// A large answer is handed to the framework in parts of this size. So the framework does not copy all of it, and its
 /// memory is free once it is sent.
 pub(crate) const PART_BYTES: usize = 64 * 1024;
-/// How long a part of a list waits for memory. Clients that read nothing are disconnected sooner, which frees memory.
+/// The longest time that a part of a list waits for memory. Clients that read nothing are disconnected sooner, which frees memory.
 const ROOM_WAIT: Duration = Duration::from_mins(1);
 
 /// The memory that answers may take, in bytes: of all accounts together, of one integrator with its taxpayers, and of

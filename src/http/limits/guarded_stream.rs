@@ -20,7 +20,7 @@ const TAKEN_BYTES_MIN: usize = 16 * 1024;
 pub(crate) struct GuardedStream<S> {
     stream: S,
     connection: Connection,
-    /// How long a client may take to read `TAKEN_BYTES_MIN` bytes that are ready for it.
+    /// The time within which a client has to read `TAKEN_BYTES_MIN` bytes that are ready for it.
     stalled_after: Duration,
     stall: Option<Stall>,
 }

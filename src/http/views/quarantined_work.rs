@@ -33,7 +33,7 @@ pub(crate) struct QuarantinedWorkView<'a> {
     replay: Option<String>,
     /// Path of the POST request that drops the work, so that it is not tried again; null if that is not possible.
     drop: Option<String>,
-    /// What an operator can do, or why nothing can be done.
+    /// Says what an operator can do, or why nothing can be done.
     guidance: &'a str,
 }
 

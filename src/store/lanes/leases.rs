@@ -19,7 +19,7 @@ use crate::store::lanes::{ABANDONED, LaneName, Lease, later};
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// How to release a lane.
+/// An order to release a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,
@@ -301,17 +301,23 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
 
+    /// Returns the leases of three lanes, of which another process has claimed the third since.
+    async fn two_held_and_a_lost_one(store: &Store) -> Vec<Lease> {
+        let keys = ["1", "2", "3"].map(str::to_owned);
+        let tx = store.begin().await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+        leases.sort_by(|a, b| a.key.cmp(&b.key));
+        leases[2].epoch -= 1;
+        leases
+    }
+
     #[tokio::test]
     async fn held_lanes_are_fenced_and_released_together() {
         for test in stores().await {
             let store = &test.store;
-            let keys = ["1", "2", "3"].map(str::to_owned);
-            let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
-            tx.commit().await.unwrap();
-            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
-            leases.sort_by(|a, b| a.key.cmp(&b.key));
-            leases[2].epoch -= 1;
+            let leases = two_held_and_a_lost_one(store).await;
             let tx = store.begin().await.unwrap();
             let held = fence(&tx, &leases, IfTaken::Await).await.unwrap().held;
             assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
@@ -422,13 +428,7 @@ mod tests {
     async fn a_fence_skips_the_lanes_that_others_have_locked() {
         for test in stores().await {
             let store = &test.store;
-            let keys = ["1", "2", "3"].map(str::to_owned);
-            let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
-            tx.commit().await.unwrap();
-            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
-            leases.sort_by(|a, b| a.key.cmp(&b.key));
-            leases[2].epoch -= 1;
+            let leases = two_held_and_a_lost_one(store).await;
             let set = |leases: &[Lease]| leases.iter().cloned().collect::<HashSet<_>>();
             let tx = store.begin().await.unwrap();
             let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
