@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock, form_patterns};
+use einvoice::internals::{KeyTerms, OperatorRole, form_patterns};
 use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::each_database;
-use totp_rs::{Builder, Secret};
 
-use crate::support::account::{Account, PASSWORD, choose, link_path, signed_in};
+use crate::support::account::{Account, PASSWORD, choose, code_of_app, link_path, signed_in};
 use crate::support::visitor::{Seen, Visitor};
 use crate::support::world::{ALONE, World};
 
@@ -53,11 +52,8 @@ impl Person {
         assert_eq!(self.recovery_codes.len(), 10, "{codes}");
     }
 
-    /// The code that the app shows in the present step, or some steps later.
     fn code(&self, steps: i64) -> String {
-        let secret = Secret::try_from_base32(&self.secret).unwrap();
-        let at = SystemClock.now().as_second() + 30 * steps;
-        Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
+        code_of_app(&self.secret, steps)
     }
 
     fn wrong_code(&self) -> String {

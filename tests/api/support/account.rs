@@ -1,9 +1,11 @@
 //! An account with its owner at a browser.
 
+use einvoice::internals::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::edit::with;
 use testkit::roles::{Integrator, Taxpayer};
+use totp_rs::{Builder, Secret};
 
 use super::visitor::{Seen, Visitor};
 use super::world::World;
@@ -27,6 +29,13 @@ pub(crate) fn link_path(shown: &str) -> String {
 /// Chooses a password with a one-time link.
 pub(crate) async fn choose(visitor: &Visitor, link: &str, password: &str) -> Seen {
     visitor.send(link, &[("new", password), ("again", password)]).await
+}
+
+/// The code that an authenticator app shows in the present step, or some steps later.
+pub(crate) fn code_of_app(secret: &str, steps: i64) -> String {
+    let secret = Secret::try_from_base32(secret).unwrap();
+    let at = SystemClock.now().as_second() + 30 * steps;
+    Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
 }
 
 /// An account with its owner at a browser.
