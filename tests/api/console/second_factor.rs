@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{KeyTerms, OperatorRole, form_patterns};
+use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock, form_patterns};
 use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::each_database;
