@@ -65,6 +65,10 @@ mod tests {
         let lines = [line("2", "500.00", "STANDARD_VAT"), line("1", "0.1", "STANDARD_VAT")];
         assert_eq!(payable(&lines, "NGN", &catalog()).unwrap().to_string(), "1075.11");
         assert_eq!(payable(&lines, "JPY", &catalog()).unwrap().to_string(), "1075");
+        let tenths = [line("1", "0.1", "ZERO_VAT"), line("1", "0.2", "ZERO_VAT")];
+        assert_eq!(payable(&tenths, "NGN", &catalog()).unwrap().to_string(), "0.30");
+        let half = [line("1", "0.005", "ZERO_VAT")];
+        assert_eq!(payable(&half, "NGN", &catalog()).unwrap().to_string(), "0.01");
     }
 
     #[test]
@@ -74,6 +78,8 @@ mod tests {
         discounted.discount_amount = Some(15.into());
         assert_eq!(payable(&[discounted.clone()], "NGN", &catalog()).unwrap().to_string(), "75.00");
         discounted.discount_amount = Some(500.into());
+        let beside_another = [line("1", "10", "ZERO_VAT"), discounted.clone()];
+        assert_eq!(payable(&beside_another, "NGN", &catalog()).unwrap().to_string(), "10.00");
         assert_eq!(payable(&[discounted], "NGN", &catalog()).unwrap(), Amount::ZERO);
     }
 

@@ -151,7 +151,7 @@ mod tests {
             let shown = String::from_utf8_lossy(&text[..text.len().min(80)]);
             assert_eq!(refusal(text), (400, "MALFORMED_JSON"), "{shown}");
         }
-        for text in [b"null".as_slice(), b"[]", b"1", b"\"text\""] {
+        for text in [b"null".as_slice(), b"[]", b"1", b"true", b"\"text\""] {
             assert_eq!(refusal(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
         }
         assert!(object(b"{}").is_ok());
@@ -214,6 +214,10 @@ mod tests {
             r#"{"invoices":{"0":{"a":1,"a":2}}}"#,
         ] {
             assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
+        }
+        for text in [r#"{"invoices":[NaN]}"#, r#"{"invoices":[{"a":1]}"#, r#"{"invoices":["\ud800"]}"#] {
+            let error = batch(text.as_bytes()).unwrap_err();
+            assert_eq!((error.status.as_u16(), error.code.as_str()), (400, "MALFORMED_JSON"), "{text}");
         }
         // The batch has too many items, each with a fault. Only faults of the first `INVOICES_MAX` items are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");

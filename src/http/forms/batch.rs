@@ -70,8 +70,10 @@ mod tests {
 
     use super::*;
     use crate::http::forms::testing::{
-        broken_rules, number, read as read_with, standard_invoice, with_member,
+        INEXACT, broken_rules, number, numbers, read as read_with, standard_invoice, texts, with_member,
     };
+
+    const PRICE: &str = "/invoice_lines/0/unit_price";
 
     /// Reads a batch that consists of this one invoice. Returns the faults, each as `path: rule`.
     fn faults(item: &Value) -> Vec<String> {
@@ -87,7 +89,9 @@ mod tests {
         let said = |body| broken_rules(read_with(body, read));
         assert_eq!(said(json!({})), ["invoices: required"]);
         assert_eq!(said(json!({ "invoices": null })), ["invoices: required"]);
-        assert_eq!(said(json!({ "invoices": {} })), ["invoices: type"]);
+        for odd in [json!({}), json!("x"), json!(1)] {
+            assert_eq!(said(json!({ "invoices": odd })), ["invoices: type"]);
+        }
         assert_eq!(said(json!({ "invoices": [] })), ["invoices: min"]);
         let of = |count| json!({ "invoices": vec![Value::Null; count] });
         assert_eq!(said(of(INVOICES_MAX)), [""; 0]);
@@ -109,10 +113,71 @@ mod tests {
         let quantity =
             |digits: &str| faults(&with_member(&one, "/invoice_lines/0/quantity", Some(number(digits))));
         assert_eq!(quantity("1"), [""; 0]);
+        assert_eq!(quantity("1.000001"), [""; 0]);
+        let short = with_member(&one, "/customer/business_description", Some(json!("Shop")));
+        assert_eq!(faults(&short), ["customer.business_description: min"]);
         for digits in ["0.999999", "0", "-1"] {
             assert_eq!(quantity(digits), ["invoice_lines.0.quantity: min"], "{digits}");
         }
         assert_eq!(faults(&with_member(&one, "/currency", None)), ["currency: required"]);
+    }
+
+    #[test]
+    fn every_required_field_of_an_item_is_required() {
+        for path in [
+            "invoice_no",
+            "invoice_category",
+            "invoice_date",
+            "due_date",
+            "currency",
+            "customer",
+            "customer.no",
+            "customer.name",
+            "customer.email",
+            "customer.address_street_name",
+            "customer.address_city",
+            "customer.address_state",
+            "customer.address_postal_code",
+            "customer.address_country",
+            "invoice_lines",
+            "invoice_lines.0.item_name",
+            "invoice_lines.0.item_no",
+            "invoice_lines.0.item_type",
+            "invoice_lines.0.unit_price",
+            "invoice_lines.0.quantity",
+            "invoice_lines.0.price_unit",
+            "invoice_lines.0.tax_category",
+        ] {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let said = faults(&with_member(&standard_invoice(), &pointer, None));
+            assert_eq!(said, [format!("{path}: required")]);
+        }
+    }
+
+    #[test]
+    fn an_item_that_is_no_invoice_says_what_is_wrong() {
+        for odd in [json!(null), json!(7), json!("x"), json!([]), json!([[{}]]), json!(true)] {
+            assert_eq!(faults(&odd), ["invoice: type"], "{odd}");
+        }
+        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        for (pointer, values, rule) in [
+            ("/invoice_no", vec![json!({ "a": [1] })], "invoice_no: type"),
+            ("/invoice_no", texts(&["A\u{0}B"]), "invoice_no: control_characters"),
+            ("/invoice_no", vec![json!("x".repeat(256))], "invoice_no: max"),
+            ("/customer", vec![json!([1, 2])], "customer: type"),
+            ("/customer/name", vec![deep.clone()], "customer.name: type"),
+            ("/invoice_lines", vec![deep], "invoice_lines.0: type"),
+            ("/invoice_lines", vec![json!({ "0": {} })], "invoice_lines: type"),
+            ("/invoice_date", texts(&["0000-00-00", "99999-01-01"]), "invoice_date: date"),
+            (PRICE, numbers(&INEXACT), "invoice_lines.0.unit_price: digits"),
+            (PRICE, numbers(&["-0.01"]), "invoice_lines.0.unit_price: min"),
+            (PRICE, texts(&["NaN"]), "invoice_lines.0.unit_price: type"),
+        ] {
+            for value in values {
+                let said = faults(&with_member(&standard_invoice(), pointer, Some(value.clone())));
+                assert_eq!(said, [rule], "{value}");
+            }
+        }
     }
 
     #[test]

@@ -49,7 +49,9 @@ mod tests {
 
     use super::*;
     use crate::domain::money::Amount;
-    use crate::http::forms::testing::{broken_rules, check, number, read as read_with, with_member};
+    use crate::http::forms::testing::{
+        INEXACT, broken_rules, check, check_refused, number, numbers, read as read_with, texts, with_member,
+    };
 
     fn partial() -> Value {
         json!({
@@ -79,6 +81,19 @@ mod tests {
             ("/remark", Some(json!("a\nb")), ""),
         ];
         check(&partial(), &cases, read);
+        let control = texts(&["a\u{0}x", "a\u{1b}x"]);
+        let cases = [
+            ("/unique_no", "control_characters", control.clone()),
+            ("/unique_no_type", "one_of", texts(&["NUMBER"])),
+            ("/payment_status", "one_of", texts(&["cancelled", "settled"])),
+            ("/amount", "greater_than", numbers(&["-1"])),
+            ("/amount", "type", texts(&["1"])),
+            ("/amount", "digits", numbers(&INEXACT)),
+            ("/amount", "digits", numbers(&["0.0000001", "1000000000000000"])),
+            ("/reference", "control_characters", control.clone()),
+            ("/remark", "control_characters", control),
+        ];
+        check_refused(&partial(), &cases, read);
     }
 
     #[test]

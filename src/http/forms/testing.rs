@@ -11,7 +11,7 @@ use crate::http::forms::report::{self, Accepted};
 pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let codes = |codes: &[&str]| codes.iter().map(|code| json!({ "code": code })).collect::<Value>();
-    catalog.load(ReferenceList::InvoiceTypes, &codes(&["380", "381", "384"]));
+    catalog.load(ReferenceList::InvoiceTypes, &codes(&["380", "381", "384", "385", "393", "394"]));
     catalog.load(ReferenceList::QuantityCodes, &codes(&["EA", "KGM"]));
     catalog.load(ReferenceList::PaymentMeans, &codes(&["10"]));
     catalog.load(ReferenceList::ServiceCodes, &codes(&["6201"]));
@@ -74,6 +74,93 @@ pub(crate) fn check<T>(
         let said = broken_rules(read(with_member(body, pointer, value.clone()), &form));
         let expected: Vec<_> = expected.split(", ").filter(|rule| !rule.is_empty()).collect();
         assert_eq!(said, expected, "{pointer} = {value:?}");
+    }
+}
+
+/// Digits of numbers that no amount keeps exactly.
+pub(crate) const INEXACT: [&str; 5] = [
+    "1e400",
+    "-1e400",
+    "1e-400",
+    "1234567890123456789012345678901234567890",
+    "0.1234567890123456789012345678901234567890",
+];
+
+/// Returns the texts as JSON values, for `check_refused`.
+pub(crate) fn texts(all: &[&str]) -> Vec<Value> {
+    all.iter().map(|text| json!(text)).collect()
+}
+
+/// Returns the JSON numbers with exactly these digits, for `check_refused`.
+pub(crate) fn numbers(all: &[&str]) -> Vec<Value> {
+    all.iter().map(|digits| number(digits)).collect()
+}
+
+fn broken_rule(pointer: &str, rule: &str) -> String {
+    format!("{}: {rule}", pointer[1..].replace('/', "."))
+}
+
+/// Checks that each of these fields is required. A text that shows nothing counts as absent, like null.
+pub(crate) fn check_required<T>(
+    body: &Value,
+    pointers: &[&str],
+    form: impl Fn(&mut Reader<'_>) -> Option<T>,
+) {
+    for pointer in pointers {
+        let rule = broken_rule(pointer, "required");
+        check(body, &[(*pointer, None, &rule), (*pointer, Some(Value::Null), &rule)], &form);
+        for blank in ["", "  ", "\u{200b}\u{3164}"] {
+            check(body, &[(*pointer, Some(json!(blank)), &rule)], &form);
+        }
+    }
+}
+
+/// Checks that each of these values violates this rule of its field, and no other rule.
+pub(crate) fn check_refused<T>(
+    body: &Value,
+    cases: &[(&str, &str, Vec<Value>)],
+    form: impl Fn(&mut Reader<'_>) -> Option<T>,
+) {
+    for (pointer, rule, values) in cases {
+        let rule = broken_rule(pointer, rule);
+        for value in values {
+            check(body, &[(*pointer, Some(value.clone()), &rule)], &form);
+        }
+    }
+}
+
+/// Checks texts, each with its minimum and maximum length in characters. A text may be as short and as long as that,
+/// not shorter or longer, and has no control characters.
+pub(crate) fn check_texts<T>(
+    body: &Value,
+    limits: &[(&str, usize, usize)],
+    form: impl Fn(&mut Reader<'_>) -> Option<T>,
+) {
+    for (pointer, min, max) in limits {
+        let [shortest, longest] = [min, max].map(|length| Some(json!("\u{e9}".repeat(*length))));
+        check(body, &[(*pointer, shortest, ""), (*pointer, longest, "")], &form);
+        let too_long = ["x", "\u{e9}"].map(|letter| json!(letter.repeat(max + 1)));
+        let control = texts(&["a\u{0}bcdef", "abcdef\u{0}", "abc\u{1b}def", "abcdef\u{7f}"]);
+        let cases = [(*pointer, "max", too_long.to_vec()), (*pointer, "control_characters", control)];
+        check_refused(body, &cases, &form);
+        if *min > 1 {
+            let too_short = vec![json!("x".repeat(min - 1))];
+            check_refused(body, &[(*pointer, "min", too_short)], &form);
+        }
+    }
+}
+
+/// Checks that a character that nobody sees, or that turns what follows, is refused in each of these fields.
+pub(crate) fn check_identifiers<T>(
+    body: &Value,
+    pointers: &[&str],
+    form: impl Fn(&mut Reader<'_>) -> Option<T>,
+) {
+    let hidden =
+        ["\u{200b}", "\u{202e}", "\u{2067}", "\u{200d}", "\u{feff}", "\u{ad}", "\u{3164}", "\u{e0041}"];
+    let values = hidden.map(|letter| json!(format!("A{letter}1")));
+    for pointer in pointers {
+        check_refused(body, &[(*pointer, "invisible_characters", values.to_vec())], &form);
     }
 }
 

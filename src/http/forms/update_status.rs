@@ -44,6 +44,15 @@ mod tests {
             ("/remark", Some(json!("no")), "remark: min"),
             ("/remark", Some(json!("yes")), ""),
             ("/remark", Some(json!("x".repeat(1_001))), "remark: max"),
+            ("/remark", Some(json!("a\u{0}b")), "remark: control_characters"),
+            ("/remark", Some(json!("a\u{1b}b")), "remark: control_characters"),
+            ("/remark", None, "remark: required"),
+            ("/unique_no", Some(json!("a\u{0}b")), "unique_no: control_characters"),
+            ("/unique_no", Some(json!("a\u{1b}b")), "unique_no: control_characters"),
+            ("/unique_no_type", None, "unique_no_type: required"),
+            ("/unique_no_type", Some(json!("NUMBER")), "unique_no_type: one_of"),
+            ("/status", Some(json!("submitted")), "status: one_of"),
+            ("/status", Some(json!(1)), "status: type"),
         ];
         check(&body, &cases, read);
     }

@@ -94,10 +94,14 @@ mod tests {
     #[test]
     fn each_field_keeps_its_rule() {
         let policy = AddressPolicy::default();
-        let long = format!("https://example.com/{}", "x".repeat(481));
+        let [longest, long] = [480, 481].map(|length| format!("https://example.com/{}", "x".repeat(length)));
         let names = |count: u32| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
         let cases = [
             ("/webhook_url", None, "webhook_url: required"),
+            ("/webhook_url", Some(json!("")), "webhook_url: required"),
+            ("/webhook_url", Some(json!(7)), "webhook_url: type"),
+            ("/webhook_url", Some(json!("http://127.0.0.1:9/\u{0}x")), "webhook_url: url"),
+            ("/webhook_url", Some(json!("http://127.0.0.1:9/\u{1b}x")), "webhook_url: url"),
             ("/webhook_url", Some(json!("example.com")), "webhook_url: url"),
             ("/webhook_url", Some(json!("ftp://example.com")), "webhook_url: url_scheme"),
             ("/webhook_url", Some(json!("https://127.0.0.1/")), "webhook_url: url_address"),
@@ -105,6 +109,7 @@ mod tests {
             ("/webhook_url", Some(json!("https://example.com:0/")), "webhook_url: url_port"),
             ("/webhook_url", Some(json!("https://erp.internal/")), "webhook_url: url_address"),
             ("/webhook_url", Some(json!(long)), "webhook_url: max"),
+            ("/webhook_url", Some(json!(longest)), ""),
             ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
             ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
             ("/enabled_events", Some(json!(names(101))), "enabled_events: max"),
@@ -120,6 +125,13 @@ mod tests {
             ("/retry_schedule_s", Some(json!([1e9])), "retry_schedule_s.0: integer"),
             ("/retry_schedule_s", Some(json!(["5"])), "retry_schedule_s.0: type"),
             ("/retry_schedule_s", Some(json!(5)), "retry_schedule_s: type"),
+            ("/retry_schedule_s", Some(json!("[0]")), "retry_schedule_s: type"),
+            ("/retry_schedule_s", Some(json!({ "0": 1 })), "retry_schedule_s: type"),
+            ("/retry_schedule_s", Some(json!(vec![0; 20_000])), "retry_schedule_s: max"),
+            ("/retry_schedule_s", Some(json!([0, -1])), "retry_schedule_s.1: integer"),
+            ("/retry_schedule_s", Some(json!([u64::MAX])), "retry_schedule_s.0: integer"),
+            ("/retry_schedule_s", Some(json!([0.5])), "retry_schedule_s.0: integer"),
+            ("/retry_schedule_s", Some(json!([null])), "retry_schedule_s.0: type"),
         ];
         check(&json!({ "webhook_url": "https://example.com/hook" }), &cases, |reader| read(reader, &policy));
     }
@@ -134,7 +146,9 @@ mod tests {
         for odd in [json!("rsa"), json!("v1a")] {
             assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret)), ["type: one_of"]);
         }
-        assert_eq!(broken_rules(read_with(json!({ "type": 1 }), read_secret)), ["type: type"]);
+        for odd in [json!(1), json!(["ed25519"])] {
+            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret)), ["type: type"]);
+        }
     }
 
     #[test]

@@ -13,31 +13,11 @@ async fn an_item_that_is_no_invoice_fails_with_what_is_wrong(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = documents::invoice;
     let price = "invoice_lines.0.unit_price";
-    let priced = |digits: &str| with(&invoice(), price, exact(digits));
-    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     let cases = [
         (json!(null), "invoice"),
-        (json!(7), "invoice"),
-        (json!("x"), "invoice"),
-        (json!([]), "invoice"),
         (json!([[{}]]), "invoice"),
-        (json!(true), "invoice"),
-        (with(&invoice(), "invoice_no", json!({ "a": [1] })), "invoice_no"),
         (with(&invoice(), "invoice_no", json!("A\u{0}B")), "invoice_no"),
-        (with(&invoice(), "invoice_no", json!("x".repeat(256))), "invoice_no"),
-        (with(&invoice(), "customer", json!([1, 2])), "customer"),
-        (with(&invoice(), "customer.name", deep.clone()), "customer.name"),
-        (with(&invoice(), "invoice_lines", deep), "invoice_lines.0"),
-        (with(&invoice(), "invoice_lines", json!({ "0": {} })), "invoice_lines"),
-        (priced(&"9".repeat(40)), price),
-        (priced(&format!("0.{}", "1".repeat(40))), price),
-        (priced("1e400"), price),
-        (priced("-1e400"), price),
-        (priced("1e-400"), price),
-        (priced("-0.01"), price),
-        (with(&invoice(), price, json!("NaN")), price),
-        (with(&invoice(), "invoice_date", json!("0000-00-00")), "invoice_date"),
-        (with(&invoice(), "invoice_date", json!("99999-01-01")), "invoice_date"),
+        (with(&invoice(), price, exact("1e400")), price),
     ];
     let sent: Vec<_> = cases.iter().map(|(item, _)| item.clone()).collect();
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
@@ -75,22 +55,6 @@ async fn a_key_that_an_item_has_twice_fails_that_item(world: &World) {
     // Outside the items there is no item to fail.
     let text = format!("{{\"invoices\":[{}],\"x\":{{\"a\":1,\"a\":2}}}}", documents::invoice());
     taxpayer.send_text("POST", BULK, text).await.expect_faults(&["x.a"]);
-}
-
-#[each_database]
-async fn text_that_is_no_json_fails_the_request(world: &World) {
-    let taxpayer = world.taxpayer().await;
-    let deep = format!(r#"{{"invoices":[{}1{}]}}"#, "[".repeat(500), "]".repeat(500));
-    for text in [
-        r#"{"invoices":[NaN]}"#,
-        r#"{"invoices":[Infinity]}"#,
-        r#"{"invoices":[{"invoice_no":"a"]}"#,
-        r#"{"invoices":["\ud800"]}"#,
-        deep.as_str(),
-    ] {
-        let answer = taxpayer.send_text("POST", BULK, text.to_owned()).await;
-        answer.expect_refusal(400, "MALFORMED_JSON");
-    }
 }
 
 #[each_database]

@@ -8,48 +8,6 @@ use testkit::roles::FULL;
 
 use crate::support::world::World;
 
-const NUMBERS: [&str; 14] = [
-    "legal_monetary_total.line_extension_amount",
-    "legal_monetary_total.tax_exclusive_amount",
-    "legal_monetary_total.tax_inclusive_amount",
-    "legal_monetary_total.payable_amount",
-    "accounting_cost",
-    "invoice_line.0.price.price_amount",
-    "invoice_line.0.price.base_quantity",
-    "invoice_line.0.invoiced_quantity",
-    "invoice_line.0.line_extension_amount",
-    "invoice_line.0.total_tax",
-    "invoice_line.0.discount_rate",
-    "invoice_line.0.discount_amount",
-    "invoice_line.0.fee_rate",
-    "invoice_line.0.fee_amount",
-];
-
-#[each_database]
-async fn a_number_that_cannot_be_kept_exactly_is_refused(world: &World) {
-    let taxpayer = world.taxpayer().await;
-    let forty = "1234567890123456789012345678901234567890";
-    for path in NUMBERS {
-        for digits in ["1e400", "-1e400", "1e-400", forty, "0.1234567890123456789012345678901234567890"] {
-            let body = with(&documents::full_invoice(&taxpayer), path, exact(digits));
-            taxpayer.create_full(&body).await.expect_faults(&[path]);
-        }
-        let text = with(&documents::full_invoice(&taxpayer), path, json!("NaN"));
-        taxpayer.create_full(&text).await.expect_faults(&[path]);
-    }
-}
-
-#[each_database]
-async fn what_json_has_no_number_for_is_malformed(world: &World) {
-    let taxpayer = world.taxpayer().await;
-    for word in ["NaN", "Infinity", "-Infinity", "0x10", "1_000", "01"] {
-        let text = documents::full_invoice(&taxpayer).to_string();
-        let odd = text.replace("\"payable_amount\":1075", &format!("\"payable_amount\":{word}"));
-        assert_ne!(odd, text);
-        taxpayer.send_text("POST", FULL, odd).await.expect_refusal(400, "MALFORMED_JSON");
-    }
-}
-
 #[each_database]
 async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World) {
     let taxpayer = world.taxpayer().await;

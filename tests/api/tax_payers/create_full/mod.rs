@@ -5,7 +5,6 @@ mod gates;
 mod hostile;
 mod irn;
 mod payments;
-mod totals;
 mod twins;
 
 use serde_json::json;
@@ -88,10 +87,15 @@ async fn a_creation_is_one_event(world: &World) {
 }
 
 #[each_database]
-async fn a_due_date_that_was_left_out_is_null(world: &World) {
+async fn what_a_consumers_invoice_leaves_out_is_null(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let body = without(&documents::full_invoice(&taxpayer), "due_date");
-    assert_eq!(taxpayer.full(&body).await["due_date"], json!(null));
+    let mut body = with(&documents::full_invoice(&taxpayer), "invoice_category", json!("B2C"));
+    let customer = "accounting_customer_party";
+    for path in ["due_date", &format!("{customer}.tin"), &format!("{customer}.business_description")] {
+        body = without(&body, path);
+    }
+    let invoice = taxpayer.full(&body).await;
+    assert_eq!((&invoice["due_date"], &invoice["customer"]["tin"]), (&json!(null), &json!(null)));
 }
 
 #[each_database]

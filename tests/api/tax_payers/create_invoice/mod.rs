@@ -174,21 +174,23 @@ async fn what_is_odd_but_accepted_is_named_in_a_warning(world: &World) {
     assert!(create(nested).await.contains("nickname"));
     let in_line = with(&documents::invoice(), "invoice_lines.0.weight", json!([1, { "a": null }]));
     assert!(create(in_line).await.contains("weight"));
-    let warning = create(credit_note("no-such-invoice")).await;
-    assert!(warning.contains("original_invoice_reference"), "{warning}");
+    for kind in ["IRN", "EXTERNAL_INVOICE_NO", "INTERNAL_INVOICE_NO", "PORTAL_ID"] {
+        let warning = create(credit_note(kind, "no-such-invoice")).await;
+        assert!(warning.contains("original_invoice_reference"), "{kind}: {warning}");
+    }
 }
 
-fn credit_note(original: &str) -> serde_json::Value {
+fn credit_note(kind: &str, original: &str) -> serde_json::Value {
     let body = with(&documents::invoice(), "invoice_type_code", json!("380"));
     let body = with(&body, "original_invoice_reference", json!(original));
-    with(&body, "original_invoice_reference_type", json!("INTERNAL_INVOICE_NO"))
+    with(&body, "original_invoice_reference_type", json!(kind))
 }
 
 #[each_database]
 async fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let original = taxpayer.invoice(&documents::invoice()).await;
-    let body = credit_note(original["invoice_no"].as_str().unwrap());
+    let body = credit_note("INTERNAL_INVOICE_NO", original["invoice_no"].as_str().unwrap());
     assert_eq!(taxpayer.create_invoice(&body).await.expect_status(201).warnings(), "");
 }
 
