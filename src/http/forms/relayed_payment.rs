@@ -24,6 +24,10 @@ mod tests {
     fn each_field_keeps_its_rule() {
         let cases = [
             ("/payment_status", None, "payment_status: required"),
+            ("/payment_status", Some(json!(null)), "payment_status: required"),
+            ("/payment_status", Some(json!("")), "payment_status: required"),
+            ("/payment_status", Some(json!(1)), "payment_status: type"),
+            ("/payment_status", Some(json!("odd")), "payment_status: one_of"),
             ("/payment_status", Some(json!("rejected")), ""),
             ("/payment_status", Some(json!("PENDING")), ""),
             ("/payment_status", Some(json!("PARTIAL")), "payment_status: one_of"),

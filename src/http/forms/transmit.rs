@@ -10,3 +10,23 @@ pub(crate) fn read(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Opti
     ownership::business_id_if_any(reader, taxpayer);
     ownership::irn(reader, taxpayer)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{check_refused, check_required, texts};
+
+    #[test]
+    fn an_irn_is_required_and_has_its_format() {
+        let body = json!({ "irn": "INV001-94AD90FB-20261121" });
+        check_required(&body, &["/irn"], |reader| read(reader, None));
+        let cases = [
+            ("/irn", "type", vec![json!(7)]),
+            ("/irn", "irn_malformed", texts(&["not an irn"])),
+            ("/business_id", "uuid", texts(&["odd"])),
+        ];
+        check_refused(&body, &cases, |reader| read(reader, None));
+    }
+}

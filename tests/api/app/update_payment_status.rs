@@ -60,18 +60,11 @@ async fn the_body_is_checked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
     let send = async |body: Value| taxpayer.send("PATCH", &relay(&irn), &body).await;
-    for status in [json!(null), json!(""), json!(1), json!("PARTIAL"), json!("CANCELLED"), json!("odd")] {
-        send(json!({ "payment_status": status })).await.expect_faults(&["payment_status"]);
-    }
-    send(json!({})).await.expect_faults(&["payment_status"]);
-    let remark = |length: usize| json!({ "payment_status": "REJECTED", "remark": "x".repeat(length) });
-    send(remark(256)).await.expect_faults(&["remark"]);
+    let odd = json!({ "payment_status": "PARTIAL", "remark": "x".repeat(256) });
+    send(odd).await.expect_faults(&["payment_status", "remark"]);
     assert_eq!(held(world, &irn), ("PENDING", 0));
-    send(remark(255)).await.expect_status(200);
-    assert_eq!(
-        send(json!({ "payment_status": "paid" })).await.expect_status(200).data()["remark"],
-        Value::Null
-    );
+    let bare = send(json!({ "payment_status": "paid" })).await.expect_status(200);
+    assert_eq!(bare.data()["remark"], Value::Null);
 }
 
 #[each_database]
