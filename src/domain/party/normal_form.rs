@@ -50,6 +50,7 @@ mod tests {
     fn a_tax_number_is_its_letters_and_digits_however_it_is_written() {
         let spellings = [
             "12345678-0001",
+            "123456780001",
             " 12345678 0001\t",
             "12345678/0001",
             "12.345.678_0001",
@@ -70,6 +71,7 @@ mod tests {
             "\u{b9}\u{b2}\u{b3}45678\u{207b}\u{2070}\u{2070}\u{2070}\u{b9}",
             "1\u{fe0f}\u{20e3}2345678-000\u{e0031}1",
             "12345678\u{17b4}\u{34f}\u{115f}-0001",
+            "\u{967}\u{968}345678-0001",
         ];
         for written in spellings {
             assert_eq!(tin(written).as_deref(), Some("123456780001"), "{written:?}");

@@ -27,7 +27,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken_rules, read as read_with};
+    use crate::http::forms::testing::{broken_rules, check_refused, check_texts, read as read_with, texts};
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let body = json!({ "city": "Jos" });
+        let limits = [
+            ("/city", 1, 255),
+            ("/state", 1, 255),
+            ("/country", 1, 255),
+            ("/name", 1, 255),
+            ("/phone", 1, 255),
+            ("/nature_of_business", 1, 500),
+            ("/address", 1, 255),
+        ];
+        check_texts(&body, &limits, read);
+        let cases = [
+            ("/state", "type", vec![json!(7)]),
+            ("/business_email", "email", texts(&["plain"])),
+            ("/email", "email", texts(&["plain"])),
+        ];
+        check_refused(&body, &cases, read);
+    }
 
     #[test]
     fn the_email_goes_by_two_names() {

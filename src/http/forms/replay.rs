@@ -36,6 +36,9 @@ mod tests {
         let cases = [
             ("/since", None, "since: required"),
             ("/since", Some(json!("")), "since: required"),
+            ("/since", Some(json!(null)), "since: required"),
+            ("/since", Some(json!(1e300)), "since: format"),
+            ("/since", Some(json!("2026-01-15")), "since: format"),
             ("/since", Some(json!(-1)), "since: format"),
             ("/since", Some(json!(1.5)), "since: format"),
             ("/since", Some(json!("soon")), "since: format"),
@@ -45,6 +48,7 @@ mod tests {
             ("/since", Some(json!(0)), ""),
             ("/since", Some(json!("2026-01-15T10:00:00Z")), ""),
             ("/only", None, "only: required"),
+            ("/only", Some(json!("")), "only: required"),
             ("/only", Some(json!("none")), "only: one_of"),
             ("/only", Some(json!(1)), "only: type"),
             ("/only", Some(json!("MISSING")), ""),
@@ -59,6 +63,14 @@ mod tests {
         assert_eq!(scope(json!({ "replay": "none" })), None);
         assert_eq!(scope(json!({ "replay": "Failed" })), Some(ReplayScope::Failed));
         assert_eq!(scope(json!({ "replay": "missing" })), Some(ReplayScope::Missing));
-        assert_eq!(broken_rules(read_with(json!({ "replay": "all" }), read_enable)), ["replay: one_of"]);
+        for (odd, rule) in [
+            (json!("all"), "one_of"),
+            (json!("some"), "one_of"),
+            (json!(true), "type"),
+            (json!(["none"]), "type"),
+        ] {
+            let said = broken_rules(read_with(json!({ "replay": odd }), read_enable));
+            assert_eq!(said, [format!("replay: {rule}")]);
+        }
     }
 }

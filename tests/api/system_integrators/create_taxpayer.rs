@@ -55,26 +55,12 @@ async fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps(world: &World) {
 }
 
 #[each_database]
-async fn each_required_field_is_asked_for(world: &World) {
-    let integrator = world.integrator();
-    for path in [
-        "name",
-        "email",
-        "tin_no",
-        "authority_service_id",
-        "authority_business_id",
-        "address",
-        "contact_person",
-        "contact_person.first_name",
-        "contact_person.last_name",
-        "contact_person.email",
-    ] {
-        integrator.create_taxpayer(&without(&documents::taxpayer(), path)).await.expect_faults(&[path]);
-        for nothing in [json!(null), json!("")] {
-            let body = with(&documents::taxpayer(), path, nothing);
-            integrator.create_taxpayer(&body).await.expect_faults(&[path]);
-        }
-    }
+async fn all_faults_are_reported_at_once_and_nothing_is_created(world: &World) {
+    let integrator = world.new_integrator().await;
+    let odd = with(&documents::taxpayer(), "tin_no", json!("1".repeat(21)));
+    let odd = without(&with(&odd, "contact_person.email", json!("ada")), "address");
+    integrator.create_taxpayer(&odd).await.expect_faults(&["address", "contact_person.email", "tin_no"]);
+    assert_eq!(integrator.get(TAXPAYERS).await.data()["total"], json!(0));
 }
 
 #[each_database]
@@ -89,38 +75,9 @@ async fn what_is_optional_may_be_left_out(world: &World) {
 }
 
 #[each_database]
-async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
-    let integrator = world.integrator();
-    for (path, odd) in [
-        ("name", json!("x".repeat(256))),
-        ("name", json!("a\u{0}b")),
-        ("name", json!(7)),
-        ("email", json!("plain")),
-        ("email", json!(format!("{}@trading.example", "x".repeat(250)))),
-        ("tin_no", json!("1".repeat(21))),
-        ("tin_no", json!(12345)),
-        ("tin_no", json!("-./\u{2013}\u{200b}")),
-        ("nature_of_business", json!("x".repeat(501))),
-        ("authority_service_id", json!("94AD90F")),
-        ("authority_service_id", json!("94AD90FBB")),
-        ("authority_service_id", json!("94AD90FG")),
-        ("authority_business_id", json!("not-a-uuid")),
-        ("authority_business_id", json!("11111111111141118111000000000001")),
-        ("contact_person", json!("Ada Obi")),
-        ("contact_person.email", json!("ada")),
-        ("contact_person.password", json!("short")),
-        ("contact_person.password", json!("eleven char")),
-    ] {
-        let answer = integrator.create_taxpayer(&with(&documents::taxpayer(), path, odd.clone())).await;
-        assert_eq!(answer.faulty_paths(), [path], "{odd}: {}", answer.text);
-        answer.expect_faults(&[path]);
-    }
-}
-
-#[each_database]
 async fn values_at_the_ends_of_what_is_allowed_are_accepted(world: &World) {
-    let integrator = world.integrator();
     let n = number();
+    let mut body = documents::taxpayer();
     for (path, value) in [
         ("name", json!("é".repeat(255))),
         ("tin_no", json!(format!("{n:020}"))),
@@ -128,8 +85,9 @@ async fn values_at_the_ends_of_what_is_allowed_are_accepted(world: &World) {
         ("authority_service_id", json!(format!("{:08x}", 0xB000_0000 + n))),
         ("contact_person.password", json!("twelve chars")),
     ] {
-        integrator.create_taxpayer(&with(&documents::taxpayer(), path, value)).await.expect_status(201);
+        body = with(&body, path, value);
     }
+    world.integrator().create_taxpayer(&body).await.expect_status(201);
 }
 
 #[each_database]
@@ -159,33 +117,16 @@ const TAKEN: &str = "has already been taken";
 const HIDDEN: &str = "must not contain invisible characters";
 const IMITATED: &str = "must not have letters that look like others";
 
-/// Spellings of the tax number `01234567-0001` that people take for the same, and the words that refuse each of them.
-const LOOK_ALIKES: [(&str, &str); 25] = [
+/// Spellings of the tax number `01234567-0001` that people take for the same, one of each kind, and the words that
+/// refuse them. All others are tested where tax numbers are compared.
+const LOOK_ALIKES: [(&str, &str); 7] = [
     ("012345670001", TAKEN),
-    ("01234567 0001", TAKEN),
     ("01234567\u{2013}0001", TAKEN),
-    ("01234567\u{2212}0001", TAKEN),
-    ("01234567\u{a0}0001", TAKEN),
     ("01234567-\u{ff10}001", TAKEN),
-    ("01234567-\u{1d7f6}001", TAKEN),
-    ("01234567-000\u{b9}", TAKEN),
-    ("01234567-0001\u{301}", TAKEN),
-    ("01234567-000\u{2460}", TAKEN),
-    ("01234567-0001\u{20e3}", TAKEN),
-    ("\u{660}\u{661}\u{662}\u{663}\u{664}\u{665}\u{666}\u{667}-\u{660}\u{660}\u{660}\u{661}", TAKEN),
-    ("\u{966}\u{967}234567-0001", TAKEN),
     ("O1234567-OOO1", TAKEN),
-    ("0l234567-000l", TAKEN),
-    ("0I234567-0001", TAKEN),
     ("0\u{2160}234567-0001", TAKEN),
     ("\u{41e}1234567-0001", IMITATED),
-    ("\u{2067}01234567-0001", HIDDEN),
     ("01234567-\u{200b}0001", HIDDEN),
-    ("01234567-000\u{e0031}1", HIDDEN),
-    ("0\u{fe0f}1234567-0001", HIDDEN),
-    ("01234567\u{3164}0001", HIDDEN),
-    ("01234567\u{17b4}-0001", HIDDEN),
-    ("01234567\u{2800}0001", HIDDEN),
 ];
 
 #[each_database(ALONE)]

@@ -144,18 +144,8 @@ async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &Wor
 async fn a_filter_that_is_no_word_or_place_is_refused(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
-    for (query, faults) in [
-        ("?state=lost", &["state"][..]),
-        ("?state=%00", &["state"]),
-        ("?since=-1", &["since"]),
-        ("?since=1.5", &["since"]),
-        ("?since=99999999999999999999", &["since"]),
-        ("?since=yesterday", &["since"]),
-        ("?since=2026-01-15", &["since"]),
-        ("?since=x&state=x", &["since", "state"]),
-    ] {
-        integrator.deliveries(taxpayer.id, query).await.expect_faults(faults);
-    }
+    let odd = integrator.deliveries(taxpayer.id, "?since=2026-01-15&state=lost").await;
+    odd.expect_faults(&["since", "state"]);
 }
 
 #[each_database]

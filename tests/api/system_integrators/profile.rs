@@ -44,16 +44,9 @@ async fn the_business_email_of_another_taxpayer_is_taken(world: &World) {
 }
 
 #[each_database]
-async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
+async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.newcomer().await;
-    let integrator = world.integrator();
-    for (name, odd) in [
-        ("city", json!("x".repeat(256))),
-        ("state", json!(7)),
-        ("country", json!("a\u{0}b")),
-        ("business_email", json!("plain")),
-    ] {
-        let answer = integrator.change_profile(taxpayer.id, &json!({ name: odd })).await;
-        answer.expect_faults(&[name]);
-    }
+    let odd = json!({ "city": "x".repeat(256), "state": 7, "business_email": "plain" });
+    let answer = world.integrator().change_profile(taxpayer.id, &odd).await;
+    answer.expect_faults(&["business_email", "city", "state"]);
 }

@@ -80,38 +80,19 @@ async fn an_unknown_event_is_stored_and_named_in_a_warning(world: &World) {
 }
 
 #[each_database]
-async fn a_url_or_an_event_that_is_odd_is_refused(world: &World) {
+async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
-    let path = webhook(taxpayer.id);
-    integrator.send("PUT", &path, &json!({})).await.expect_faults(&["webhook_url"]);
-    let long = format!("https://example.com/{}", "x".repeat(481));
-    for url in [
-        json!("not a url"),
-        json!("/relative"),
-        json!("ftp://example.com/"),
-        json!("file:///etc/passwd"),
-        json!("http://example.com/"),
-        json!("https://user:secret@example.com/"),
-        json!("https://10.0.0.1/"),
-        json!("https://169.254.169.254/latest"),
-        json!("https://[::ffff:10.0.0.1]/"),
-        json!("https://0.0.0.0/"),
-        json!(long),
-        json!(""),
-        json!(7),
-    ] {
-        let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
-        assert_eq!(answer.faulty_paths(), ["webhook_url"], "{url}: {}", answer.text);
-        answer.expect_faults(&["webhook_url"]);
-    }
-    for (events, fault) in [(json!("invoice.created"), "enabled_events"), (json!([7]), "enabled_events.0")] {
-        let body = json!({ "webhook_url": URL, "enabled_events": events });
-        integrator.send("PUT", &path, &body).await.expect_faults(&[fault]);
-    }
-    let longest = format!("https://example.com/{}", "x".repeat(480));
-    let answer = integrator.send("PUT", &path, &json!({ "webhook_url": longest })).await;
-    answer.expect_status(200);
+    integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
+    let before = integrator.webhook(taxpayer.id).await.expect_status(200);
+    let odd = json!({
+        "webhook_url": "https://10.0.0.1/", "enabled_events": ["invoice.created", 7],
+        "retry_schedule_s": [0, -1],
+    });
+    let answer = integrator.send("PUT", &webhook(taxpayer.id), &odd).await;
+    answer.expect_faults(&["enabled_events.1", "retry_schedule_s.1", "webhook_url"]);
+    let after = integrator.webhook(taxpayer.id).await.expect_status(200);
+    assert_eq!(after.data(), before.data());
 }
 
 #[each_database]
@@ -186,9 +167,7 @@ async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
         assert_eq!(answer.data().as_object().unwrap().keys().collect::<Vec<_>>(), ["secret"]);
         assert!(answer.data()["secret"].as_str().unwrap().starts_with("whsec_"));
     }
-    for odd in [json!({ "type": "rsa" }), json!({ "type": 1 }), json!({ "type": ["ed25519"] })] {
-        integrator.send("POST", &path, &odd).await.expect_faults(&["type"]);
-    }
+    integrator.send("POST", &path, &json!({ "type": "rsa" })).await.expect_faults(&["type"]);
     integrator.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
     let keyed = |key: &'static str, kind: &'static str| {
         let integrator = integrator.clone();
