@@ -305,6 +305,7 @@ mod tests {
             &[
                 ("/auth/username", None, "auth.username: required"),
                 ("/auth/username", Some(json!("a:b")), "auth.username: format"),
+                ("/auth/header", Some(json!("x")), "auth.header: prohibited"),
                 ("/auth/password", None, ""),
                 ("/auth/password", Some(long.clone()), "auth.password: max"),
                 ("/auth/password", Some(json!("a\nb")), "auth.password: control_characters"),
@@ -373,6 +374,12 @@ mod tests {
             ("/origin", Some(json!(null)), ""),
             ("/origin", Some(json!("erp.example.com")), "origin: url"),
             ("/origin", Some(json!("https://erp.example.com/hook")), "origin: origin"),
+            ("/origin", Some(json!("https://erp.example.com/?a=b")), "origin: origin"),
+            ("/origin", Some(json!("https://erp.example.com/#a")), "origin: origin"),
+            ("/origin", Some(json!("https://ada:p@erp.example.com")), "origin: url_user"),
+            ("/origin", Some(json!("ftp://erp.example.com")), "origin: url_scheme"),
+            ("/origin", Some(json!("https://169.254.169.254")), "origin: url_address"),
+            ("/origin", Some(json!(["https://erp.example.com"])), "origin: type"),
             ("/origin", Some(json!("https://erp.example.com?a")), "origin: origin"),
             ("/origin", Some(json!("https://erp.example.com#a")), "origin: origin"),
             ("/origin", Some(json!("https://a@erp.example.com")), "origin: url_user"),
@@ -400,6 +407,8 @@ mod tests {
         at(json!(["10.1.2.0/24", "erp.example:443"]), "allowed_networks.1: network");
         at(json!(["169.254.169.254/32:80"]), "allowed_networks.0: network");
         at(json!(["0.0.0.0/0"]), "allowed_networks.0: network");
+        at(json!(["169.254.0.0/16"]), "allowed_networks.0: network");
+        at(json!(["fe80::/10"]), "allowed_networks.0: network");
         at(json!(["[fd00:ec2::254/128]:80"]), "allowed_networks.0: network");
         at(json!(vec!["10.0.0.0/8:1"; 21]), "allowed_networks: max");
         at(json!("10.0.0.0/8"), "allowed_networks: type");

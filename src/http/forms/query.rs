@@ -163,7 +163,11 @@ mod tests {
             "",
             "page=0",
             "page=-1&per_page=0",
+            "page=-1&per_page=-5",
+            "page=abc&per_page=x",
             "page=x&per_page=",
+            "page=1.5&per_page=2.5",
+            "unknown=1&page=1",
             "page=99999999999999",
             "%FF=%00&&=",
             "page=1.5",
@@ -175,7 +179,9 @@ mod tests {
 
     #[test]
     fn per_page_is_clamped() {
-        assert_eq!(Query::from_text("per_page=101").page(10).per_page, 100);
+        for (given, used) in [("1", 1), ("100", 100), ("101", 100), ("1000000", 100)] {
+            assert_eq!(Query::from_text(&format!("per_page={given}")).page(10).per_page, used, "{given}");
+        }
         for many in ["4000000000", "4294967296", "18446744073709551616", &"9".repeat(500)] {
             assert_eq!(Query::from_text(&format!("per_page={many}")).page(15).per_page, 100, "{many}");
         }
@@ -189,7 +195,7 @@ mod tests {
         let whole = |text: &str| Query::from_text(text).whole("after", 0).map_err(|fault| fault.to_string());
         assert_eq!(whole(""), Ok(None));
         assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
-        for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "99999999999999999999"] {
+        for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "NaN", "1e3", "99999999999999999999"] {
             let refused = Err("The after field must be a whole number of at least 0.".to_owned());
             assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
         }

@@ -37,6 +37,7 @@ mod tests {
             ("/day", Some(json!("")), "day: required"),
             ("/day", Some(json!("2026-02-30")), "day: date"),
             ("/day", Some(json!("yesterday")), "day: date"),
+            ("/day", Some(json!("15.01.2026")), "day: date"),
             ("/day", Some(json!(20_260_115)), "day: type"),
             ("/reason", None, ""),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),

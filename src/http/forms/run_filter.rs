@@ -127,7 +127,11 @@ mod tests {
             of_query(&Query::from_text("older_than_s=60&order=oldest&error=%20down")).unwrap();
         assert_eq!((filter.older_than, order), (Some(Duration::from_mins(1)), RunOrder::Oldest));
         assert_eq!((filter.error.as_deref(), filter.state), (Some("down"), None));
-        let faults = of_query(&Query::from_text("state=x&step=x&irn=x&order=x&older_than_s=-1&deadline=x"));
-        assert_eq!(faults.unwrap_err().iter().count(), 6);
+        let odd = "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
+        let faults = of_query(&Query::from_text(odd)).unwrap_err();
+        let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+        let expected =
+            ["state", "operation", "irn", "step", "wait_reason", "older_than_s", "deadline", "order"];
+        assert_eq!(paths, expected);
     }
 }

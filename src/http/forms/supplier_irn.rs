@@ -20,6 +20,9 @@ mod tests {
         let cases = [
             ("/supplier_irn", None, "supplier_irn: required"),
             ("/supplier_irn", Some(json!("")), "supplier_irn: required"),
+            ("/supplier_irn", Some(json!(null)), "supplier_irn: required"),
+            ("/supplier_irn", Some(json!(7)), "supplier_irn: type"),
+            ("/supplier_irn", Some(json!({})), "supplier_irn: type"),
             ("/supplier_irn", Some(json!("SUP1")), "supplier_irn: irn_malformed"),
             ("/supplier_irn", Some(json!([])), "supplier_irn: type"),
         ];

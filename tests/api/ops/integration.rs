@@ -172,7 +172,6 @@ async fn a_secret_is_required_where_none_is_stored_for_just_this(world: &World) 
     put("client_credentials", client("127.0.0.1:9")).await.expect_status(200);
     let elsewhere = put("client_credentials", client("127.0.0.1:10")).await;
     elsewhere.expect_faults(&["auth.client_secret"]);
-    put("none", json!({ "password": "p" })).await.expect_faults(&["auth.password"]);
     put("basic", json!({ "username": "a:b", "header": "x" }))
         .await
         .expect_faults(&["auth.header", "auth.username"]);

@@ -103,11 +103,8 @@ async fn an_odd_place_in_the_feed_is_refused_and_beyond_its_end_is_nothing(world
     let taxpayer = world.taxpayer().await;
     taxpayer.invoice(&documents::invoice()).await;
     // Read as a default, a wrong place would send the whole log again.
-    let beyond = "?after=99999999999999999999";
-    let odd = ["?after=-1", "?after=x", "?after=", "?after=1.5", "?after=%00", "?after=NaN", beyond];
-    let limits = ["?limit=0", "?limit=y", "?limit=-3", "?limit=", "?limit=1e3", "?limit=%00"];
-    for query in odd.into_iter().chain(limits) {
-        taxpayer.get(&format!("{EVENTS}{query}")).await.expect_refusal(422, "VALIDATION_FAILED");
+    for query in ["?after=&limit=-3", "?after=99999999999999999999&limit=0"] {
+        taxpayer.get(&format!("{EVENTS}{query}")).await.expect_faults(&["after", "limit"]);
     }
     let beyond = taxpayer.get(&format!("{EVENTS}?after=99999999999")).await.expect_status(200);
     assert_eq!(beyond.data()["events"], json!([]));

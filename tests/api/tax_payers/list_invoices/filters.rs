@@ -155,29 +155,10 @@ async fn updates_are_found_by_their_time(world: &World) {
 }
 
 #[each_database]
-async fn a_filter_that_makes_no_sense_is_refused(world: &World) {
+async fn filters_that_make_no_sense_are_refused_at_once_and_the_longest_search_is_taken(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let long = format!("q={}", "x".repeat(256));
-    for (query, path) in [
-        ("status=banana", "status"),
-        ("status=%00", "status"),
-        ("payment_status=CANCELLED", "payment_status"),
-        ("invoice_category=Blank", "invoice_category"),
-        ("date_from=banana", "date_from"),
-        ("date_from=2026-02-30", "date_from"),
-        ("date_to=01/02/2026", "date_to"),
-        ("date_from=2026-02-02&date_to=2026-02-01", "date_to"),
-        ("updated_since=banana", "updated_since"),
-        ("updated_since=1764000000", "updated_since"),
-        ("cursor=banana", "cursor"),
-        ("cursor=%00", "cursor"),
-        ("cursor=MS4x.", "cursor"),
-        (long.as_str(), "q"),
-    ] {
-        taxpayer.list_invoices(&format!("?{query}")).await.expect_faults(&[path]);
-    }
-    let both = taxpayer.list_invoices("?status=x&date_from=y").await;
-    both.expect_faults(&["date_from", "status"]);
+    let odd = taxpayer.list_invoices("?status=x&date_from=y&cursor=MS4x.").await;
+    odd.expect_faults(&["cursor", "date_from", "status"]);
     let longest = format!("q={}", "%5C".repeat(255));
     assert_eq!(found(&taxpayer, &longest).await, [] as [Value; 0]);
 }
