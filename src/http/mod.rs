@@ -24,6 +24,8 @@
 //! | `respond` | envelope, error codes, and the body of a failure |
 
 pub(crate) mod api;
+#[cfg(test)]
+mod app_tests;
 pub(crate) mod cached;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
@@ -50,8 +52,6 @@ mod stopping;
 pub(crate) mod suggest_patch;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod tests;
 pub(crate) mod views;
 
 use std::sync::OnceLock;

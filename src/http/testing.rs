@@ -42,7 +42,6 @@ use crate::http::ConcurrentCalls;
 use crate::http::ConcurrentLimits;
 use crate::http::Health;
 use crate::http::InProgressRequests;
-use crate::http::Listener;
 use crate::http::PageLimits;
 use crate::http::PageRates;
 use crate::http::Passwords;
@@ -67,13 +66,12 @@ pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
 pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
 pub(crate) const OTHER_INTEGRATOR_KEY: &str = "sik_other";
 pub(crate) const OPERATOR_KEY: &str = "opk_one";
-pub(crate) const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
+const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
 pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
 /// The state of the API, together with the resources that must live as long as the state.
 pub(crate) struct TestApp {
     pub(crate) state: web::Data<ApiState>,
-    pub(crate) listener: Listener,
     arbiters: Arc<Arbiters>,
     _database: TestStore,
 }
@@ -108,19 +106,14 @@ const SESSION_LIMITS: SessionLimits =
 
 /// Returns an app on SQLite, without rate limits.
 pub(crate) async fn start_app() -> TestApp {
-    start_app_with(|_| ()).await
-}
-
-/// Returns an app on SQLite with other settings.
-pub(crate) async fn start_app_with(change: impl FnOnce(&mut ApiSettings)) -> TestApp {
-    start_app_on(sqlite_store().await, change).await
+    start_app_on(sqlite_store().await).await
 }
 
 /// Returns one app for each kind of database that is available.
 pub(crate) async fn start_apps() -> Vec<TestApp> {
     let mut apps = Vec::new();
     for database in stores().await {
-        apps.push(start_app_on(database, |_| ()).await);
+        apps.push(start_app_on(database).await);
     }
     apps
 }
@@ -140,9 +133,7 @@ fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> T
     }
 }
 
-async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) -> TestApp {
-    let mut settings = settings();
-    change(&mut settings);
+async fn start_app_on(database: TestStore) -> TestApp {
     let store = database.store.clone();
     furnish(&store).await;
     let clock: SharedClock = Arc::new(MockClock::at(now()));
@@ -189,7 +180,7 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         tree,
         webhook_urls: AddressPolicy::default(),
         delivery,
-        settings,
+        settings: settings(),
         health: Health::default(),
         database_counts: CachedCounts::default(),
         traffic: Traffic::default(),
@@ -204,7 +195,7 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         in_progress: InProgressRequests::default(),
         stopping: Stopping::default(),
     };
-    TestApp { state: web::Data::new(state), listener: Listener::Only, arbiters, _database: database }
+    TestApp { state: web::Data::new(state), arbiters, _database: database }
 }
 
 const BODIES: BodyMemoryLimits =

@@ -35,6 +35,7 @@ async fn a_path_that_does_not_exist_is_not_found(world: &World) {
         "/v1",
         "/v2/tax-payers/invoices",
         "/v1/tax-payers",
+        "/v1/tax-payers/invoices/",
         "/v1/tax-payers/invoices/1/2/3",
         "/%00",
         "/v1//core",
@@ -70,6 +71,7 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world
         (format!("{TRANSMIT}/{irn}/confirm-receipt"), "PATCH POST PUT"),
         (format!("/v1/app/invoices/{irn}/confirm"), "GET POST"),
         (format!("/v1/app/invoices/{irn}/run"), "GET"),
+        ("/health/live".to_owned(), "GET"),
     ] {
         let answer = world.anonymous().call("DELETE", &path).await;
         let answer = answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
@@ -143,6 +145,20 @@ async fn the_right_to_call_is_decided_before_the_body_is_read(world: &World) {
     for (method, path) in WRITES {
         let answer = world.anonymous().send_text(method, path, "{").await;
         answer.expect_refusal(401, "UNAUTHENTICATED");
+    }
+}
+
+#[each_database]
+async fn of_two_keys_none_is_taken(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let key = taxpayer.key();
+    for path in [INVOICES, "/v1/core/commons/enums"] {
+        for (first, second) in [(key, "tpk_two"), ("tpk_two", key), (key, key)] {
+            let request = world.anonymous().with_key(first).request("GET", path);
+            let answer = Answer::to(request.header("x-api-key", second)).await;
+            let answer = answer.expect_refusal(401, "UNAUTHENTICATED");
+            assert_eq!(answer.message(), "The x-api-key header must be sent once");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reqwest::redirect::Policy;
 use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
@@ -385,4 +386,28 @@ async fn the_pages_of_the_document_need_nothing_from_elsewhere(world: &World) {
     let (_, settings) = page("/docs/swagger-initializer.js").await;
     assert!(settings.contains("/openapi.json") && settings.contains("\"none\""), "{settings}");
     world.anonymous().get("/docs/no-such-page").await.expect_refusal(404, "ROUTE_NOT_FOUND");
+    for file in ["", "index.html", "swagger-ui-bundle.js", "swagger-ui.css"] {
+        let answer = reqwest::get(format!("{}/docs/{file}", world.root())).await.unwrap();
+        let header = |name: &str| answer.headers()[name].to_str().unwrap();
+        assert_eq!(header("x-content-type-options"), "nosniff", "{file}");
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("http"), "{policy}");
+    }
+}
+
+#[each_database]
+async fn the_address_of_the_service_leads_to_the_document_and_a_browser_to_the_sign_in(world: &World) {
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).redirect(Policy::none());
+    let http = http.build().unwrap();
+    for (path, accept, expected) in [
+        ("/", "*/*", (307, "/docs/")),
+        ("/docs", "*/*", (307, "/docs/")),
+        ("/", "text/html,application/xhtml+xml,*/*;q=0.8", (303, "/sign-in")),
+    ] {
+        let request = http.get(format!("{}{path}", world.root())).header("accept", accept);
+        let answer = request.send().await.unwrap();
+        let location = answer.headers()["location"].to_str().unwrap();
+        assert_eq!((answer.status().as_u16(), location), expected, "{path} for {accept}");
+    }
 }

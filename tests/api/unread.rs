@@ -133,6 +133,22 @@ async fn who_asks_too_often_is_hung_up_on(world: &World) {
     }
 }
 
+#[each_database(&[("HTTP__BODY_TIMEOUT_S", "1")])]
+async fn who_stalls_in_a_body_is_told_so_and_hung_up_on(world: &World) {
+    let key = format!("x-api-key: {}\r\n", world.taxpayer().await.key());
+    for (header, status) in [(key.as_str(), "HTTP/1.1 408 "), ("", "HTTP/1.1 401 ")] {
+        let mut stream = connect(world).await;
+        let head = format!("POST {INVOICES} HTTP/1.1\r\nhost: x\r\n{header}content-length: 100\r\n\r\n{{");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // A reset after the answer ends it like a close.
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with(status), "{answer}");
+        assert_eq!(answer.contains("REQUEST_TIMEOUT"), status.contains("408"), "{answer}");
+    }
+}
+
 /// The connection of a caller that sends little is good for its next request.
 #[each_database]
 async fn a_short_body_that_nobody_wanted_costs_no_connection(world: &World) {

@@ -217,7 +217,12 @@ impl ResponseError for Abandoned {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
+    use actix_web::App;
+    use actix_web::body::to_bytes;
+    use actix_web::dev::Service as _;
+    use actix_web::middleware::from_fn;
+    use actix_web::test::{TestRequest, init_service};
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -250,5 +255,36 @@ mod tests {
             assert!(!wants_problem(accept), "{accept}");
         }
         assert!(!prefs(&TestRequest::default().to_srv_request()).wants_problem);
+    }
+
+    #[test]
+    fn a_request_id_that_is_not_safe_is_replaced() {
+        let used = |id: &str| prefs(&TestRequest::default().insert_header((REQUEST_ID, id)).to_srv_request());
+        for id in ["", "a b", "a\tb", "a\"b", &"x".repeat(129), "\u{e9}"] {
+            assert_eq!(used(id).request_id.len(), 36, "{id:?}");
+        }
+        for id in ["order-77_a.b", &"x".repeat(128)] {
+            assert_eq!(used(id).request_id, id);
+        }
+    }
+
+    async fn raise_panic() -> HttpResponse {
+        std::future::ready(()).await;
+        panic!("boom")
+    }
+
+    #[actix_web::test]
+    async fn a_handler_that_panics_answers_500_in_the_envelope() {
+        let app = App::new().wrap(from_fn(request_context)).route("/panic", web::get().to(raise_panic));
+        let app = init_service(app).await;
+        let request = TestRequest::get().uri("/panic").insert_header((REQUEST_ID, "mine-2")).to_request();
+        let response = app.call(request).await.err().unwrap().error_response();
+        let request_id = response.headers().get(REQUEST_ID).unwrap().to_str().unwrap();
+        assert_eq!((response.status().as_u16(), request_id), (500, "mine-2"));
+        let bytes = to_bytes(response.into_body()).await.unwrap();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let json: Value = strict_json::from_trusted(&text).unwrap();
+        assert_eq!((&json["error_code"], &json["request_id"]), (&json!("INTERNAL_ERROR"), &json!("mine-2")));
+        assert!(!text.contains("boom"), "{text}");
     }
 }

@@ -1,11 +1,12 @@
-//! Who signs in on which listener: with `http.ops_bind` operators on theirs and nobody else, everybody else on the public
-//! one. Without it, everybody signs in on the one there is.
-
-use testkit::documents::number;
-use testkit::each_database;
+//! Which paths each listener has, and who signs in on which: with `http.ops_bind` operators on theirs and nobody else,
+//! everybody else on the public one. Without it, everybody signs in on the one there is.
 
 use einvoice::app;
 use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
+use reqwest::Method;
+use reqwest::redirect::Policy;
+use testkit::documents::number;
+use testkit::each_database;
 use totp_rs::{Builder, Secret};
 
 use crate::support::visitor::{Seen, Visitor};
@@ -73,6 +74,36 @@ async fn on_one_listener_everybody_signs_in(world: &World) {
 async fn on_two_listeners_each_signs_in_on_its_own(world: &World) {
     walk_as_operator(world).await;
     walk_as_integrator(world).await;
+}
+
+#[each_database(&APART)]
+async fn operators_paths_answer_on_their_listener_alone(world: &World) {
+    let operator = world.new_operator().await;
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).redirect(Policy::none());
+    let http = http.build().unwrap();
+    let status = async |method: Method, url: &str| {
+        let request = http.request(method, url).header("x-api-key", operator.key());
+        request.send().await.unwrap().status().as_u16()
+    };
+    for (path, statuses) in [
+        ("/ops/audit", [404, 200]),
+        ("/%6fps/audit", [404, 200]),
+        ("/ops%2Faudit", [404, 404]),
+        ("/metrics", [404, 200]),
+        ("/%6d%65trics", [404, 200]),
+        ("/health/live", [200, 200]),
+        ("/openapi.json", [200, 404]),
+        ("/", [307, 404]),
+        ("/docs/", [200, 404]),
+        ("/v1/core/commons/invoice-categories", [200, 404]),
+    ] {
+        for (root, expected) in [world.root(), world.ops_root().unwrap()].iter().zip(statuses) {
+            let url = format!("{root}{path}");
+            assert_eq!(status(Method::GET, &url).await, expected, "{url}");
+            let refused = if expected == 404 { 404 } else { 405 };
+            assert_eq!(status(Method::DELETE, &url).await, refused, "DELETE {url}");
+        }
+    }
 }
 
 #[each_database(&APART)]

@@ -11,9 +11,10 @@ use crate::support::world::World;
 #[each_database]
 async fn an_incomplete_profile_is_refused_with_the_missing_fields(world: &World) {
     let taxpayer = world.newcomer().await;
-    let answer = taxpayer.create_invoice(&documents::invoice()).await;
-    let answer = answer.expect_refusal(403, "PROFILE_INCOMPLETE");
-    assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
+    for body in [documents::invoice(), json!({})] {
+        let answer = taxpayer.create_invoice(&body).await.expect_refusal(403, "PROFILE_INCOMPLETE");
+        assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
+    }
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 

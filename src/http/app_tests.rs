@@ -1,0 +1,72 @@
+//! Tests of the routes that need the inside of the application: places that no caller can take, and counts that are
+//! exact because nobody else calls. `tests/api` tests everything else over HTTP.
+
+use actix_web::App;
+use actix_web::dev::Service as _;
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, init_service, read_body};
+use serde_json::{Value, json};
+
+use crate::domain::kernel::ids::IntegratorId;
+use crate::http::forms::testing::with_member;
+use crate::http::testing::{INTEGRATOR_KEY, OPERATOR_KEY, TestApp, start_app};
+
+/// Returns the status and the body of an answer.
+async fn ask(test_app: &TestApp, request: TestRequest) -> (u16, String) {
+    let state = test_app.state.clone();
+    let app = App::new().app_data(state).wrap(from_fn(super::request_context)).configure(super::routes);
+    let app = init_service(app).await;
+    let response = app.call(request.to_request()).await.unwrap();
+    let status = response.status().as_u16();
+    (status, String::from_utf8(read_body(response).await.to_vec()).unwrap())
+}
+
+fn get(path: &str, key: &str) -> TestRequest {
+    TestRequest::get().uri(path).insert_header(("x-api-key", key))
+}
+
+fn onboard(body: &Value) -> TestRequest {
+    let request = TestRequest::post().uri("/v1/system-integrators/taxpayers");
+    request.insert_header(("x-api-key", INTEGRATOR_KEY)).set_json(body)
+}
+
+#[actix_web::test]
+async fn a_password_is_hashed_only_where_the_names_are_free() {
+    let test_app = start_app().await;
+    let new = json!({
+        "name": "New", "email": "new@example.com", "tin_no": "99", "authority_service_id": "00000099",
+        "authority_business_id": "bb99420d-d6bb-422c-b371-000000000099", "address": "1 Road",
+        "contact_person":
+            { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
+    });
+    let all = test_app.state.passwords.fill(IntegratorId(1)).await;
+    let taken = with_member(&new, "/tin_no", Some(json!("1234 5678/0001")));
+    assert_eq!(ask(&test_app, onboard(&taken)).await.0, 422, "nothing was to be hashed");
+    let (status, text) = ask(&test_app, onboard(&new)).await;
+    assert!(status == 503 && text.contains("OVERLOADED"), "{text}");
+    drop(all);
+    assert_eq!(ask(&test_app, onboard(&new)).await.0, 201);
+}
+
+#[actix_web::test]
+async fn the_metrics_count_requests_lanes_and_breakers() {
+    let test_app = start_app().await;
+    ask(&test_app, get("/v1/tax-payers/invoices", "")).await;
+    let (status, metrics) = ask(&test_app, get("/metrics", OPERATOR_KEY)).await;
+    assert_eq!(status, 200);
+    for line in [
+        r#"einvoice_http_requests_total{method="GET",route="/v1/tax-payers/invoices",status="4xx"} 1"#,
+        "einvoice_database_up 1",
+        "einvoice_deliveries_pending 0",
+        r#"einvoice_lanes_due{kind="run"} 2"#,
+        r#"einvoice_lanes_leased{kind="run"} 0"#,
+        r#"einvoice_lanes_due{kind="reconciliation"} 0"#,
+        r#"einvoice_authority_breaker_state{operation="sign",state="closed"} 1"#,
+        "# EOF",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    let (status, tree) = ask(&test_app, get("/ops/supervision", OPERATOR_KEY)).await;
+    let tree: Value = strict_json::from_trusted(&tree).unwrap();
+    assert_eq!((status, &tree["data"]["ready"]), (200, &json!(true)));
+}
