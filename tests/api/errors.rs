@@ -35,7 +35,7 @@ async fn a_path_that_does_not_exist_is_not_found(world: &World) {
         "/v1",
         "/v2/tax-payers/invoices",
         "/v1/tax-payers",
-        "/v1/tax-payers/invoices/",
+        "/v1/tax-payers/events/",
         "/v1/tax-payers/invoices/1/2/3",
         "/%00",
         "/v1//core",

@@ -11,6 +11,16 @@ use crate::support::world::World;
 
 const OFTEN: [(&str, &str); 1] = [("AUTHORITY__PULL_EVERY_S", "1")];
 
+/// Waits until the list was read so many times more: what an earlier reading found has been processed then.
+async fn pulled(world: &World, times: usize) {
+    let readings = || {
+        let calls = world.authority.calls();
+        calls.iter().filter(|call| call.operation == Some(Operation::Pull) && !call.is_pending()).count()
+    };
+    let before = readings();
+    eventually("readings of the list", async || (readings() >= before + times).then_some(())).await;
+}
+
 #[each_database(&OFTEN)]
 async fn notices_that_never_came_are_made_up_for(world: &World) {
     world.authority.forget_access_points();
@@ -31,7 +41,7 @@ async fn notices_that_never_came_are_made_up_for(world: &World) {
     // An invoice that is pulled again, or announced later, changes nothing.
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
     world.notice(&foreign, "TRANSMITTED").await.expect_status(200);
-    tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+    pulled(world, 3).await;
     assert_eq!(buyer.count_of("supplier-invoice.received").await, 2);
     assert_eq!(seller.count_of("invoice.transmitted").await, 1);
     assert_eq!(seller.count_of("invoice.acknowledged").await, 1);

@@ -126,6 +126,7 @@ async fn a_run_that_succeeded_takes_no_move_and_the_audit_stays_empty(world: &Wo
 async fn a_paused_run_stays_paused_until_it_is_resumed_and_then_ends_well(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
+    let (other, _) = waiting(world, &operator).await;
     let run = operator.run_of(&taxpayer).await;
     let answer = operator.move_run(id(&run), "pause").await.expect_status(200);
     assert_eq!(answer.message(), "Pipeline run paused successfully");
@@ -137,7 +138,7 @@ async fn a_paused_run_stays_paused_until_it_is_resumed_and_then_ends_well(world:
     assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("FAILED"));
     operator.move_run(id(&run), "pause").await.expect_refusal(409, "INVALID_TRANSITION");
     world.authority.clear_faults();
-    tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
+    until(&operator, &other, "succeeded").await;
     assert_eq!(operator.run_of(&taxpayer).await["state"], json!("paused"), "it does not go on by itself");
     let answer = operator.move_run(id(&run), "resume").await.expect_status(200);
     assert_eq!(answer.data()["state"], json!("running"));

@@ -1,8 +1,6 @@
 //! An update and a submission of the same invoice: whichever is stored first. Nothing older than the stored
 //! invoice is signed after it was edited.
 
-use std::time::Duration;
-
 use futures_util::future::join;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
@@ -25,6 +23,8 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     let irn = invoice["irn"].as_str().unwrap();
     let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
     world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
+    let other = documents::submission(&taxpayer, &documents::invoice_no());
+    taxpayer.app().submit_async(&other).await.expect_status(202);
     let waiting = async { taxpayer.app().submit(&old).await };
     let edit = async {
         eventually("a run that waits", async || {
@@ -40,7 +40,11 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
     assert_eq!(taxpayer.app().run(irn).await.data()["state"], json!("cancelled"));
     world.authority.clear_faults();
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    eventually("a run that waited for the same authority", async || {
+        let run = taxpayer.app().run(other["irn"].as_str().unwrap()).await;
+        (run.data()["state"] == json!("succeeded")).then_some(())
+    })
+    .await;
     assert_eq!(
         (sign_attempts(world, &invoice["irn"]), &taxpayer.reread(&invoice).await["status"]),
         (0, &json!("draft"))
