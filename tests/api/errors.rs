@@ -7,8 +7,8 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{
-    ACKNOWLEDGE, EVENTS, FULL, GET_SUPPLIER_INVOICE, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, UPDATE,
-    UPDATE_PAYMENT, UPDATE_STATUS,
+    ACKNOWLEDGE, BULK, EVENTS, FULL, GET_SUPPLIER_INVOICE, INBOX, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT,
+    UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
 };
 
 use crate::support::world::World;
@@ -59,6 +59,9 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world
         (UPDATE.to_owned(), "PUT"),
         (UPDATE_STATUS.to_owned(), "PATCH"),
         (UPDATE_PAYMENT.to_owned(), "PATCH"),
+        (BULK.to_owned(), "POST"),
+        (GET_SUPPLIER_INVOICE.to_owned(), "POST"),
+        (INBOX.to_owned(), "GET"),
         (EVENTS.to_owned(), "GET"),
         (TAXPAYERS.to_owned(), "GET POST"),
         (taxpayer.clone(), "GET"),

@@ -140,15 +140,3 @@ async fn the_taxpayer_of_another_integrator_is_not_found_on_any_path(world: &Wor
         assert_eq!(answer.message(), "Taxpayer not found", "{method} {path}");
     }
 }
-
-#[each_database]
-async fn only_an_integrators_key_opens_any_of_these_paths(world: &World) {
-    let taxpayer = world.newcomer().await;
-    let operator = world.new_operator().await;
-    for (method, path) in paths_below(&taxpayer.id.to_string()) {
-        let body = body_for_all();
-        world.anonymous().send(method, &path, &body).await.expect_refusal(401, "UNAUTHENTICATED");
-        taxpayer.send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
-        operator.send(method, &path, &body).await.expect_refusal(401, "INVALID_API_KEY");
-    }
-}

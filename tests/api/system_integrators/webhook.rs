@@ -96,9 +96,12 @@ async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
 }
 
 #[each_database]
-async fn a_taxpayer_without_a_webhook_has_none_to_show(world: &World) {
-    let answer = world.integrator().webhook(world.newcomer().await.id).await;
-    answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
+async fn a_taxpayer_without_a_webhook_has_none_to_show_to_sign_for_or_to_test(world: &World) {
+    let path = webhook(world.newcomer().await.id);
+    for (method, end) in [("GET", ""), ("POST", "/secret"), ("POST", "/test")] {
+        let answer = world.integrator().call(method, &format!("{path}{end}")).await;
+        answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
+    }
 }
 
 #[each_database]
@@ -177,13 +180,6 @@ async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
     keyed("pair-1", "ed25519").await.expect_status(200);
     keyed("pair-1", "ed25519").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
     keyed("pair-1", "hmac").await.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
-}
-
-#[each_database]
-async fn a_secret_needs_a_webhook(world: &World) {
-    let path = format!("{}/secret", webhook(world.newcomer().await.id));
-    let answer = world.integrator().call("POST", &path).await;
-    answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
 }
 
 #[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]

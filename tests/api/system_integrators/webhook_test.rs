@@ -81,12 +81,6 @@ async fn no_answer_is_a_bad_gateway(world: &World) {
 }
 
 #[each_database]
-async fn a_test_without_a_webhook_is_refused(world: &World) {
-    let answer = world.integrator().test_webhook(world.newcomer().await.id).await;
-    answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
-}
-
-#[each_database]
 async fn get_tests_too_and_other_methods_do_not(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();

@@ -69,10 +69,3 @@ async fn an_unknown_batch_is_not_found_and_anothers_is_unknown(world: &World) {
     let listed = taxpayer.list_invoices(&format!("?batch_no={theirs}")).await.expect_status(200);
     assert_eq!(listed.data()["data"], Value::Array(vec![]));
 }
-
-#[each_database]
-async fn only_a_taxpayers_key_reads_batches(world: &World) {
-    let path = format!("{BATCHES}/B20260101-0000000000000000");
-    world.anonymous().get(&path).await.expect_refusal(401, "UNAUTHENTICATED");
-    world.integrator().get(&path).await.expect_refusal(401, "INVALID_API_KEY");
-}

@@ -179,13 +179,6 @@ async fn of_large_events_fewer_come_and_none_is_left_out(world: &World) {
 }
 
 #[each_database]
-async fn only_a_taxpayers_key_reads_its_feed(world: &World) {
-    world.anonymous().get(EVENTS).await.expect_refusal(401, "UNAUTHENTICATED");
-    world.integrator().get(EVENTS).await.expect_refusal(401, "INVALID_API_KEY");
-    world.taxpayer().await.call("POST", EVENTS).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
-}
-
-#[each_database]
 async fn a_feed_is_of_one_taxpayer(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;

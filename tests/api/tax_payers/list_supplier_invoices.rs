@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use testkit::each_database;
-use testkit::roles::INBOX;
 
 use crate::support::supplies::received;
 use crate::support::world::World;
@@ -33,12 +32,4 @@ async fn an_inbox_is_paginated_newest_first(world: &World) {
     assert_eq!(seen, irns);
     assert_eq!(buyer.inbox("?per_page=101").await.data()["per_page"], json!(100));
     assert_eq!(buyer.inbox("?page=0&per_page=x").await.data()["per_page"], json!(10));
-}
-
-#[each_database]
-async fn an_inbox_is_for_its_taxpayer(world: &World) {
-    world.anonymous().get(INBOX).await.expect_refusal(401, "UNAUTHENTICATED");
-    world.integrator().get(INBOX).await.expect_refusal(401, "INVALID_API_KEY");
-    let answer = world.taxpayer().await.call("POST", INBOX).await;
-    answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
 }

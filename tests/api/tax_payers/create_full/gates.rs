@@ -4,7 +4,6 @@ use einvoice::internals::Subscription;
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
-use testkit::roles::FULL;
 
 use crate::support::world::World;
 
@@ -25,11 +24,4 @@ async fn an_inactive_subscription_creates_nothing_whatever_is_sent(world: &World
     for body in [documents::full_invoice(&taxpayer), json!({})] {
         taxpayer.create_full(&body).await.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
     }
-}
-
-#[each_database]
-async fn only_a_taxpayers_key_creates(world: &World) {
-    let body = documents::full_invoice(&world.taxpayer().await);
-    world.anonymous().send("POST", FULL, &body).await.expect_refusal(401, "UNAUTHENTICATED");
-    world.integrator().send("POST", FULL, &body).await.expect_refusal(401, "INVALID_API_KEY");
 }
