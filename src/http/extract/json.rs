@@ -154,6 +154,8 @@ mod tests {
         for text in [b"null".as_slice(), b"[]", b"1", b"true", b"\"text\""] {
             assert_eq!(refusal(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
         }
+        let too_many = object(dense.as_bytes()).unwrap_err();
+        assert_eq!(&*too_many.message, "The request body has too many values for its length.");
         assert!(object(b"{}").is_ok());
         assert!(object(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
         assert!(object(format!("{{\"a\":{}0{}}}", "[".repeat(127), "]".repeat(127)).as_bytes()).is_ok());
@@ -182,6 +184,8 @@ mod tests {
             assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
             let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
             assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
+            let said = object(format!(r#"{{"{key}":"1"}}"#).as_bytes()).unwrap_err().faults.summary();
+            assert!(said.contains("must not have the reserved key"), "{said}");
         }
     }
 
