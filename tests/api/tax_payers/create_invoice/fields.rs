@@ -1,4 +1,5 @@
-//! What each field has to be. The form's own tests hold every rule; here the answer to many faults goes over the wire.
+//! What each field has to be. The form's own tests hold every rule; here the longest document and one with many faults
+//! go over the wire.
 
 use serde_json::json;
 use testkit::documents;
@@ -6,6 +7,32 @@ use testkit::each_database;
 use testkit::edit::{with, without};
 
 use crate::support::world::World;
+
+#[each_database]
+async fn the_longest_texts_are_stored(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut body = documents::invoice();
+    for path in [
+        "invoice_no",
+        "invoice_type",
+        "customer.no",
+        "customer.name",
+        "customer.tin",
+        "customer.address_street_name",
+        "customer.address_city",
+        "customer.address_state",
+        "customer.address_postal_code",
+        "customer.address_country",
+        "invoice_lines.0.item_name",
+        "invoice_lines.0.item_no",
+    ] {
+        body = with(&body, path, json!("é".repeat(255)));
+    }
+    let body = with(&body, "customer.business_description", json!("é".repeat(1_000)));
+    let invoice = taxpayer.invoice(&body).await;
+    assert_eq!(taxpayer.reread(&invoice).await, invoice);
+    assert_eq!(invoice["customer"]["name"], body["customer"]["name"]);
+}
 
 #[each_database]
 async fn all_faults_are_reported_at_once(world: &World) {
