@@ -78,6 +78,10 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world
         expected.sort_unstable();
         assert_eq!(named, expected, "{path}");
     }
+    // No invoice has a word for an id.
+    for path in [BULK, GET_SUPPLIER_INVOICE] {
+        world.anonymous().get(path).await.expect_refusal(405, "METHOD_NOT_ALLOWED");
+    }
 }
 
 #[each_database]
