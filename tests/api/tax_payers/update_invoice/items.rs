@@ -121,14 +121,3 @@ async fn an_item_must_carry_a_category_and_a_later_line_may_give_it_one(world: &
     let after = taxpayer.update(&naming).await.expect_status(200);
     assert_eq!(after.data()["invoice_lines"][0]["product_category"], json!("8471.30"));
 }
-
-#[each_database]
-async fn a_line_does_not_contradict_its_item(world: &World) {
-    let taxpayer = world.taxpayer().await;
-    let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let naming = naming(&invoice, &item_of(&taxpayer, &invoice).await);
-    let service = with(&naming, "lines.0.item_type", json!("SERVICE"));
-    taxpayer.update(&service).await.expect_faults(&["lines.0.item_type"]);
-    let category = with(&naming, "lines.0.service_category", json!("6201"));
-    taxpayer.update(&category).await.expect_faults(&["lines.0.service_category"]);
-}
