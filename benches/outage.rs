@@ -30,11 +30,11 @@ use crate::service::Service;
 
 const TAXPAYERS: usize = 100;
 /// Runs that end before the outage, so that the service knows its throughput.
-const WARM_UP: usize = 300;
-const AT_ONCE: usize = 32;
+const WARM_UP_RUNS: usize = 300;
+const CALLS_AT_ONCE: usize = 32;
 /// Every so many runs, one is asked for its prediction.
-const SAMPLE: usize = 40;
-const ASKED_EVERY: Duration = Duration::from_secs(5);
+const RUNS_PER_SAMPLE: usize = 40;
+const ASK_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 struct Options {
@@ -61,26 +61,27 @@ async fn measure(options: &Options) {
     let data = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/outage.db?mode=rwc", data.path().display());
     let service = Service::start(&url).await;
-    order(&service, "latencies", &json!({ "uniform_ms": { "min": 40, "max": 120 }, "at_once": 8 })).await;
+    send_order(&service, "latencies", &json!({ "uniform_ms": { "min": 40, "max": 120 }, "at_once": 8 }))
+        .await;
     let making = stream::iter(0..TAXPAYERS)
         .map(async |_| service::onboard(&service.client, &service.integrators[0]).await);
-    let taxpayers: Vec<_> = making.buffered(AT_ONCE).collect().await;
+    let taxpayers: Vec<_> = making.buffered(CALLS_AT_ONCE).collect().await;
 
-    let first = submit_all(&taxpayers, "W", WARM_UP).await;
-    while ended_at(&first[WARM_UP - 1].read().await).is_none() {
-        sleep(ASKED_EVERY).await;
+    let first = submit_all(&taxpayers, "W", WARM_UP_RUNS).await;
+    while ended_at(&first[WARM_UP_RUNS - 1].read().await).is_none() {
+        sleep(ASK_INTERVAL).await;
     }
     let begun = now();
-    order(&service, "faults", &json!({ "kind": "outage", "for_s": options.seconds })).await;
+    send_order(&service, "faults", &json!({ "kind": "outage", "for_s": options.seconds })).await;
     let runs = submit_all(&taxpayers, "R", options.runs).await;
     let mut predictions = Vec::new();
-    let mut watched: Vec<_> = runs.iter().step_by(SAMPLE).collect();
+    let mut watched: Vec<_> = runs.iter().step_by(RUNS_PER_SAMPLE).collect();
     while !watched.is_empty() {
-        sleep(ASKED_EVERY).await;
+        sleep(ASK_INTERVAL).await;
         let mut waiting = Vec::new();
         for run in watched {
             let view = run.read().await;
-            if let Some(at) = moment(&view["queue"]["predicted_clear_at"]) {
+            if let Some(at) = parse_time(&view["queue"]["predicted_clear_at"]) {
                 predictions.push((run.irn.clone(), now(), at));
             }
             if ended_at(&view).is_none() {
@@ -90,7 +91,7 @@ async fn measure(options: &Options) {
         watched = waiting;
     }
     let mut ended = std::collections::HashMap::new();
-    for run in runs.iter().step_by(SAMPLE) {
+    for run in runs.iter().step_by(RUNS_PER_SAMPLE) {
         ended.insert(run.irn.clone(), ended_at(&run.read().await).unwrap());
     }
     let since = |at: Timestamp| at.duration_since(begun).as_secs_f64();
@@ -137,10 +138,10 @@ async fn submit_all<'a>(taxpayers: &'a [Taxpayer], series: &str, count: usize) -
         assert!(matches!(status, 201 | 202), "{status}");
         Submitted { taxpayer, irn: documents::irn(taxpayer, &invoice_no) }
     });
-    submitting.buffered(AT_ONCE).collect().await
+    submitting.buffered(CALLS_AT_ONCE).collect().await
 }
 
-async fn order(service: &Service, kind: &str, order: &Value) {
+async fn send_order(service: &Service, kind: &str, order: &Value) {
     let url = format!("http://{}/sandbox/{kind}", service.sandbox);
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let status = client.post(url).json(order).send().await.unwrap().status();
@@ -151,7 +152,7 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
-fn moment(text: &Value) -> Option<Timestamp> {
+fn parse_time(text: &Value) -> Option<Timestamp> {
     text.as_str()?.parse().ok()
 }
 
@@ -160,7 +161,7 @@ fn ended_at(run: &Value) -> Option<Timestamp> {
     let is_open = matches!(run["state"].as_str(), Some("running" | "waiting"));
     let last = run["steps"].as_array()?.last()?;
     let took = Duration::from_millis(last["duration_ms"].as_u64().unwrap_or(0));
-    moment(&last["started_at"]).filter(|_| !is_open)?.checked_add(took).ok()
+    parse_time(&last["started_at"]).filter(|_| !is_open)?.checked_add(took).ok()
 }
 
 fn report(predictions: &[Prediction], outage: f64) {

@@ -56,10 +56,10 @@ use crate::report::{Line, Report};
 use crate::service::Service;
 
 /// The time for which each figure is taken.
-const SPAN: Duration = Duration::from_secs(5);
+const MEASURED_SPAN: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 64;
 /// The calls that a Submit makes.
-const CALLS_OF_SUBMIT: f64 = 4.0;
+const CALLS_PER_SUBMIT: f64 = 4.0;
 
 #[derive(Parser)]
 struct Options {
@@ -120,20 +120,21 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
         report.add(Line::new(database, name, prepared.onboarded_per_second));
     }
     let cases: Vec<_> = prepared.cases().into_iter().filter(|case| is_wanted(case.name)).collect();
-    let allocations = if cases.is_empty() { Vec::new() } else { allocations(server, is_wanted).await };
+    let allocations =
+        if cases.is_empty() { Vec::new() } else { measure_allocations(server, is_wanted).await };
     for case in cases {
         let count = allocations.iter().find(|(name, _)| *name == case.name).map(|(_, count)| *count);
-        let ceiling = ceiling(case.ceiling, &service, server).await;
+        let ceiling = measure_ceiling(case.ceiling, &service, server).await;
         report.add(Line {
             ceiling_per_second: Some(ceiling),
             allocations: count,
-            ..of_case(database, &case, &service, options.runs.into()).await
+            ..measure_case(database, &case, &service, options.runs.into()).await
         });
     }
     if options.stored > 0 {
-        store(options.stored, &prepared, &service).await;
+        create_stored_invoices(options.stored, &prepared, &service).await;
         let case = prepared.lone_creates("create, 2 connections, many stored");
-        report.add(of_case(database, &case, &service, options.runs.into()).await);
+        report.add(measure_case(database, &case, &service, options.runs.into()).await);
     }
     if let Some((idle, now)) = idle_mb.zip(service.resident_mb()) {
         println!("{database}: {idle:.0} MB after the start, {now:.0} MB after all cases");
@@ -146,8 +147,8 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
 }
 
 /// Measures a case as often as wanted and returns the medians by the rate, and the CPU of all runs.
-async fn of_case(database: &str, case: &Case, service: &Service, runs: usize) -> Line {
-    let load = load(case, service);
+async fn measure_case(database: &str, case: &Case, service: &Service, runs: usize) -> Line {
+    let load = case_load(case, service);
     let before = service.cpu_s();
     let full = load.run_often(Pace::Full, runs).await;
     let used = service.cpu_s().zip(before).map(|(now, before)| now - before);
@@ -168,21 +169,21 @@ async fn of_case(database: &str, case: &Case, service: &Service, runs: usize) ->
 }
 
 /// Creates invoices until there are so many.
-async fn store(invoices: usize, prepared: &Prepared, service: &Service) {
+async fn create_stored_invoices(invoices: usize, prepared: &Prepared, service: &Service) {
     let case = prepared.bulk_creates();
-    let load = load(&case, service);
+    let load = case_load(&case, service);
     let mut stored = 0;
     while stored < invoices {
         stored += load.run(Pace::Full).await.count * case.items;
     }
 }
 
-fn load(case: &Case, service: &Service) -> Load {
+fn case_load(case: &Case, service: &Service) -> Load {
     Load {
         address: service.address,
         requests: Arc::clone(&case.requests),
         connections: case.connections,
-        span: SPAN,
+        span: MEASURED_SPAN,
         next: Arc::new(AtomicUsize::new(0)),
     }
 }
@@ -192,29 +193,33 @@ fn median(mut runs: Vec<Answers>, figure: impl Fn(&Answers) -> f64) -> Answers {
     runs.remove(runs.len() / 2)
 }
 
-async fn ceiling(ceiling: Ceiling, service: &Service, server: Option<&str>) -> f64 {
+async fn measure_ceiling(ceiling: Ceiling, service: &Service, server: Option<&str>) -> f64 {
     let rows = async |batch| {
         let (settings, _directory) = settings(server).await;
-        direct::creates_per_second(&settings, i64::try_from(CONNECTIONS).unwrap(), batch, SPAN).await
+        direct::creates_per_second(&settings, i64::try_from(CONNECTIONS).unwrap(), batch, MEASURED_SPAN).await
     };
     let calls = async |address, path: &'static str| {
         let get =
             move |_| Request::get(path).header("host", "localhost").body(Full::new(Bytes::new())).unwrap();
         let next = Arc::new(AtomicUsize::new(0));
-        let load = Load { address, requests: Arc::new(get), connections: CONNECTIONS, span: SPAN, next };
+        let load =
+            Load { address, requests: Arc::new(get), connections: CONNECTIONS, span: MEASURED_SPAN, next };
         load.run(Pace::Full).await.per_second
     };
     match ceiling {
         Ceiling::Rows => rows(1).await,
         Ceiling::BatchedRows => rows(32).await,
         Ceiling::Live => calls(service.address, "/health/live").await,
-        Ceiling::Authority => calls(service.sandbox, "/api").await / CALLS_OF_SUBMIT,
+        Ceiling::Authority => calls(service.sandbox, "/api").await / CALLS_PER_SUBMIT,
     }
 }
 
-async fn allocations(server: Option<&str>, is_wanted: impl Fn(&str) -> bool) -> Vec<(&'static str, f64)> {
+async fn measure_allocations(
+    server: Option<&str>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<(&'static str, f64)> {
     let (settings, _directory) = settings(server).await;
-    allocations::of_each_case(&settings, is_wanted).await
+    allocations::count_for_each_case(&settings, is_wanted).await
 }
 
 /// Returns settings with an empty database, and the directory that must live as long as they are used.

@@ -11,7 +11,7 @@ use jiff::civil::Date;
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::access::session::{ContactRole, OperatorRole};
-use crate::domain::events::checkpoint::CheckpointChain;
+use crate::domain::events::checkpoint::CheckpointTail;
 use crate::domain::kernel::codes::Subscription;
 
 /// An e-invoicing relay between taxpayers and a national tax authority.
@@ -90,7 +90,7 @@ pub enum Call {
         /// A checkpoint that the file must still hold, as an earlier `verify` printed it in its last line. With it,
         /// `verify` detects a file that was cut or replaced since.
         #[arg(long, value_name = "NUMBER:HASH", requires = "checkpoints")]
-        at_least: Option<CheckpointChain>,
+        at_least: Option<CheckpointTail>,
     },
     /// Signs the heads of the event chains that have grown and appends them to `checkpoints.file`. Prints the number
     /// and hash of the file's last line as one line of JSON.
@@ -211,7 +211,7 @@ pub enum TaxpayerCall {
     /// Sets whether a taxpayer may create invoices.
     Subscription {
         id: i64,
-        #[arg(value_name = "STATE", value_parser = subscriptions())]
+        #[arg(value_name = "STATE", value_parser = subscription_parser())]
         state: Subscription,
     },
     /// Manages the contact persons of a taxpayer, who sign in to its account.
@@ -280,7 +280,7 @@ impl Arguments {
     }
 }
 
-fn subscriptions() -> impl clap::builder::TypedValueParser<Value = Subscription> {
+fn subscription_parser() -> impl clap::builder::TypedValueParser<Value = Subscription> {
     let words = [Subscription::Active, Subscription::Inactive].map(Subscription::as_str);
     PossibleValuesParser::new(words).try_map(|word| Subscription::parse(&word).ok_or("not a state"))
 }

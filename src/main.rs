@@ -25,8 +25,8 @@ use serde_json::Value;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const FAILED: u8 = 1;
-const UNUSABLE: u8 = 2;
+const EXIT_FAILED: u8 = 1;
+const EXIT_UNUSABLE: u8 = 2;
 
 /// The text that a successful command prints on standard output, if any; or why the command failed.
 type CallResult = Result<Option<String>, ExitFailure>;
@@ -61,7 +61,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     if call == Call::Openapi {
         return Ok(Some(app::openapi_document().to_owned()));
     }
-    let settings = Settings::load(file, environment()).map_err(|fault| unusable(&fault))?;
+    let settings = Settings::load(file, environment_variables()).map_err(|fault| unusable_failure(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
         settings.warnings().iter().for_each(|warning| eprintln!("einvoice: warning: {warning}"));
         return Ok(Some(settings.to_masked_toml()));
@@ -73,7 +73,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     // The demo creates its secrets in its own temporary directory, so `data_dir` is left untouched.
     let settings = match call {
         Call::Demo { .. } => settings,
-        _ => settings.with_local_secrets().map_err(|fault| unusable(&fault))?,
+        _ => settings.with_local_secrets().map_err(|fault| unusable_failure(&fault))?,
     };
     actix_rt::System::new().block_on(dispatch(call, settings))
 }
@@ -85,15 +85,17 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
         Call::Serve => no_output(app::serve(settings).await),
         Call::Demo { fault } => no_output(app::demo(settings, fault).await),
         Call::Migrate => no_output(app::migrate(settings).await),
-        Call::Integrator(call) => json_line(integrator(settings, call).await),
-        Call::Operator(call) => json_line(operator(settings, call).await),
+        Call::Integrator(call) => json_line(run_integrator_call(settings, call).await),
+        Call::Operator(call) => json_line(run_operator_call(settings, call).await),
         Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
             no_output(app::set_subscription(settings, id, state).await)
         }
-        Call::Taxpayer(TaxpayerCall::Contact(command)) => json_line(contact(settings, command).await),
+        Call::Taxpayer(TaxpayerCall::Contact(command)) => {
+            json_line(run_contact_command(settings, command).await)
+        }
         Call::Sandbox { bind, seed } => {
             let bind = bind.unwrap_or(settings.sandbox.bind);
-            no_output(app::sandbox(settings, bind, seed).await)
+            no_output(app::serve_sandbox(settings, bind, seed).await)
         }
         Call::Reconcile { taxpayer, day } => {
             print_reconciliation(app::reconcile(settings, taxpayer, day).await)
@@ -113,13 +115,13 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
     }
 }
 
-async fn integrator(settings: Settings, call: IntegratorCall) -> Result<Value, StartError> {
+async fn run_integrator_call(settings: Settings, call: IntegratorCall) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Integrator;
     match call {
         IntegratorCall::Create { name, email, terms } => {
             app::create_integrator(settings, name, email, terms.into_terms(0)).await
         }
-        IntegratorCall::Keys(call) => keys(settings, KIND, call).await,
+        IntegratorCall::Keys(call) => run_key_call(settings, KIND, call).await,
         IntegratorCall::Revoke { id, taxpayer_keys } => {
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, taxpayer_keys).await
         }
@@ -133,7 +135,7 @@ async fn integrator(settings: Settings, call: IntegratorCall) -> Result<Value, S
     }
 }
 
-async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
+async fn run_operator_call(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Operator;
     let access =
         async |settings, id, call| app::change_access(settings, KeyOwner { kind: KIND, id }, call).await;
@@ -141,7 +143,7 @@ async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, Start
         OperatorCall::Create { email, role, terms } => {
             app::create_operator(settings, email, role, terms.into_terms(0)).await
         }
-        OperatorCall::Keys(call) => keys(settings, KIND, call).await,
+        OperatorCall::Keys(call) => run_key_call(settings, KIND, call).await,
         OperatorCall::Revoke { id } => app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await,
         OperatorCall::Disable { id } => {
             access(settings, id, AccessCall::Disable { includes_taxpayers: false }).await
@@ -152,7 +154,7 @@ async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, Start
     }
 }
 
-async fn contact(settings: Settings, command: ContactCommand) -> Result<Value, StartError> {
+async fn run_contact_command(settings: Settings, command: ContactCommand) -> Result<Value, StartError> {
     match command {
         ContactCommand::Invitation { taxpayer, id } => app::invite_contact(settings, taxpayer, id).await,
         ContactCommand::TotpReset { taxpayer, id } => app::reset_contact_totp(settings, taxpayer, id).await,
@@ -180,20 +182,20 @@ async fn change_contact(
     app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
 }
 
-async fn keys(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value, StartError> {
+async fn run_key_call(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value, StartError> {
     match call {
         KeyCall::List => app::list_accounts(settings, kind).await,
         KeyCall::Rotate { id, overlap_s, terms } => {
             app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await
         }
-        KeyCall::Password { id } => app::new_password(settings, KeyOwner { kind, id }).await,
+        KeyCall::Password { id } => app::set_new_password(settings, KeyOwner { kind, id }).await,
         KeyCall::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
         KeyCall::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
     }
 }
 
 /// Returns all environment variables. In a value that is not Unicode, the invalid parts become U+FFFD.
-fn environment() -> impl Iterator<Item = (String, String)> {
+fn environment_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
 }
@@ -208,27 +210,28 @@ fn json_line<E: Error>(answer: Result<Value, E>) -> CallResult {
 }
 
 /// Prints all findings, then succeeds only if no finding is left to an operator.
-fn print_reconciliation<E: Error>(done: Result<app::Reconciled, E>) -> CallResult {
-    let found = done.map_err(|error| unusable(&error))?;
+fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) -> CallResult {
+    let found = done.map_err(|error| unusable_failure(&error))?;
     print(Some(found.to_string()))?;
     match found.listed_count() {
         0 => Ok(None),
-        listed => {
-            Err(ExitFailure { code: FAILED, sentence: format!("{listed} findings are left to an operator") })
-        }
+        listed => Err(ExitFailure {
+            code: EXIT_FAILED,
+            sentence: format!("{listed} findings are left to an operator"),
+        }),
     }
 }
 
 fn report_failure(report: &impl Display) -> ExitFailure {
-    ExitFailure { code: FAILED, sentence: report.to_string() }
+    ExitFailure { code: EXIT_FAILED, sentence: report.to_string() }
 }
 
 fn exit_failure(error: &dyn Error) -> ExitFailure {
-    ExitFailure { code: FAILED, sentence: sentence(error) }
+    ExitFailure { code: EXIT_FAILED, sentence: sentence(error) }
 }
 
-fn unusable(error: &dyn Error) -> ExitFailure {
-    ExitFailure { code: UNUSABLE, sentence: sentence(error) }
+fn unusable_failure(error: &dyn Error) -> ExitFailure {
+    ExitFailure { code: EXIT_UNUSABLE, sentence: sentence(error) }
 }
 
 /// Returns the error and its causes as one sentence. A cause whose words are already in the sentence is left out.

@@ -22,16 +22,16 @@ use crate::load::Requests;
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Requests before the counted ones, which fill caches, and the counted ones.
-const WARM_UP: usize = 20;
-const COUNTED: usize = 100;
+const WARM_UP_REQUESTS: usize = 20;
+const COUNTED_REQUESTS: usize = 100;
 /// The taxpayers that take turns.
 const TAXPAYERS: usize = 8;
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The longest wait for an answer.
-const ANSWER_MAX: Duration = Duration::from_mins(1);
+const ANSWER_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// Returns the allocations for one item of each wanted case, by the name of the case.
-pub(crate) async fn of_each_case(
+pub(crate) async fn count_for_each_case(
     settings: &Settings,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Vec<(&'static str, f64)> {
@@ -50,25 +50,27 @@ pub(crate) async fn of_each_case(
     let prepared = Prepared::make(&client, &Integrator::new(&client, &key), TAXPAYERS).await;
     let mut counts = Vec::new();
     for case in prepared.cases().into_iter().filter(|case| is_wanted(case.name)) {
-        let requests: Vec<_> = (0..WARM_UP + COUNTED).map(|number| bytes(&case.requests, number)).collect();
+        let requests: Vec<_> = (0..WARM_UP_REQUESTS + COUNTED_REQUESTS)
+            .map(|number| request_bytes(&case.requests, number))
+            .collect();
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
-        let count = tokio::task::spawn_blocking(move || count(stream, &requests)).await.unwrap();
-        counts.push((case.name, count / per_request(&case)));
+        stream.set_read_timeout(Some(ANSWER_WAIT_MAX)).unwrap();
+        let count = tokio::task::spawn_blocking(move || count_allocations(stream, &requests)).await.unwrap();
+        counts.push((case.name, count / counted_items(&case)));
     }
     handle.stop(true).await;
     service.await.unwrap().unwrap();
     counts
 }
 
-fn per_request(case: &Case) -> f64 {
-    f64::from(u32::try_from(COUNTED * case.items).unwrap())
+fn counted_items(case: &Case) -> f64 {
+    f64::from(u32::try_from(COUNTED_REQUESTS * case.items).unwrap())
 }
 
 /// Returns the number of allocations of this process during the counted requests.
-fn count(mut stream: TcpStream, requests: &[Vec<u8>]) -> f64 {
+fn count_allocations(mut stream: TcpStream, requests: &[Vec<u8>]) -> f64 {
     let mut answer = vec![0; ANSWER_BYTES_MAX];
-    let (warm_up, counted) = requests.split_at(WARM_UP);
+    let (warm_up, counted) = requests.split_at(WARM_UP_REQUESTS);
     for request in warm_up {
         exchange(&mut stream, request, &mut answer);
     }
@@ -88,13 +90,13 @@ fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut [u8]) {
         let received = stream.read(&mut answer[read..]).unwrap();
         assert_ne!(received, 0, "the service hung up after {}", String::from_utf8_lossy(&answer[..read]));
         read += received;
-        end = end.or_else(|| length(&answer[..read]));
+        end = end.or_else(|| answer_length(&answer[..read]));
     }
     assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer[..read]));
 }
 
 /// Returns the length of an answer with its head; `None` if the head has not arrived as a whole.
-fn length(answer: &[u8]) -> Option<usize> {
+fn answer_length(answer: &[u8]) -> Option<usize> {
     let head = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let name = b"content-length: ";
     let start = answer.windows(name.len()).position(|window| window.eq_ignore_ascii_case(name))? + name.len();
@@ -103,7 +105,7 @@ fn length(answer: &[u8]) -> Option<usize> {
 }
 
 /// Returns the request as it is sent.
-fn bytes(requests: &Requests, number: usize) -> Vec<u8> {
+fn request_bytes(requests: &Requests, number: usize) -> Vec<u8> {
     let (head, body) = requests(number).into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     let mut text =

@@ -19,9 +19,9 @@ use crate::service::onboard;
 
 /// Requests that prepare the cases and run at the same time.
 const PREPARED_AT_ONCE: usize = 32;
-const BULK_SIZE: usize = 1_000;
+const INVOICES_PER_BULK: usize = 1_000;
 /// The place in a body where each request writes its own number.
-pub(crate) const NUMBER: &str = "@NUMBER@";
+pub(crate) const NUMBER_PLACEHOLDER: &str = "@NUMBER@";
 
 /// The figure of the same run that a case cannot exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,10 +64,10 @@ impl Prepared {
         let onboarded_per_second = f64::from(count) / begun.elapsed().as_secs_f64();
         let making = stream::iter(&taxpayers).map(async |taxpayer| {
             taxpayer.invoice(&documents::invoice_numbered(DRAFT)).await;
-            approved(taxpayer, "1000", "1000").await
+            create_approved(taxpayer, "1000", "1000").await
         });
         let invoices = making.buffered(PREPARED_AT_ONCE).collect().await;
-        let unpaid = approved(&taxpayers[0], "1000000", "1000000").await;
+        let unpaid = create_approved(&taxpayers[0], "1000000", "1000000").await;
         Self { onboarded_per_second, taxpayers, invoices, unpaid }
     }
 
@@ -97,7 +97,7 @@ impl Prepared {
     pub(crate) fn bulk_creates(&self) -> Case {
         let name = "bulk of 1,000, invoices";
         let ceiling = Ceiling::BatchedRows;
-        Case { name, ceiling, items: BULK_SIZE, connections: 4, requests: self.bulks() }
+        Case { name, ceiling, items: INVOICES_PER_BULK, connections: 4, requests: self.bulks() }
     }
 
     /// Returns the calls that are measured beside the neighbours.
@@ -118,7 +118,7 @@ impl Prepared {
         let body = invoice().to_string();
         let prefix = series();
         Arc::new(move |number| {
-            let body = body.replace(NUMBER, &format!("{prefix}{number}"));
+            let body = body.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
             request("POST", INVOICES, &keys[number % keys.len()], body)
         })
     }
@@ -128,8 +128,8 @@ impl Prepared {
         let one = invoice().to_string();
         let prefix = series();
         Arc::new(move |number| {
-            let numbered =
-                (0..BULK_SIZE).map(|index| one.replace(NUMBER, &format!("{prefix}{number}I{index}")));
+            let numbered = (0..INVOICES_PER_BULK)
+                .map(|index| one.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}I{index}")));
             let body = format!(r#"{{"invoices":[{}]}}"#, numbered.collect::<Vec<_>>().join(","));
             request("POST", BULK, &keys[number % keys.len()], body)
         })
@@ -156,13 +156,15 @@ impl Prepared {
         let bodies: Vec<_> = fresh
             .map(|irn| {
                 let body = documents::update(&json!({ "irn": irn }));
-                with(&body, "lines.0.quantity", json!(NUMBER)).to_string().replace(&quoted(NUMBER), NUMBER)
+                with(&body, "lines.0.quantity", json!(NUMBER_PLACEHOLDER))
+                    .to_string()
+                    .replace(&quote(NUMBER_PLACEHOLDER), NUMBER_PLACEHOLDER)
             })
             .collect();
         let keys = self.keys(self.taxpayers.len());
         Arc::new(move |number| {
             let index = number % bodies.len();
-            let body = bodies[index].replace(NUMBER, &(1 + number / bodies.len()).to_string());
+            let body = bodies[index].replace(NUMBER_PLACEHOLDER, &(1 + number / bodies.len()).to_string());
             request("PUT", UPDATE, &keys[index], body)
         })
     }
@@ -187,13 +189,13 @@ impl Prepared {
         let bodies: Vec<_> = self
             .taxpayers
             .iter()
-            .map(|taxpayer| documents::submission(taxpayer, NUMBER).to_string())
+            .map(|taxpayer| documents::submission(taxpayer, NUMBER_PLACEHOLDER).to_string())
             .collect();
         let keys = self.keys(self.taxpayers.len());
         let prefix = series();
         Arc::new(move |number| {
             let index = number % bodies.len();
-            let body = bodies[index].replace(NUMBER, &format!("{prefix}{number}"));
+            let body = bodies[index].replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
             request("POST", SUBMIT, &keys[index], body)
         })
     }
@@ -203,14 +205,14 @@ impl Prepared {
 const DRAFT: &str = "DRAFT";
 
 /// Creates an invoice over this amount and approves it.
-async fn approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) -> Value {
+async fn create_approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) -> Value {
     let invoice = taxpayer.invoice(&documents::invoice_over(unit_price, quantity)).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
 }
 
 /// An invoice with three lines.
 fn invoice() -> Value {
-    let invoice = documents::invoice_numbered(NUMBER);
+    let invoice = documents::invoice_numbered(NUMBER_PLACEHOLDER);
     let line = &invoice["invoice_lines"][0];
     let lines = ["LAP-1", "LAP-2", "LAP-3"].map(|item| with(line, "item_no", json!(item)));
     with(&invoice, "invoice_lines", json!(lines))
@@ -222,7 +224,7 @@ pub(crate) fn series() -> String {
     format!("S{}N", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("\"{text}\"")
 }
 

@@ -18,10 +18,10 @@ use crate::taxpayers::BenchTaxpayers;
 const SPAN_S: f64 = 3.0;
 const CEILING_SPAN: Duration = Duration::from_secs(1);
 /// The number of events from which the rate is estimated, and the largest backlog that is drained.
-const GUESS: usize = 400;
+const ESTIMATE_EVENTS: usize = 400;
 const BACKLOG_MAX: usize = 20_000;
 /// The time after which as many requests as possible wait at a held sink.
-const SETTLE: Duration = Duration::from_millis(500);
+const SETTLE_WAIT: Duration = Duration::from_millis(500);
 const LATENCIES_MS: [u64; 3] = [0, 10, 50];
 /// A load that keeps nothing busy, in events a second.
 const LOW_RATE: f64 = 100.0;
@@ -53,9 +53,9 @@ pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Re
         let taxpayers = BenchTaxpayers::create(&app, &sink, endpoints, invoices).await;
         let mut bench = DeliveryBench { taxpayers: &taxpayers, sink: &sink, span_s, next, plain };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
-            report.add(bench.line(database, latency).await);
+            report.add(bench.measure_line(database, latency).await);
         }
-        report.add(bench.line_at_low_rate(database).await);
+        report.add(bench.measure_line_at_low_rate(database).await);
         (next, plain) = (bench.next, bench.plain);
     }
     assert_eq!(sink.requests() - plain, sink.events(), "a notification came twice");
@@ -65,28 +65,28 @@ pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Re
 impl DeliveryBench<'_> {
     /// Drains a backlog, then sends a steady load. The times of a line are those from the commit of an event to its
     /// arrival.
-    async fn line(&mut self, database: &str, latency: Duration) -> Line {
+    async fn measure_line(&mut self, database: &str, latency: Duration) -> Line {
         self.sink.delay(latency);
-        let guess = self.drain(GUESS).await;
+        let guess = self.drain_backlog(ESTIMATE_EVENTS).await;
         let backlog = guess.per_second * self.span_s;
-        let drained = self.drain(whole(backlog).clamp(GUESS, BACKLOG_MAX)).await;
+        let drained = self.drain_backlog(to_whole(backlog).clamp(ESTIMATE_EVENTS, BACKLOG_MAX)).await;
         let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
-        let late = self.lateness(both / 2.0).await;
+        let late = self.measure_lateness(both / 2.0).await;
         let endpoints = self.taxpayers.endpoints.len();
         let latency = latency.as_millis();
         let name = format!("deliver, {endpoints} endpoints, {latency} ms");
         Line {
             half_p50_ms: Some(per_mille_ms(&late, 500)),
             half_p99_ms: Some(per_mille_ms(&late, 990)),
-            ceiling_per_second: Some(self.ceiling(drained.at_once).await),
+            ceiling_per_second: Some(self.measure_ceiling(drained.at_once).await),
             ..Line::new(database, name, drained.per_second)
         }
     }
 
     /// The times from commit to arrival if the sink answers at once and hardly anything is to be done.
-    async fn line_at_low_rate(&mut self, database: &str) -> Line {
+    async fn measure_line_at_low_rate(&mut self, database: &str) -> Line {
         self.sink.delay(Duration::ZERO);
-        let late = self.lateness(LOW_RATE).await;
+        let late = self.measure_lateness(LOW_RATE).await;
         let name = format!("deliver, {} endpoints, idle", self.taxpayers.endpoints.len());
         Line {
             p50_ms: Some(per_mille_ms(&late, 500)),
@@ -95,20 +95,20 @@ impl DeliveryBench<'_> {
         }
     }
 
-    fn take(&mut self, count: usize) -> Range<usize> {
+    fn take_numbers(&mut self, count: usize) -> Range<usize> {
         let numbers = self.next..self.next + count;
         self.next = numbers.end;
         numbers
     }
 
     /// Commits so many events while the sink answers nothing, then lets it.
-    async fn drain(&mut self, count: usize) -> Drained {
+    async fn drain_backlog(&mut self, count: usize) -> Drained {
         let before = self.sink.events();
         self.sink.hold(true);
         let begun = Instant::now();
-        self.taxpayers.fill(self.take(count)).await;
+        self.taxpayers.fill(self.take_numbers(count)).await;
         let fill_per_second = rate(count, begun);
-        sleep(SETTLE).await;
+        sleep(SETTLE_WAIT).await;
         let at_once = self.sink.unanswered();
         let begun = Instant::now();
         self.sink.hold(false);
@@ -117,11 +117,11 @@ impl DeliveryBench<'_> {
     }
 
     /// Returns the times from commit to arrival of the events of a steady load, sorted.
-    async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
+    async fn measure_lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let before = self.sink.events();
-        let count = whole(per_second * self.span_s).max(1);
+        let count = to_whole(per_second * self.span_s).max(1);
         let committed =
-            self.taxpayers.trickle(self.take(count), Duration::from_secs_f64(1.0 / per_second)).await;
+            self.taxpayers.trickle(self.take_numbers(count), Duration::from_secs_f64(1.0 / per_second)).await;
         self.sink.wait_for(before + count).await;
         let late = committed.into_iter().map(|(number, at)| {
             let received = self.sink.received(number).expect("each number has come");
@@ -133,7 +133,7 @@ impl DeliveryBench<'_> {
     }
 
     /// Returns the rate that a plain client reaches at the sink with this many concurrent requests.
-    async fn ceiling(&mut self, at_once: usize) -> f64 {
+    async fn measure_ceiling(&mut self, at_once: usize) -> f64 {
         let before = self.sink.requests();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
         let urls = self.taxpayers.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
@@ -180,6 +180,6 @@ fn rate(count: usize, begun: Instant) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of events, rounded")]
-fn whole(number: f64) -> usize {
+fn to_whole(number: f64) -> usize {
     number as usize
 }

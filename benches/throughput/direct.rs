@@ -19,7 +19,8 @@ const FIRST_OWNER: i64 = 1_000_000_000;
 pub(crate) async fn creates_per_second(settings: &Settings, writers: i64, batch: i64, span: Duration) -> f64 {
     let store = open_store(settings).await.unwrap();
     let start = Instant::now();
-    let writing = (0..writers).map(|writer| write(&store, TaxpayerId(FIRST_OWNER + writer), batch, span));
+    let writing =
+        (0..writers).map(|writer| write_invoices(&store, TaxpayerId(FIRST_OWNER + writer), batch, span));
     let written: i64 = join_all(writing).await.into_iter().sum();
     let elapsed = start.elapsed().as_secs_f64();
     store.close().await;
@@ -27,7 +28,7 @@ pub(crate) async fn creates_per_second(settings: &Settings, writers: i64, batch:
 }
 
 /// Returns the number of creates.
-async fn write(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> i64 {
+async fn write_invoices(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> i64 {
     let mut head = event_head(store.reader(), owner).await.unwrap();
     let start = Instant::now();
     let first = head.sequence;
@@ -38,7 +39,8 @@ async fn write(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> 
         lock_lanes(&tx, &[LaneName::new(LaneKind::Taxpayer, owner.to_string())], IfTaken::Await)
             .await
             .unwrap();
-        let log: Vec<_> = invoices.iter().map(|invoice| head.append(created(invoice), seal(owner))).collect();
+        let log: Vec<_> =
+            invoices.iter().map(|invoice| head.append(created_event(invoice), event_stamp(owner))).collect();
         save_invoices(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
         append_events(&tx, &log).await.unwrap();
         tx.commit().await.unwrap();
@@ -77,7 +79,7 @@ pub(crate) fn draft(invoice_no: String) -> Draft {
 /// That invoice with a number.
 fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
     let draft = draft(format!("B{number}"));
-    let irn = Irn::of_invoice(&draft.invoice_no, "94CD90AA", draft.invoice_date).unwrap();
+    let irn = Irn::for_invoice(&draft.invoice_no, "94CD90AA", draft.invoice_date).unwrap();
     let customer = InvoiceCustomer {
         id: CustomerId(1),
         external_customer_no: draft.customer.no.clone(),
@@ -112,12 +114,12 @@ fn line(item_no: &str) -> Line {
     }
 }
 
-fn created(invoice: &Invoice) -> NewEvent {
+fn created_event(invoice: &Invoice) -> NewEvent {
     let data = serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
     let irn = Some(invoice.irn.to_string());
     NewEvent { kind: EventKind::InvoiceCreated, irn, data: data.to_string(), actor: None }
 }
 
-fn seal(taxpayer_id: TaxpayerId) -> EventStamp {
+fn event_stamp(taxpayer_id: TaxpayerId) -> EventStamp {
     EventStamp { id: new_id(), taxpayer_id, command_id: new_id(), now: SystemClock.now() }
 }

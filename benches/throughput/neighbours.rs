@@ -17,14 +17,14 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::cases::{NUMBER, Prepared, request, series};
+use crate::cases::{NUMBER_PLACEHOLDER, Prepared, request, series};
 use crate::load::{Answers, Load, Pace, Requests};
 use crate::service::{Service, onboard};
 
 /// Long enough that ten answers are above the 99th percentile.
-const SPAN: Duration = Duration::from_secs(20);
+const MEASURED_SPAN: Duration = Duration::from_secs(20);
 /// The neighbour begins so long before the measurement.
-const LEAD: Duration = Duration::from_secs(3);
+const NEIGHBOUR_LEAD: Duration = Duration::from_secs(3);
 const CALLS_PER_S: f64 = 50.0;
 const CONNECTIONS: usize = 32;
 const TAXPAYERS: usize = 25;
@@ -36,7 +36,7 @@ const REOPEN_AFTER: Duration = Duration::from_millis(100);
 
 /// The worst that the neighbour can do.
 #[derive(Debug, Clone, Copy)]
-enum Worst {
+enum WorstBehaviour {
     /// Its submissions come to an authority that is down for them.
     SubmitsToNobody,
     /// The same number of submissions, which the authority signs: what they cost is no matter of limits.
@@ -45,7 +45,7 @@ enum Worst {
     HeadsWithoutBodies,
 }
 
-impl Worst {
+impl WorstBehaviour {
     /// The one whose runs go on after it has ended is last.
     const ALL: [Self; 3] = [Self::Submits, Self::HeadsWithoutBodies, Self::SubmitsToNobody];
 
@@ -65,14 +65,17 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
     let neighbours = join_all(onboarding).await;
     let loads = prepared.beside_neighbours().map(|(what, requests)| {
         let next = Arc::new(AtomicUsize::new(0));
-        (what, Load { address: service.address, requests, connections: CONNECTIONS, span: SPAN, next })
+        (
+            what,
+            Load { address: service.address, requests, connections: CONNECTIONS, span: MEASURED_SPAN, next },
+        )
     });
     let pace = Pace::PerSecond(CALLS_PER_S);
-    for worst in Worst::ALL {
+    for worst in WorstBehaviour::ALL {
         for (what, load) in &loads {
             let alone = load.run(pace).await;
-            let neighbour = begin(worst, service.address, &neighbours);
-            sleep(LEAD).await;
+            let neighbour = start_neighbour(worst, service.address, &neighbours);
+            sleep(NEIGHBOUR_LEAD).await;
             let beside = load.run(pace).await;
             drop(neighbour);
             print(database, what, worst, &alone, &beside);
@@ -80,7 +83,7 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
     }
 }
 
-fn print(database: &str, what: &str, worst: Worst, alone: &Answers, beside: &Answers) {
+fn print(database: &str, what: &str, worst: WorstBehaviour, alone: &Answers, beside: &Answers) {
     let [alone_p50, alone_p99] = [500, 990].map(|per_mille| alone.per_mille_ms(per_mille));
     let [beside_p50, beside_p99] = [500, 990].map(|per_mille| beside.per_mille_ms(per_mille));
     println!(
@@ -92,12 +95,14 @@ fn print(database: &str, what: &str, worst: Worst, alone: &Answers, beside: &Ans
 }
 
 /// Begins what the neighbour does. It ends when the returned set is dropped.
-fn begin(worst: Worst, address: SocketAddr, taxpayers: &[Taxpayer]) -> JoinSet<()> {
+fn start_neighbour(worst: WorstBehaviour, address: SocketAddr, taxpayers: &[Taxpayer]) -> JoinSet<()> {
     let mut neighbour = JoinSet::new();
     match worst {
-        Worst::SubmitsToNobody => neighbour.spawn(submit(address, submissions(taxpayers, "SBXDOWN"))),
-        Worst::Submits => neighbour.spawn(submit(address, submissions(taxpayers, ""))),
-        Worst::HeadsWithoutBodies => {
+        WorstBehaviour::SubmitsToNobody => {
+            neighbour.spawn(submit(address, submissions(taxpayers, "SBXDOWN")))
+        }
+        WorstBehaviour::Submits => neighbour.spawn(submit(address, submissions(taxpayers, ""))),
+        WorstBehaviour::HeadsWithoutBodies => {
             let keys = taxpayers.iter().take(HEADS_FROM_KEYS).map(|taxpayer| taxpayer.key().to_owned());
             neighbour.spawn(hold_heads(address, keys.collect()))
         }
@@ -107,7 +112,7 @@ fn begin(worst: Worst, address: SocketAddr, taxpayers: &[Taxpayer]) -> JoinSet<(
 
 async fn submit(address: SocketAddr, requests: Requests) {
     // It ends before the next measurement begins.
-    let span = LEAD + SPAN;
+    let span = NEIGHBOUR_LEAD + MEASURED_SPAN;
     let load = Load { address, requests, connections: 4, span, next: Arc::new(AtomicUsize::new(0)) };
     load.run(Pace::PerSecond(REFUSED_PER_S)).await;
 }
@@ -116,12 +121,14 @@ async fn submit(address: SocketAddr, requests: Requests) {
 fn submissions(taxpayers: &[Taxpayer], word: &str) -> Requests {
     let bodies: Vec<_> = taxpayers
         .iter()
-        .map(|taxpayer| (taxpayer.key().to_owned(), documents::submission(taxpayer, NUMBER).to_string()))
+        .map(|taxpayer| {
+            (taxpayer.key().to_owned(), documents::submission(taxpayer, NUMBER_PLACEHOLDER).to_string())
+        })
         .collect();
     let prefix = format!("{}{word}N", series());
     Arc::new(move |number| {
         let (key, body) = &bodies[number % bodies.len()];
-        let body = body.replace(NUMBER, &format!("{prefix}{number}"));
+        let body = body.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
         let mut request: Request<Full<Bytes>> = request("POST", SUBMIT, key, body);
         request.headers_mut().insert("prefer", "respond-async".parse().unwrap());
         request

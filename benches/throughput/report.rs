@@ -39,7 +39,7 @@ impl Line {
         }
     }
 
-    fn row(&self, earlier: Option<&Self>) -> String {
+    fn to_row(&self, earlier: Option<&Self>) -> String {
         let ratio = self.ceiling_per_second.map(|ceiling| self.per_second / ceiling);
         let compared = earlier.map_or_else(String::new, |earlier| {
             let times =
@@ -79,7 +79,7 @@ impl Report {
     pub(crate) fn new(earlier: Option<&Path>) -> Self {
         let earlier = earlier.map_or_else(Vec::new, |path| {
             let text = fs::read_to_string(path).expect("the file of --compare cannot be read");
-            let lines = text.lines().rev().find_map(lines_of);
+            let lines = text.lines().rev().find_map(parse_lines);
             lines.expect("the file of --compare holds no line of JSON that this benchmark printed")
         });
         println!(
@@ -101,7 +101,7 @@ impl Report {
 
     pub(crate) fn add(&mut self, line: Line) {
         let is_same = |earlier: &&Line| earlier.database == line.database && earlier.name == line.name;
-        println!("{}", line.row(self.earlier.iter().find(is_same)));
+        println!("{}", line.to_row(self.earlier.iter().find(is_same)));
         self.lines.push(line);
     }
 
@@ -110,7 +110,7 @@ impl Report {
     }
 }
 
-fn lines_of(json: &str) -> Option<Vec<Line>> {
+fn parse_lines(json: &str) -> Option<Vec<Line>> {
     serde_json::from_value(strict_json::from_trusted(json).ok()?).ok()
 }
 

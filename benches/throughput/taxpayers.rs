@@ -26,9 +26,9 @@ const AT_ONCE: usize = 64;
 /// The number of commands that wait at a time. SQLite has one writer, and a command that waits for it longer than 5 s
 /// is refused.
 const COMMANDS_AT_ONCE: usize = 256;
-const COME_BACK: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Events that are notified; the creation of an invoice is not.
-const EVENT: &str = "invoice.status-updated";
+const NOTIFIED_EVENT: &str = "invoice.status-updated";
 
 /// An invoice and its next status.
 struct BenchInvoice {
@@ -58,7 +58,7 @@ impl BenchTaxpayers {
             let id = taxpayer(app, integrator, number).await;
             let change = SetWebhook {
                 url: sink.url(number),
-                enabled_events: Some(vec![EVENT.into()]),
+                enabled_events: Some(vec![NOTIFIED_EVENT.into()]),
                 retry_schedule: ScheduleChange::Keep,
                 by: Actor::CommandLine,
             };
@@ -122,7 +122,7 @@ impl BenchTaxpayers {
         {
             assert!(matches!(failure, TaxpayerError::Store(StoreError::Unavailable(_))), "{failure}");
             self.retried.set(self.retried.get() + 1);
-            sleep(COME_BACK).await;
+            sleep(RETRY_PAUSE).await;
         }
         let is_approved = status == SettableStatus::Approved;
         invoice.next.set(if is_approved { SettableStatus::Draft } else { SettableStatus::Approved });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::domain::events::checkpoint::{ChainHead, CheckpointChain, CheckpointPublicKey};
+use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, CheckpointTail};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -19,11 +19,11 @@ use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFile, CheckpointFileError};
 
 /// The number of taxpayers read in one batch, and so the maximum number of heads in one checkpoint.
-const TAXPAYERS: u64 = 1_000;
+const TAXPAYERS_PER_BATCH: u64 = 1_000;
 /// The pause between two batches of taxpayers. It leaves the database free for other work.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The first checkpoint after a start is delayed by at most this time.
-pub const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
+pub const FIRST_DELAY_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
@@ -51,7 +51,7 @@ pub struct CheckpointResult {
     /// The taxpayers whose chain no longer contains the head that was signed last.
     pub broken: Vec<TaxpayerId>,
     /// The number and hash of the last checkpoint in the file.
-    pub tail: CheckpointChain,
+    pub tail: CheckpointTail,
     pub public_key: CheckpointPublicKey,
 }
 
@@ -61,16 +61,16 @@ impl Checkpointer {
         let mut heads = 0;
         let mut broken = Vec::new();
         let mut after = TaxpayerId(0);
-        self.with_file(CheckpointFile::catch_up).await?;
+        self.run_with_file(CheckpointFile::catch_up).await?;
         loop {
-            let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS).await?;
+            let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS_PER_BATCH).await?;
             let Some(last) = ids.last() else { break };
             after = *last;
             let grown = self.grown_heads(&ids, &mut broken).await?;
             if !grown.is_empty() {
                 heads += grown.len();
                 let at = self.clock.now();
-                self.with_file(move |file| file.append(at, grown)).await?;
+                self.run_with_file(move |file| file.append(at, grown)).await?;
             }
             sleep(PAUSE).await;
         }
@@ -107,7 +107,7 @@ impl Checkpointer {
     }
 
     /// Runs `work` on a blocking thread, because locking, reading and writing the file may block.
-    async fn with_file(
+    async fn run_with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
     ) -> Result<(), CheckpointError> {

@@ -9,29 +9,29 @@ use tokio::time::sleep;
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases::{self, LeaseEnd};
-use crate::store::lanes::{self, Waiting};
+use crate::store::lanes::leases::{self, LeasesToEnd};
+use crate::store::lanes::{self, WaitingLanes};
 use crate::store::webhooks::delivery_queue;
 
 pub const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// A step back by at most this much is ignored, because clocks are corrected by such amounts all the time.
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
 /// A lease that ends later than now plus this many lease durations was granted before the clock was set back.
-const LEASES: u32 = 2;
+const LEASE_DURATIONS: u32 = 2;
 
 #[derive(Clone)]
 pub struct ClockWatch {
     store: Store,
     clock: SharedClock,
     lease: Duration,
-    /// The readings of both clocks at the last call of `look`.
-    last: Arc<Mutex<Option<[ClockReading; 2]>>>,
+    /// The readings of both clocks at the last call of `check_clocks`.
+    last_readings: Arc<Mutex<Option<[ClockReading; 2]>>>,
 }
 
 /// The time that a clock showed, and the monotonic instants just before and just after the clock was read.
 #[derive(Debug, Clone, Copy)]
 struct ClockReading {
-    shown: Timestamp,
+    clock_time: Timestamp,
     before: Instant,
     after: Instant,
 }
@@ -40,26 +40,26 @@ impl ClockReading {
     /// Returns how far the clock was set back since the reading `last`; `None` if by at most `TOLERANCE`.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
-        let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
-        Some(due.duration_since(self.shown)).filter(|back| *back > TOLERANCE)
+        let due = last.clock_time.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
+        Some(due.duration_since(self.clock_time)).filter(|back| *back > TOLERANCE)
     }
 }
 
 impl ClockWatch {
     pub fn new(store: Store, clock: SharedClock, lease: Duration) -> Self {
-        Self { store, clock, lease, last: Arc::default() }
+        Self { store, clock, lease, last_readings: Arc::default() }
     }
 
     /// Reads both clocks. If one of them was set back since the last call, makes waiting work due now. The first call
     /// instead repairs stored times that are too far in the future, and returns a delay of zero, so that the next call
     /// follows at once. All other calls return `None`.
-    pub async fn look(&self) -> Result<Option<Duration>, StoreError> {
+    pub async fn check_clocks(&self) -> Result<Option<Duration>, StoreError> {
         // The clocks are read before a repair, so that the next call detects a clock that is set back during the
         // repair.
         let readings = self.read().await?;
-        let last = *self.last();
+        let last = *self.lock_last_readings();
         let Some(last) = last else {
-            *self.last() = Some(readings);
+            *self.lock_last_readings() = Some(readings);
             self.repair_future_times().await?;
             return Ok(Some(Duration::ZERO));
         };
@@ -68,40 +68,40 @@ impl ClockWatch {
             tracing::warn!(seconds = back.as_secs(), "a clock was set back; waiting work is due now");
             self.repair().await?;
         }
-        *self.last() = Some(readings);
+        *self.lock_last_readings() = Some(readings);
         Ok(None)
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<[ClockReading; 2]>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_last_readings(&self) -> MutexGuard<'_, Option<[ClockReading; 2]>> {
+        self.last_readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the machine's clock first and the database's clock second.
     async fn read(&self) -> Result<[ClockReading; 2], StoreError> {
         let before = Instant::now();
-        let shown = self.clock.now();
-        let machine = ClockReading { shown, before, after: Instant::now() };
+        let clock_time = self.clock.now();
+        let machine = ClockReading { clock_time, before, after: Instant::now() };
         let before = Instant::now();
-        let shown = self.store.database_now().await?;
-        Ok([machine, ClockReading { shown, before, after: Instant::now() }])
+        let clock_time = self.store.database_now().await?;
+        Ok([machine, ClockReading { clock_time, before, after: Instant::now() }])
     }
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair(&self) -> Result<(), StoreError> {
         delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
-        lanes::hasten(&self.store, Waiting::All).await?;
-        sleep(self.lease / LEASES).await;
-        leases::end(&self.store, LeaseEnd::Beyond(self.lease * LEASES)).await?;
+        lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
+        sleep(self.lease / LEASE_DURATIONS).await;
+        leases::end(&self.store, LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS)).await?;
         Ok(())
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
         let moved = delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
-        sleep(self.lease / LEASES).await;
-        let ended = leases::end(&self.store, LeaseEnd::Beyond(self.lease * LEASES)).await?;
+        sleep(self.lease / LEASE_DURATIONS).await;
+        let ended = leases::end(&self.store, LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS)).await?;
         if moved + ended > 0 {
             tracing::warn!(moved, ended, "a clock was set back before this start; waiting work is due now");
-            lanes::hasten(&self.store, Waiting::All).await?;
+            lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         }
         Ok(())
     }
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn a_step_back_is_one_that_no_delay_explains() {
         let begun = Instant::now();
-        let shown = Timestamp::from_second(1_800_000_000).unwrap();
+        let clock_time = Timestamp::from_second(1_800_000_000).unwrap();
         let at = |second: u64| begun + Duration::from_secs(second);
         let reading = |seconds: i64, (before, after)| ClockReading {
-            shown: shown + SignedDuration::from_secs(seconds),
+            clock_time: clock_time + SignedDuration::from_secs(seconds),
             before: at(before),
             after: at(after),
         };
@@ -163,7 +163,7 @@ mod tests {
                 }
             };
             let looks = async {
-                while watch.look().await.unwrap().is_some() {}
+                while watch.check_clocks().await.unwrap().is_some() {}
                 std::future::pending::<()>().await;
             };
             tokio::select! {
@@ -181,11 +181,11 @@ mod tests {
             let watch = ClockWatch::new(test.store.clone(), clock.clone(), lease);
             have_a_lane_wait(&test.store).await;
             let claim = || claim(&test.store);
-            watch.look().await.unwrap();
-            watch.look().await.unwrap();
+            watch.check_clocks().await.unwrap();
+            watch.check_clocks().await.unwrap();
             assert_eq!(claim().await, None, "the clock stood still, and that is within what clocks do");
             clock.set_back(Duration::from_mins(10));
-            watch.look().await.unwrap();
+            watch.check_clocks().await.unwrap();
             assert!(claim().await.is_some());
         }
     }

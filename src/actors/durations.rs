@@ -23,8 +23,8 @@ pub struct WorkDurations {
 
 impl Default for WorkDurations {
     fn default() -> Self {
-        let attempts = Histograms::new_with_constructor(histograms::of_calls);
-        Self { attempts, signatures: histograms::of_runs() }
+        let attempts = Histograms::new_with_constructor(histograms::for_calls);
+        Self { attempts, signatures: histograms::for_runs() }
     }
 }
 

@@ -25,14 +25,14 @@ pub struct Incidents {
 
 /// Why a delivery is a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeathCause {
+pub enum DeadLetterCause {
     GivenUp,
     Aborted,
     Quarantined,
 }
 
 impl Incidents {
-    pub fn run_paused(&self, run: &Run) {
+    pub fn record_paused_run(&self, run: &Run) {
         let reason = if run.is_quarantined() {
             self.runs_quarantined.up();
             "quarantined"
@@ -47,25 +47,31 @@ impl Incidents {
         tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "paused a run for an operator");
     }
 
-    pub fn endpoint_parked(&self, endpoint: &Endpoint, failures: u32, until: Timestamp) {
+    pub fn record_parked_endpoint(&self, endpoint: &Endpoint, failures: u32, until: Timestamp) {
         self.endpoints_parked.up();
         let taxpayer = endpoint.taxpayer_id;
         let endpoint = endpoint.id;
         tracing::warn!(%taxpayer, endpoint, failures, next_probe_at = %until, "parked an endpoint that keeps failing");
     }
 
-    pub fn endpoint_disabled(&self, endpoint: &Endpoint, reason: &str) {
+    pub fn record_disabled_endpoint(&self, endpoint: &Endpoint, reason: &str) {
         self.endpoints_disabled.up();
         let taxpayer = endpoint.taxpayer_id;
         let endpoint = endpoint.id;
         tracing::warn!(%taxpayer, endpoint, reason, "disabled an endpoint");
     }
 
-    pub fn dead_letter(&self, delivery: &Delivery, kind: EventKind, cause: DeathCause, failure: &str) {
+    pub fn record_dead_letter(
+        &self,
+        delivery: &Delivery,
+        kind: EventKind,
+        cause: DeadLetterCause,
+        failure: &str,
+    ) {
         let (counter, reason) = match cause {
-            DeathCause::GivenUp => (&self.deliveries_given_up, "given up"),
-            DeathCause::Aborted => (&self.deliveries_aborted, "aborted by the receiver"),
-            DeathCause::Quarantined => (&self.deliveries_quarantined, "quarantined"),
+            DeadLetterCause::GivenUp => (&self.deliveries_given_up, "given up"),
+            DeadLetterCause::Aborted => (&self.deliveries_aborted, "aborted by the receiver"),
+            DeadLetterCause::Quarantined => (&self.deliveries_quarantined, "quarantined"),
         };
         counter.up();
         let Delivery { taxpayer_id, id, event_id, attempts, .. } = delivery;
@@ -121,7 +127,7 @@ mod tests {
     fn run() -> Run {
         let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
         let request = RunRequest::sample(irn.as_str(), Operation::Submit);
-        Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+        Run::new(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
     fn endpoint() -> Endpoint {
@@ -163,7 +169,7 @@ mod tests {
         let paused = begun.clone().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, now);
         let quarantined = begun.after_crash().after_crash().after_crash();
         for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {
-            let lines = lines(|| incidents.run_paused(pause));
+            let lines = lines(|| incidents.record_paused_run(pause));
             let [line] = &lines[..] else { panic!("{lines:?}") };
             for part in ["WARN", "taxpayer=7", "irn=INV001-94AD90FB-20261121", "step=irn-check", reason] {
                 assert!(line.contains(part), "{part} in {line}");
@@ -171,12 +177,12 @@ mod tests {
         }
         assert_eq!((incidents.runs_given_up.get(), incidents.runs_quarantined.get()), (1, 1));
         let lines = lines(|| {
-            incidents.endpoint_parked(&endpoint(), 5, now);
-            incidents.endpoint_disabled(&endpoint(), "it is gone");
+            incidents.record_parked_endpoint(&endpoint(), 5, now);
+            incidents.record_disabled_endpoint(&endpoint(), "it is gone");
             let kind = EventKind::InvoiceCreated;
-            incidents.dead_letter(&delivery(), kind, DeathCause::GivenUp, "status");
-            incidents.dead_letter(&delivery(), kind, DeathCause::Aborted, "aborted");
-            incidents.dead_letter(&delivery(), kind, DeathCause::Quarantined, "quarantined");
+            incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::GivenUp, "status");
+            incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::Aborted, "aborted");
+            incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::Quarantined, "quarantined");
         });
         assert_eq!(lines.len(), 5, "{lines:?}");
         assert!(lines.iter().all(|line| line.contains("WARN") && line.contains("taxpayer=7")), "{lines:?}");

@@ -22,7 +22,7 @@ pub struct KeyUsage(Mutex<HashSet<KeyDigest>>);
 impl KeyUsage {
     /// Records the use of a key, unless the stored time of its last use is recent.
     pub fn note(&self, key: &ValidKey) {
-        if !key.is_use_due {
+        if !key.must_store_use {
             return;
         }
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ impl KeyUsage {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut used: Vec<_> = used.into_iter().collect();
         used.sort_unstable();
-        keys::note_used(store, &used, clock.now()).await
+        keys::record_uses(store, &used, clock.now()).await
     }
 }
 
@@ -70,15 +70,15 @@ mod tests {
             let owner = KeyOwner { kind: KeyKind::Operator, id: 1 };
             let usage = KeyUsage::default();
             let clock: SharedClock = Arc::new(MockClock::at(now + Duration::from_secs(5)));
-            let found = keys::valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
+            let found = keys::find_valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
             usage.note(&found);
             usage.note(&found);
             usage.write(store, &clock).await.unwrap();
-            let found = keys::valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
-            assert!(!found.is_use_due);
+            let found = keys::find_valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
+            assert!(!found.must_store_use);
             usage.note(&found);
             assert_eq!(usage.0.lock().unwrap().len(), 0);
-            let listed = keys::of_accounts(store, owner.kind, &[1]).await.unwrap();
+            let listed = keys::owned_by_accounts(store, owner.kind, &[1]).await.unwrap();
             assert_eq!(listed[&1][0].last_used_at, Some(now + Duration::from_secs(5)));
         }
     }

@@ -8,12 +8,12 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// Returns a client for the calls of this taxpayer.
-pub(crate) async fn on_behalf_of(
+pub(crate) async fn authority_for_taxpayer(
     authority: &Authority,
     store: &Store,
     taxpayer: TaxpayerId,
 ) -> Result<Authority, StoreError> {
-    let integrator = taxpayers::payer_of(store, taxpayer).await?;
+    let integrator = taxpayers::load_payer(store, taxpayer).await?;
     let integrator = integrator.ok_or_else(|| StoreError::Corrupt {
         table: "taxpayers",
         id: taxpayer.to_string(),

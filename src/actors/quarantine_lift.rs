@@ -19,7 +19,7 @@ use crate::store::webhooks::crashed_deliveries;
 /// The longest time between two looks at the quarantine.
 pub const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// The maximum number of runs, and of deliveries, that one call releases.
-const LIFTED_MAX: u64 = 100;
+const LIFTED_PER_CALL_MAX: u64 = 100;
 /// The pause before the next call if there may be more to release.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ pub struct QuarantineLift {
     /// When this process started.
     pub started_at: Timestamp,
     /// Work is released when it has been in quarantine for this long and this process has lived for this long.
-    pub after: SignedDuration,
+    pub lift_after: SignedDuration,
 }
 
 impl QuarantineLift {
@@ -39,26 +39,26 @@ impl QuarantineLift {
     /// may be more to release, else `None`.
     pub async fn lift_due(&self) -> Result<Option<Duration>, StoreError> {
         let now = self.clock.now();
-        let since = now - self.after;
+        let since = now - self.lift_after;
         if since < self.started_at {
             return Ok(None);
         }
         let runs = self.lift_runs(since).await?;
-        let deliveries = crashed_deliveries::lift(&self.store, since, LIFTED_MAX, now).await?;
+        let deliveries = crashed_deliveries::lift(&self.store, since, LIFTED_PER_CALL_MAX, now).await?;
         if runs + deliveries > 0 {
             tracing::info!(runs, deliveries, "lifted the quarantine of work that only crashes had caused");
         }
-        let is_full = |count: usize| u64::try_from(count).is_ok_and(|count| count >= LIFTED_MAX);
+        let is_full = |count: usize| u64::try_from(count).is_ok_and(|count| count >= LIFTED_PER_CALL_MAX);
         Ok((is_full(runs) || is_full(deliveries)).then_some(PAUSE))
     }
 
     /// Releases runs and returns their number. A run that cannot be released now is left to the next call.
     async fn lift_runs(&self, since: Timestamp) -> Result<usize, StoreError> {
         let mut lifted = 0;
-        for run in runs::liftable(&self.store, since, LIFTED_MAX).await? {
+        for run in runs::with_liftable_quarantine(&self.store, since, LIFTED_PER_CALL_MAX).await? {
             let taxpayer = run.taxpayer_id;
             let id = run.id;
-            let stopped = StoppedRun { run: id, irn: run.irn, seen: run.updated_at };
+            let stopped = StoppedRun { run: id, irn: run.irn, seen_updated_at: run.updated_at };
             match self.taxpayers.send(taxpayer, LiftRun(stopped)).await {
                 Ok(_) => lifted += 1,
                 Err(TaxpayerError::Store(error)) => return Err(error),
@@ -101,7 +101,7 @@ mod tests {
             taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let store = test.store.clone();
             let started_at = clock.now();
-            let lift = QuarantineLift { store, taxpayers, clock: shared, started_at, after: AFTER };
+            let lift = QuarantineLift { store, taxpayers, clock: shared, started_at, lift_after: AFTER };
             Self { test, lift, clock, arbiters }
         }
 
@@ -114,7 +114,8 @@ mod tests {
         }
 
         async fn pause(&self, run: Run) -> RunId {
-            let pause = StepResult::Pause { error: run.progress.crash_history.reason().to_owned() };
+            let pause =
+                StepResult::Pause { error: run.progress.crash_history.quarantine_message().to_owned() };
             let paused = run.after(Step::IrnCheck, &pause, self.clock.now());
             let tx = self.test.store.begin().await.unwrap();
             runs::save(&tx, &[&paused]).await.unwrap();
@@ -154,7 +155,7 @@ mod tests {
             fixture.clock.advance(Duration::from_mins(1));
             fixture.lift.lift_due().await.unwrap();
             assert_eq!(fixture.states(&ids).await, [RunState::Running, paused, paused, paused]);
-            assert!(fixture.run(ids[0]).await.goes_alone());
+            assert!(fixture.run(ids[0]).await.must_run_alone());
             assert_eq!(fixture.run(late).await.state(), paused, "another process crashed a minute ago");
             fixture.clock.advance(Duration::from_mins(9));
             fixture.lift.lift_due().await.unwrap();

@@ -45,7 +45,7 @@ impl ReferenceRefresher {
         let mut missed = 0;
         for list in ReferenceList::ALL {
             let Some(resource) = ResourceList::from_name(list.as_str()) else { continue };
-            match self.authority.resource(resource).await {
+            match self.authority.fetch_resource_list(resource).await {
                 Ok(items) => {
                     reference_lists::save(&self.store, *list, &items, self.clock.now()).await?;
                     catalog.load(*list, &items);

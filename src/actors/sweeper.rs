@@ -17,12 +17,12 @@ const ROWS_MAX: u64 = 500;
 /// The pause between two batches of a round.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a quarantined command stays after it was replayed or dropped.
-const QUARANTINE_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+const QUARANTINE_KEPT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Deletes one batch. Returns the pause before the next batch if there may be more to delete, else `None`.
 pub async fn sweep(store: &Store, clock: &SharedClock) -> Result<Option<Duration>, StoreError> {
     let now = clock.now();
     let has_keys = idempotency::sweep(store, now, ROWS_MAX).await?;
-    let has_commands = quarantine::sweep(store, now - QUARANTINE_KEPT, ROWS_MAX).await?;
+    let has_commands = quarantine::sweep(store, now - QUARANTINE_KEPT_FOR, ROWS_MAX).await?;
     Ok((has_keys || has_commands).then_some(PAUSE))
 }

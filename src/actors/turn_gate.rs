@@ -55,7 +55,7 @@ pub(crate) struct Portion {
 }
 
 /// A waiting request. Dropping it takes the request out of the queue.
-struct Place<'a> {
+struct QueuePlace<'a> {
     gate: &'a TurnGate,
     number: u64,
 }
@@ -73,7 +73,7 @@ impl TurnGate {
     async fn wait(self: &Arc<Self>, holder: Holder, amount: usize, has_some: bool) -> Portion {
         let (sender, receiver) = oneshot::channel();
         let number = self.lock().join(Waiter { number: 0, holder, amount, has_some, sender });
-        let _place = Place { gate: self, number };
+        let _place = QueuePlace { gate: self, number };
         self.serve();
         // An unused sender is dropped only if this future is dropped, so the empty portion is never returned.
         receiver.await.unwrap_or_else(|_| self.portion(holder, 0, false))
@@ -127,7 +127,7 @@ impl GateState {
     /// than is left, only a request that may exceed the budget is served before it. Returns the request, and true if it
     /// may exceed the budget.
     fn next(&mut self, max: usize) -> Option<(Waiter, bool)> {
-        let first = self.first(|_| true)?;
+        let first = self.first_waiter_index(|_| true)?;
         // A request that is larger than the whole budget is served when nothing is in use.
         let fits =
             self.waiting.get(first).is_some_and(|waiter| self.used == 0 || self.used + waiter.amount <= max);
@@ -135,7 +135,7 @@ impl GateState {
         if may_exceed && self.is_exceeded {
             return None;
         }
-        let index = if fits { first } else { self.first(|waiter| waiter.has_some)? };
+        let index = if fits { first } else { self.first_waiter_index(|waiter| waiter.has_some)? };
         let waiter = self.waiting.remove(index)?;
         self.is_exceeded |= may_exceed;
         self.add(waiter.holder, waiter.amount);
@@ -146,7 +146,7 @@ impl GateState {
 
     /// Returns the index of the waiting request to serve first, of those that `counts` accepts. The holder that uses
     /// least comes first, then the holder that was served longest ago, then the request that has waited longest.
-    fn first(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
+    fn first_waiter_index(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
         let waiting = self.waiting.iter().enumerate().filter(|(_, waiter)| counts(waiter));
         let first = waiting.min_by_key(|(index, waiter)| {
             let used = self.used_by.get(&waiter.holder).copied().unwrap_or_default();
@@ -200,7 +200,7 @@ impl Drop for Portion {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.gate.lock().leave(self.number);
     }

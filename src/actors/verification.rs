@@ -23,8 +23,8 @@ use crate::store::lanes::leases::{self, LaneRelease};
 /// The maximum number of taxpayers that a process verifies concurrently.
 pub const VERIFICATIONS_MAX: usize = 8;
 /// The minimum and the maximum delay before a taxpayer is verified again.
-const AGAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
-const AGAIN_MAX: SignedDuration = SignedDuration::from_hours(24);
+const RETRY_DELAY_MIN: SignedDuration = SignedDuration::from_secs(5);
+const RETRY_DELAY_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 #[derive(Clone)]
 pub struct Verifier {
@@ -57,9 +57,9 @@ impl Verifier {
     /// Verifies a taxpayer. Returns the delay before the next attempt, or None if the taxpayer is verified now.
     async fn ask_about(&self, taxpayer: &Taxpayer) -> Option<Duration> {
         let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
-        let answer = self.authority.entity(id).await;
+        let answer = self.authority.fetch_entity(id).await;
         let wait = answer.as_ref().err().and_then(AuthorityFailure::retry_after);
-        let again = after(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
+        let again = retry_delay(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
         let Some(found) = interpret(taxpayer, answer) else { return Some(again) };
         match self.record(taxpayer, found).await {
             Ok(recorded) if recorded.verification.is_verified() => None,
@@ -99,10 +99,10 @@ fn interpret(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> O
     }
 }
 
-/// Returns the delay before the next attempt: the time since onboarding, but at least `AGAIN_MIN` and at most
-/// `AGAIN_MAX`. So the delay about doubles with each attempt.
-fn after(now: Timestamp, since: Timestamp) -> Duration {
-    let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
+/// Returns the delay before the next attempt: the time since onboarding, but at least `RETRY_DELAY_MIN` and at most
+/// `RETRY_DELAY_MAX`. So the delay about doubles with each attempt.
+fn retry_delay(now: Timestamp, since: Timestamp) -> Duration {
+    let waited = now.duration_since(since).clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX);
     waited.unsigned_abs()
 }
 
@@ -114,7 +114,7 @@ mod tests {
     fn the_authority_is_asked_again_after_as_long_as_it_has_been() {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
         for (now, seconds) in [(0, 5), (7, 7), (600, 600), (86_400, 86_400), (1_000_000, 86_400), (-9, 5)] {
-            assert_eq!(after(at(now), at(0)), Duration::from_secs(seconds), "{now}");
+            assert_eq!(retry_delay(at(now), at(0)), Duration::from_secs(seconds), "{now}");
         }
     }
 }

@@ -32,7 +32,7 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::http::password;
 use crate::store::accounts::people::{self, PasswordChange};
-use crate::store::accounts::second_factors::{self, Removal};
+use crate::store::accounts::second_factors::{self, FactorRemoval};
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -56,17 +56,17 @@ pub async fn create_integrator(
     check_email(&email)?;
     check_end(&terms)?;
     let store = open_beside_service(&settings).await?;
-    let key = new_key(KeyKind::Integrator, clock::chance().random());
+    let key = new_key(KeyKind::Integrator, clock::system_rng().random());
     let password = random_password();
     let new = NewIntegrator {
         name: name.clone(),
         email: email.clone(),
-        password_hash: Some(hash(&store, &email, &password).await?),
+        password_hash: Some(hash_password(&store, &email, &password).await?),
         key: NewKey::new(key.clone(), terms),
     };
     let added = accounts::add_integrator(&store, &new, SystemClock.now()).await;
     store.close().await;
-    let id = added.map_err(|error| exists(error, &email))?;
+    let id = added.map_err(|error| email_taken_error(error, &email))?;
     let password = password.expose_secret();
     let key = key.expose_secret();
     Ok(json!({ "id": id, "name": name, "email": email, "password": password, "api_key": key }))
@@ -83,14 +83,14 @@ pub async fn create_operator(
     check_end(&terms)?;
     let store = open_beside_service(&settings).await?;
     let password = random_password();
-    let hash = hash(&store, &email, &password).await?;
-    let key = new_key(KeyKind::Operator, clock::chance().random());
+    let hash = hash_password(&store, &email, &password).await?;
+    let key = new_key(KeyKind::Operator, clock::system_rng().random());
     let now = SystemClock.now();
     let key_of = NewKey::new(key.clone(), terms);
     let new = NewOperator { email: email.clone(), password_hash: hash, role, key: key_of };
     let added = accounts::add_operator(&store, &new, now).await;
     store.close().await;
-    let id = added.map_err(|error| exists(error, &email))?;
+    let id = added.map_err(|error| email_taken_error(error, &email))?;
     let password = password.expose_secret();
     let key = key.expose_secret();
     Ok(json!({ "id": id, "email": email, "role": role, "password": password, "api_key": key }))
@@ -98,7 +98,7 @@ pub async fn create_operator(
 
 /// Gives an operator or an integrator a new password. The returned JSON is the only place where the password can be
 /// read.
-pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
+pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
     let owner = match account.kind {
         KeyKind::Operator => SessionOwner::Operator(account.id),
         KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(account.id)),
@@ -107,7 +107,7 @@ pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value
     let store = open_beside_service(&settings).await?;
     let person = people::with_owner(&store, owner).await?;
     let person = person.ok_or(StartError::NoAccount { kind: account.kind, id: account.id })?;
-    let hash = hash(&store, &person.email, &password).await?;
+    let hash = hash_password(&store, &person.email, &password).await?;
     let change = PasswordChange { owner, hash: &hash, by: Actor::CommandLine };
     let changed = people::set_password(&store, change, SystemClock.now()).await;
     store.close().await;
@@ -123,18 +123,18 @@ pub async fn reset_totp(settings: Settings, account: KeyOwner) -> Result<Value, 
         KeyKind::Operator => SessionOwner::Operator(id),
         KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
     };
-    remove_factor(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
+    remove_second_factor(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
 }
 
 /// Removes the second factor of a contact person of a taxpayer.
 pub async fn reset_contact_totp(settings: Settings, taxpayer: i64, id: i64) -> Result<Value, StartError> {
     let owner = SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(id) };
-    remove_factor(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })
+    remove_second_factor(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })
 }
 
-async fn remove_factor(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, StartError> {
+async fn remove_second_factor(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, StartError> {
     let store = open_beside_service(&settings).await?;
-    let removal = Removal {
+    let removal = FactorRemoval {
         owner,
         by: Actor::CommandLine,
         action: AuditAction::ResetSecondFactor,
@@ -147,24 +147,24 @@ async fn remove_factor(settings: Settings, owner: SessionOwner) -> Result<Option
 }
 
 /// Hashes a password with the salt of another account with this email, if there is one.
-async fn hash(store: &Store, email: &str, password: &SecretString) -> Result<String, StartError> {
-    let salt = people::hash_with_email(store, email).await?;
-    password::hash(password, salt.as_deref()).map_err(|_| StartError::Password)
+async fn hash_password(store: &Store, email: &str, password: &SecretString) -> Result<String, StartError> {
+    let salt = people::password_hash_with_email(store, email).await?;
+    password::hash(password, salt.as_deref()).map_err(|_| StartError::PasswordHash)
 }
 
 /// Returns a password of 144 random bits.
 pub(super) fn random_password() -> SecretString {
-    SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()))
+    SecretString::from(URL_SAFE_NO_PAD.encode(clock::system_rng().random::<[u8; 18]>()))
 }
 
 /// Rejects text that is not an email address.
 fn check_email(email: &str) -> Result<(), StartError> {
-    if is_email(email) { Ok(()) } else { Err(StartError::Email(email.to_owned())) }
+    if is_email(email) { Ok(()) } else { Err(StartError::InvalidEmail(email.to_owned())) }
 }
 
-fn exists(error: StoreError, email: &str) -> StartError {
+fn email_taken_error(error: StoreError, email: &str) -> StartError {
     match error {
-        StoreError::Duplicate(_) => StartError::Exists(email.to_owned()),
+        StoreError::Duplicate(_) => StartError::EmailTaken(email.to_owned()),
         other => other.into(),
     }
 }
@@ -205,7 +205,7 @@ mod tests {
             create_integrator(settings(), name.to_owned(), email.to_owned(), KeyTerms::default())
         };
         assert!(matches!(integrator(" ", "a@example.com").await, Err(StartError::EmptyName)));
-        assert!(matches!(integrator("One", "a@b").await, Err(StartError::Email(_))));
+        assert!(matches!(integrator("One", "a@b").await, Err(StartError::InvalidEmail(_))));
         let error = create_operator(settings(), "op".to_owned(), OperatorRole::Viewer, KeyTerms::default())
             .await
             .unwrap_err();

@@ -13,7 +13,7 @@ use crate::config::{AuthorityMode, Settings};
 use crate::domain::kernel::clock::SharedClock;
 
 /// The seed of the embedded simulator until `/sandbox/seed` changes it.
-const SEED: u64 = 1;
+const SANDBOX_SEED: u64 = 1;
 
 pub(super) struct AuthorityConnection {
     pub(super) authority: Authority,
@@ -26,12 +26,12 @@ impl AuthorityConnection {
     pub(super) async fn connect(settings: &Settings, clock: &SharedClock) -> Result<Self, StartError> {
         let sandbox = match settings.authority.mode {
             AuthorityMode::Sandbox => {
-                Some(start_sandbox(settings, settings.sandbox.bind.to_string(), SEED).await?)
+                Some(start_sandbox(settings, settings.sandbox.bind.to_string(), SANDBOX_SEED).await?)
             }
             AuthorityMode::Remote => None,
         };
-        let authority = client(settings, sandbox.as_ref(), clock)?;
-        let keys = crypto_keys(settings, sandbox.as_ref())?;
+        let authority = build_client(settings, sandbox.as_ref(), clock)?;
+        let keys = load_crypto_keys(settings, sandbox.as_ref())?;
         Ok(Self { authority, keys, sandbox })
     }
 }
@@ -43,11 +43,11 @@ pub(super) fn remote_client(
 ) -> Result<Option<Authority>, StartError> {
     match settings.authority.mode {
         AuthorityMode::Sandbox => Ok(None),
-        AuthorityMode::Remote => client(settings, None, clock).map(Some),
+        AuthorityMode::Remote => build_client(settings, None, clock).map(Some),
     }
 }
 
-fn client(
+fn build_client(
     settings: &Settings,
     sandbox: Option<&Sandbox>,
     clock: &SharedClock,
@@ -77,10 +77,13 @@ pub(super) async fn start_sandbox(
 }
 
 /// Returns the authority's keys for QR codes: from the file in the settings, else from the embedded simulator.
-fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<CryptoKeys>, StartError> {
+fn load_crypto_keys(
+    settings: &Settings,
+    sandbox: Option<&Sandbox>,
+) -> Result<Option<CryptoKeys>, StartError> {
     let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
         (_, Some(path)) => {
-            (format!("the file {} of authority.crypto_keys_file", path.display()), read(path)?)
+            (format!("the file {} of authority.crypto_keys_file", path.display()), read_file(path)?)
         }
         (Some(sandbox), None) => {
             let keys = sandbox.state().crypto_keys();
@@ -94,7 +97,7 @@ fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<
     CryptoKeys::parse(&file).map(Some).map_err(|source| StartError::CryptoKeys { from, source })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, StartError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, StartError> {
     fs::read(path).map_err(|source| StartError::File { path: path.to_owned(), source })
 }
 

@@ -33,23 +33,23 @@ const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an actor that failed too often stays down before it may start again.
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
-const MAX_ENDPOINTS: usize = 2_048;
+const ENDPOINTS_MAX: usize = 2_048;
 /// The maximum number of runs that one claim takes. It is small because the claim's SQL grows with each taxpayer in it.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
 /// How often dispatchers look for due lanes. Runs and deliveries are urgent; work for the operators can wait longer.
-const URGENT_POLL: Duration = Duration::from_millis(250);
-const POLL: Duration = Duration::from_secs(1);
+const URGENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The work of the background actors.
 pub(super) struct BackgroundWork {
     pub(super) pipeline: PipelineDeps,
     pub(super) delivery: Arc<DeliveryDeps>,
-    pub(super) reference: ReferenceRefresher,
+    pub(super) reference_refresher: ReferenceRefresher,
     /// The wait before the reference lists are fetched for the first time.
-    pub(super) fresh_for: Duration,
-    pub(super) poller: TransitPoller,
+    pub(super) reference_fresh_for: Duration,
+    pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
     pub(super) reconciliation_requested: Arc<Notify>,
     pub(super) checkpointer: Option<Checkpointer>,
@@ -74,13 +74,13 @@ impl BackgroundActors {
             lease: context.lease,
             concurrency_max,
             claim_max,
-            poll: URGENT_POLL,
+            poll: URGENT_POLL_INTERVAL,
             wake: Arc::clone(wake),
         };
         let runs = config(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
         let pool = RunPool::new(work.pipeline, tree, arbiters);
         let run_dispatcher = pool.dispatcher(runs).with_direct_dispatch(&notifiers.direct_runs);
-        let endpoints = config(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
+        let endpoints = config(LaneKind::Endpoint, ENDPOINTS_MAX, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
         let deliveries = DeliveryPool::new(work.delivery, tree, arbiters);
         let endpoint_dispatcher = deliveries.dispatcher(endpoints).with_direct_dispatch(&notifiers.direct);
         let mut dispatchers = vec![
@@ -88,14 +88,14 @@ impl BackgroundActors {
             endpoint_dispatcher.start(tree, arbiters, NodeKind::Webhook),
         ];
         let config = |kind, concurrency_max| DispatcherConfig {
-            poll: POLL,
+            poll: POLL_INTERVAL,
             ..config(kind, concurrency_max, concurrency_max, &Arc::default())
         };
         let mut reconciliation = config(LaneKind::Reconciliation, 1);
         reconciliation.wake = work.reconciliation_requested;
         let notifier = context.notifier();
         let verifier = context.verifier();
-        let poller = work.poller;
+        let poller = work.transit_poller;
         let reconciler = work.reconciler.clone();
         let blocking = work.reconciler;
         let others = [
@@ -113,16 +113,16 @@ impl BackgroundActors {
         dispatchers.extend(others.map(|one| one.start(tree, arbiters, NodeKind::Inbound)));
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
-            context.janitor(),
-            context.key_usage(&key_usage),
-            context.sweeper(),
-            context.quarantine(),
-            context.clock_watch(),
-            context.outage_detector(),
-            context.reference(work.reference, work.fresh_for),
+            context.start_janitor(),
+            context.start_key_usage(&key_usage),
+            context.start_sweeper(),
+            context.start_quarantine(),
+            context.start_clock_watch(),
+            context.start_outage_detector(),
+            context.start_reference_refresh(work.reference_refresher, work.reference_fresh_for),
         ];
-        periodic.extend(context.quarantine_lift());
-        periodic.extend(work.checkpointer.and_then(|checkpointer| context.checkpoints(checkpointer)));
+        periodic.extend(context.start_quarantine_lift());
+        periodic.extend(work.checkpointer.and_then(|checkpointer| context.start_checkpoints(checkpointer)));
         Self {
             runs: pool,
             deliveries,
@@ -140,7 +140,7 @@ impl BuildContext<'_> {
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
     {
-        Dispatcher::of_work(self.store.clone(), config, &self.tree, work)
+        Dispatcher::for_work(self.store.clone(), config, &self.tree, work)
     }
 
     fn notifier(&self) -> OutageNotifier {
@@ -175,17 +175,17 @@ impl BuildContext<'_> {
 
     /// Starts periodic checkpoints. Returns `None` if the interval is 0, which means that checkpoints are made on
     /// demand only.
-    fn checkpoints(&self, checkpointer: Checkpointer) -> Option<Addr<PeriodicActor>> {
+    fn start_checkpoints(&self, checkpointer: Checkpointer) -> Option<Addr<PeriodicActor>> {
         let every = Duration::from_secs(self.settings.checkpoints.every_s);
         if every.is_zero() {
             return None;
         }
         let period = Period::new(NodeKind::Janitor, "checkpoints", every);
-        let period = Period { first_after: every.min(checkpoint::FIRST_AFTER_MAX), ..period };
+        let period = Period { first_after: every.min(checkpoint::FIRST_DELAY_MAX), ..period };
         Some(self.start_periodic(period, async move || checkpointer.checkpoint().await.map(|()| None)))
     }
 
-    fn key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
+    fn start_key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
         let usage = Arc::clone(usage);
         let store = self.store.clone();
         let clock = self.clock.clone();
@@ -193,14 +193,14 @@ impl BuildContext<'_> {
         self.start_periodic(period, async move || usage.write(&store, &clock).await.map(|()| None))
     }
 
-    fn sweeper(&self) -> Addr<PeriodicActor> {
+    fn start_sweeper(&self) -> Addr<PeriodicActor> {
         let store = self.store.clone();
         let clock = self.clock.clone();
         let period = Period::new(NodeKind::Janitor, "sweeper", sweeper::SWEEP_EVERY);
         self.start_periodic(period, async move || sweeper::sweep(&store, &clock).await)
     }
 
-    fn quarantine(&self) -> Addr<PeriodicActor> {
+    fn start_quarantine(&self) -> Addr<PeriodicActor> {
         let store = self.store.clone();
         let tree = self.tree.clone();
         let period = Period::new(NodeKind::Janitor, "quarantine", quarantined::STORE_EVERY);
@@ -209,7 +209,7 @@ impl BuildContext<'_> {
 
     /// Starts the periodic work that lifts quarantines. Returns `None` if `cluster.quarantine_lift_s` is 0, which means
     /// never.
-    fn quarantine_lift(&self) -> Option<Addr<PeriodicActor>> {
+    fn start_quarantine_lift(&self) -> Option<Addr<PeriodicActor>> {
         let after = Duration::from_secs(self.settings.cluster.quarantine_lift_s);
         if after.is_zero() {
             return None;
@@ -219,21 +219,21 @@ impl BuildContext<'_> {
             taxpayers: Arc::clone(&self.taxpayers),
             clock: self.clock.clone(),
             started_at: self.clock.now(),
-            after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
+            lift_after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
         };
         let every = after.min(quarantine_lift::LOOK_EVERY);
         let period = Period::new(NodeKind::Janitor, "quarantine-lift", every);
         Some(self.start_periodic(period, async move || lift.lift_due().await))
     }
 
-    fn clock_watch(&self) -> Addr<PeriodicActor> {
+    fn start_clock_watch(&self) -> Addr<PeriodicActor> {
         let watch = ClockWatch::new(self.store.clone(), self.clock.clone(), self.lease);
         let period = Period::new(NodeKind::Janitor, "clock-watch", clock_watch::LOOK_EVERY);
         let period = Period { first_after: Duration::ZERO, ..period };
-        self.start_periodic(period, async move || watch.look().await)
+        self.start_periodic(period, async move || watch.check_clocks().await)
     }
 
-    fn outage_detector(&self) -> Addr<PeriodicActor> {
+    fn start_outage_detector(&self) -> Addr<PeriodicActor> {
         let clear_after = i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
         let detector = OutageDetector {
             store: self.store.clone(),
@@ -245,7 +245,11 @@ impl BuildContext<'_> {
         self.start_periodic(period, async move || detector.observe_authority(&authority).await.map(|()| None))
     }
 
-    fn reference(&self, refresher: ReferenceRefresher, fresh_for: Duration) -> Addr<PeriodicActor> {
+    fn start_reference_refresh(
+        &self,
+        refresher: ReferenceRefresher,
+        fresh_for: Duration,
+    ) -> Addr<PeriodicActor> {
         let period = Period::new(NodeKind::Reference, "reference-lists", fresh_for);
         self.start_periodic(period, async move || {
             Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await))
@@ -254,7 +258,7 @@ impl BuildContext<'_> {
 
     /// Starts the janitor. It stops idle actors, lets actors that failed too often start again after `RESTART_PAUSE`,
     /// and reports actors that spend too long on one batch.
-    fn janitor(&self) -> Addr<PeriodicActor> {
+    fn start_janitor(&self) -> Addr<PeriodicActor> {
         let settings = self.settings;
         let idle = Duration::from_secs(settings.taxpayers.idle_s);
         let active_max = settings.taxpayers.active_max;

@@ -25,12 +25,12 @@ pub(super) fn checkpointer(
     let (Some(path), Some(key)) = (&settings.checkpoints.file, &settings.checkpoints.key_file) else {
         return Ok(None);
     };
-    let file = Arc::new(Mutex::new(CheckpointFile::new(path.clone(), signing_key(key)?)));
+    let file = Arc::new(Mutex::new(CheckpointFile::new(path.clone(), read_signing_key(key)?)));
     Ok(Some(Checkpointer { store: store.clone(), clock: clock.clone(), file }))
 }
 
 /// Reads the signing key from the file that `checkpoints.key_file` names.
-pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
+pub(super) fn read_signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
     let text =
         fs::read_to_string(path).map_err(|source| StartError::File { path: path.to_owned(), source })?;
     CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey { path: path.to_owned(), fault })
@@ -46,7 +46,7 @@ pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     store.close().await;
     let done = done?;
     if !done.broken.is_empty() {
-        return Err(StartError::Contradicted(done.broken.len()));
+        return Err(StartError::CheckpointsContradicted(done.broken.len()));
     }
     Ok(json!({
         "file": settings.checkpoints.file,
@@ -65,7 +65,7 @@ mod tests {
     fn a_key_file_that_cannot_be_used_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "no key").unwrap();
-        let named = |path: &Path| signing_key(path).err().unwrap().to_string();
+        let named = |path: &Path| read_signing_key(path).err().unwrap().to_string();
         let unusable = file.path();
         let missing = file.path().join("nowhere");
         assert_eq!(

@@ -34,7 +34,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases::{self, LeaseEnd};
+use crate::store::lanes::leases::{self, LeasesToEnd};
 use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
 /// At most this many bytes of a webhook endpoint's response are read.
@@ -106,8 +106,8 @@ impl App {
         };
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
-        let reference = context.reference_refresher(&catalog);
-        let fresh_for = reference.load(sandbox.is_some()).await?;
+        let reference_refresher = context.reference_refresher(&catalog);
+        let reference_fresh_for = reference_refresher.load(sandbox.is_some()).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery(&webhook_urls)?);
         let inbound = context.inbound();
@@ -115,9 +115,9 @@ impl App {
         let work = BackgroundWork {
             pipeline: context.pipeline_deps(&pipeline, keys, &delivery),
             delivery: Arc::clone(&delivery),
-            reference,
-            fresh_for,
-            poller: context.transit_poller(&inbound).await?,
+            reference_refresher,
+            reference_fresh_for,
+            transit_poller: context.transit_poller(&inbound).await?,
             reconciler: context.reconciler().await?,
             reconciliation_requested: Arc::clone(&reconciliations.requested),
             checkpointer: checkpointer(settings, &context.store, &context.clock)?,
@@ -277,14 +277,14 @@ impl BuildContext<'_> {
 /// database connections ended with the actor threads, so new ones are opened first.
 pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
-    leases::end(store, LeaseEnd::Stopped(owner)).await?;
+    leases::end(store, LeasesToEnd::Stopped(owner)).await?;
     Ok(())
 }
 
 /// Returns the rule for the addresses of webhooks. In production every allowed network must name a port.
 fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     let wants_ports = settings.environment == Environment::Production;
-    AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
+    AddressPolicy::new(settings.allowed_networks()).with_required_ports(wants_ports)
 }
 
 pub(super) fn taxpayer_deps(

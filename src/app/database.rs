@@ -15,15 +15,16 @@ const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
 
 /// Opens the database of the settings and brings its schema up to date.
 pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
-    open_with(settings, &pool_settings(settings)).await
+    open_with_pools(settings, &pool_settings(settings)).await
 }
 
 /// Opens and migrates the database for a command. A command waits longer than the service, which may be writing now.
 pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
-    open_with(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) }).await
+    open_with_pools(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) })
+        .await
 }
 
-async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
+async fn open_with_pools(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
     let opened = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await;
     let store = opened.map_err(|source| open_error(settings, source))?;
     store.migrate().await.map_err(|source| open_error(settings, source))?;
@@ -59,7 +60,7 @@ pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartErr
 fn vault(settings: &Settings) -> Result<Vault, StartError> {
     let secrets = &settings.secrets;
     let old = secrets.encryption_keys.iter().map(ExposeSecret::expose_secret);
-    Ok(Vault::new(secrets.encryption_key.expose_secret())?.with_old(old)?)
+    Ok(Vault::new(secrets.encryption_key.expose_secret())?.with_old_keys(old)?)
 }
 
 #[cfg(test)]

@@ -42,11 +42,11 @@ pub enum StartError {
     #[error(transparent)]
     Command(#[from] TaxpayerError),
     #[error("the password cannot be hashed")]
-    Password,
+    PasswordHash,
     #[error("an account with the email {0} exists already")]
-    Exists(String),
+    EmailTaken(String),
     #[error("{0:?} is not an email address")]
-    Email(String),
+    InvalidEmail(String),
     #[error("the name of an account must not be empty")]
     EmptyName,
     #[error("{left} sealed texts were not resealed: {unopened} of them open with no key")]
@@ -60,7 +60,7 @@ pub enum StartError {
     #[error("this would leave the taxpayer without an enabled owner; make somebody else an owner first")]
     LastOwner,
     #[error("a key cannot end at {0}, which has passed")]
-    Expired(jiff::Timestamp),
+    KeyEndPassed(jiff::Timestamp),
     #[error("the key of checkpoints in {} cannot be used: {fault}", .path.display())]
     CheckpointKey { path: PathBuf, fault: InvalidCheckpointKey },
     #[error("checkpoints.file and checkpoints.key_file must be set")]
@@ -70,7 +70,7 @@ pub enum StartError {
     #[error("--public-key cannot be used: {0}")]
     PublicKey(InvalidCheckpointKey),
     #[error("{0} event chains contradict their last checkpoint: run `einvoice verify --checkpoints FILE`")]
-    Contradicted(usize),
+    CheckpointsContradicted(usize),
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     #[error(transparent)]
@@ -84,7 +84,7 @@ pub enum StartError {
     )]
     NobodyReconciles,
     #[error("the day could not be compared to its end: {0}; a running service tries again")]
-    Interrupted(String),
+    ReconciliationInterrupted(String),
     #[error("the day could not be compared: {0}")]
     NotReconciled(String),
     #[error("the demo failed: {0}")]

@@ -57,13 +57,13 @@ const OPERATOR_EMAIL: &str = "operator@demo.example";
 
 /// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
 /// Completes them if an earlier start was interrupted. Returns `None` if nothing was created.
-pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
+pub async fn create_accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
     if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
         return Ok(None);
     }
     let store = &app.store;
     let integrator = accounts::integrator_with_email(store, INTEGRATOR_EMAIL).await?;
-    if integrator.is_none() && accounts::any_integrator(store).await? {
+    if integrator.is_none() && accounts::has_integrator(store).await? {
         return Ok(None);
     }
     let taxpayer = match integrator {
@@ -71,11 +71,11 @@ pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccou
         None => None,
     };
     if let Some(taxpayer) = &taxpayer
-        && keys::any_of(store, KeyKind::Taxpayer, taxpayer.id.0).await?
+        && keys::has_any(store, KeyKind::Taxpayer, taxpayer.id.0).await?
     {
         return Ok(None);
     }
-    match make(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
+    match create_missing(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
         // Another process is creating the demo accounts at the same moment.
         Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Command(TaxpayerError::Refused(_))) => {
             Ok(None)
@@ -84,14 +84,14 @@ pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccou
     }
 }
 
-async fn make(
+async fn create_missing(
     app: &App,
     integrator: Option<IntegratorId>,
     taxpayer: Option<TaxpayerId>,
 ) -> Result<DemoAccounts, StartError> {
     let store = &app.store;
     let now = app.clock.now();
-    let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
+    let integrator_key = new_key(KeyKind::Integrator, clock::system_rng().random());
     let key: NewKey = integrator_key.clone().into();
     let integrator = if let Some(id) = integrator {
         accounts::replace_integrator_key(store, id, &key, now).await.map(|()| id)?
@@ -108,26 +108,26 @@ async fn make(
     let id = if let Some(id) = taxpayer {
         id
     } else {
-        enrol(app)?;
+        enrol_in_sandbox(app)?;
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
         let password = random_password();
         let id = app.taxpayers.send(id, onboarding(integrator, &password)?).await?.id;
         contact_password = Some(password);
         id
     };
-    app.taxpayers.send(id, ChangeProfile { change: profile(), by: Actor::CommandLine }).await?;
-    let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
+    app.taxpayers.send(id, ChangeProfile { change: demo_profile(), by: Actor::CommandLine }).await?;
+    let taxpayer_key = new_key(KeyKind::Taxpayer, clock::system_rng().random());
     app.taxpayers.send(id, RotateKey { key: taxpayer_key.clone().into(), by: Actor::CommandLine }).await?;
-    let operator = operator(store, now).await?;
+    let operator = create_operator(store, now).await?;
     Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key, contact_password, operator })
 }
 
-async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>, StartError> {
+async fn create_operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>, StartError> {
     let password = random_password();
-    let key = new_key(KeyKind::Operator, clock::chance().random());
+    let key = new_key(KeyKind::Operator, clock::system_rng().random());
     let new = NewOperator {
         email: OPERATOR_EMAIL.into(),
-        password_hash: password::hash(&password, None).map_err(|_| StartError::Password)?,
+        password_hash: password::hash(&password, None).map_err(|_| StartError::PasswordHash)?,
         role: OperatorRole::Admin,
         key: key.clone().into(),
     };
@@ -139,7 +139,7 @@ async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>,
 }
 
 fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboard, StartError> {
-    let password_hash = password::hash(password, None).map_err(|_| StartError::Password)?;
+    let password_hash = password::hash(password, None).map_err(|_| StartError::PasswordHash)?;
     Ok(Onboard {
         integrator_id,
         name: NAME.into(),
@@ -162,7 +162,7 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
 }
 
 /// Enrols the demo taxpayer's business with the simulator, so that the verification of the taxpayer succeeds.
-fn enrol(app: &App) -> Result<(), StartError> {
+fn enrol_in_sandbox(app: &App) -> Result<(), StartError> {
     let Some(sandbox) = &app.sandbox else { return Ok(()) };
     let enrolment = PartyEnrolment {
         business_id: Some(BUSINESS_ID.into()),
@@ -173,7 +173,7 @@ fn enrol(app: &App) -> Result<(), StartError> {
     sandbox.state().enrol(&enrolment).map_err(StartError::Sandbox)
 }
 
-fn profile() -> ProfileChange {
+fn demo_profile() -> ProfileChange {
     ProfileChange {
         city: Some("Lagos".into()),
         state: Some("Lagos".into()),
@@ -183,7 +183,7 @@ fn profile() -> ProfileChange {
 }
 
 /// Returns the text that is printed as soon as the service listens.
-pub(super) fn welcome(app: &App, address: SocketAddr, accounts: Option<&DemoAccounts>) -> String {
+pub(super) fn welcome_text(app: &App, address: SocketAddr, accounts: Option<&DemoAccounts>) -> String {
     let mut lines = vec![format!("einvoice is listening on http://{address}")];
     if let Some(sandbox) = &app.sandbox {
         lines.push(format!("  simulator of the authority   {}", sandbox.base_url()));
@@ -211,22 +211,22 @@ pub(super) fn welcome(app: &App, address: SocketAddr, accounts: Option<&DemoAcco
             String::new(),
             "Create an invoice:".to_owned(),
             String::new(),
-            curl(address, &accounts.taxpayer_key),
+            curl_example(address, &accounts.taxpayer_key),
         ]);
     }
     lines.join("\n") + "\n"
 }
 
-fn curl(address: SocketAddr, key: &SecretString) -> String {
+fn curl_example(address: SocketAddr, key: &SecretString) -> String {
     format!(
         "curl -sS http://{address}/v1/tax-payers/invoices -H 'content-type: application/json' -H 'x-api-key: {}' -d '{}'",
         key.expose_secret(),
-        invoice("INV0001")
+        demo_invoice("INV0001")
     )
 }
 
 /// Returns a valid request body of Create Invoice (Full).
-pub(crate) fn invoice(invoice_no: &str) -> serde_json::Value {
+pub(crate) fn demo_invoice(invoice_no: &str) -> serde_json::Value {
     json!({
         "invoice_no": invoice_no,
         "invoice_category": "B2B",

@@ -18,7 +18,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 
 /// The number of accounts read at a time.
-const PAGE: u64 = 500;
+const PER_PAGE: u64 = 500;
 
 /// Lists all integrators or all operators with their API keys. The texts of the keys are not stored and not shown.
 pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
@@ -33,9 +33,9 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
     let mut listed = Vec::new();
     let mut number = 1;
     loop {
-        let (found, total) = accounts::page(store, kind, Page { number, per_page: PAGE }).await?;
+        let (found, total) = accounts::page(store, kind, Page { number, per_page: PER_PAGE }).await?;
         listed.extend(found.iter().map(|holder| json!(AccountView::new(holder, SystemClock.now()))));
-        if number * PAGE >= total {
+        if number * PER_PAGE >= total {
             return Ok(listed);
         }
         number += 1;
@@ -44,9 +44,9 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
 
 /// Gives an account a new API key. The returned JSON is the only place where the new key can be read.
 pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) -> Result<Value, StartError> {
-    let change = change(owner, &terms)?;
+    let change = account_change(owner, &terms)?;
     let store = open_beside_service(&settings).await?;
-    let text = new_key(owner.kind, clock::chance().random());
+    let text = new_key(owner.kind, clock::system_rng().random());
     let rotated = accounts::rotate_key(&store, change, &NewKey::new(text.clone(), terms)).await;
     store.close().await;
     match rotated? {
@@ -66,7 +66,7 @@ pub async fn revoke_keys(
     owner: KeyOwner,
     includes_taxpayers: bool,
 ) -> Result<Value, StartError> {
-    let change = change(owner, &KeyTerms::default())?;
+    let change = account_change(owner, &KeyTerms::default())?;
     let store = open_beside_service(&settings).await?;
     let revoked = access::revoke(&store, change, includes_taxpayers).await;
     store.close().await;
@@ -75,7 +75,7 @@ pub async fn revoke_keys(
 }
 
 /// Returns the key change to carry out. Fails if `terms` has an expiry time that has passed.
-fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, StartError> {
+fn account_change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;
     Ok(AccountChange { owner, by: Actor::CommandLine, reason: None, now })
@@ -84,7 +84,7 @@ fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, StartError
 /// Refuses terms whose expiry time has passed.
 pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
     match terms.expires_at.filter(|end| *end <= SystemClock.now()) {
-        Some(end) => Err(StartError::Expired(end)),
+        Some(end) => Err(StartError::KeyEndPassed(end)),
         None => Ok(()),
     }
 }

@@ -28,7 +28,7 @@ pub use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 pub use crate::http::openapi_document;
 pub use access::{AccessCall, ContactCall, change_access, change_contact};
 pub use accounts::{
-    create_integrator, create_operator, migrate, new_password, reset_contact_totp, reset_totp,
+    create_integrator, create_operator, migrate, reset_contact_totp, reset_totp, set_new_password,
     set_subscription,
 };
 pub use checkpoint::checkpoint;
@@ -36,10 +36,10 @@ pub use composition::App;
 pub use database::open_store;
 pub use demo::demo;
 pub use error::StartError;
-pub use first_start::{DemoAccounts, accounts as demo_accounts};
+pub use first_start::{DemoAccounts, create_accounts as create_demo_accounts};
 pub use invitations::{invite, invite_contact};
 pub use keys::{list_accounts, revoke_keys, rotate_key};
-pub use reconcile::{Reconciled, reconcile};
+pub use reconcile::{ReconciliationReport, reconcile};
 pub use secrets::{Resealing, reseal};
-pub use serve::{Application, sandbox, serve};
+pub use serve::{Application, serve, serve_sandbox};
 pub use verify::{CheckpointSource, VerificationReport, verify};

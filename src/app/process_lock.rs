@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::connections::Store;
-use crate::store::lanes::leases::{self, LeaseEnd};
+use crate::store::lanes::leases::{self, LeasesToEnd};
 
 const LOCK_FILE: &str = "serve.lock";
 
@@ -32,7 +32,7 @@ impl ProcessLock {
     ) -> Result<Option<Self>, StartError> {
         let is_embedded = settings.database.url.expose_secret().is_empty();
         let path = settings.data_dir.join(LOCK_FILE);
-        let mut lock = match open(&path) {
+        let mut lock = match open_lock_file(&path) {
             Ok(lock) => lock,
             Err(source) if is_embedded => return Err(StartError::File { path, source }),
             Err(error) => {
@@ -48,21 +48,21 @@ impl ProcessLock {
         let mut before = String::new();
         lock.read_to_string(&mut before).unwrap_or_default();
         if is_embedded {
-            leases::end(store, LeaseEnd::AllCrashed).await?;
+            leases::end(store, LeasesToEnd::AllCrashed).await?;
         } else if !before.is_empty() {
-            leases::end(store, LeaseEnd::Crashed(&before)).await?;
+            leases::end(store, LeasesToEnd::Crashed(&before)).await?;
         }
-        put(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
+        write_owner(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
+fn open_lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 /// Writes the name of the process that holds the lock.
-fn put(lock: &mut File, owner: &str) -> io::Result<()> {
+fn write_owner(lock: &mut File, owner: &str) -> io::Result<()> {
     lock.set_len(0)?;
     lock.rewind()?;
     lock.write_all(owner.as_bytes())

@@ -33,28 +33,28 @@ use crate::store::operations::reconciliations as rows;
 const START_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of findings read at a time.
-const PAGE: u64 = 1_000;
+const PER_PAGE: u64 = 1_000;
 
 /// The result of a comparison of one day. `Display` writes one line of JSON for each finding and one for the summary.
 #[derive(Debug)]
-pub struct Reconciled {
-    one: Reconciliation,
+pub struct ReconciliationReport {
+    reconciliation: Reconciliation,
     findings: Vec<Finding>,
 }
 
-impl Reconciled {
+impl ReconciliationReport {
     /// Returns the number of findings that an operator must decide.
     pub fn listed_count(&self) -> u32 {
-        self.one.counts.listed
+        self.reconciliation.counts.listed
     }
 
     fn summary(&self) -> Value {
-        let counts = self.one.counts;
+        let counts = self.reconciliation.counts;
         json!({
-            "reconciliation": self.one.id,
-            "taxpayer_id": self.one.taxpayer_id,
-            "day": self.one.day,
-            "state": self.one.state,
+            "reconciliation": self.reconciliation.id,
+            "taxpayer_id": self.reconciliation.taxpayer_id,
+            "day": self.reconciliation.day,
+            "state": self.reconciliation.state,
             "compared": counts.compared,
             "agreed": counts.agreed,
             "under_way": counts.in_progress,
@@ -64,7 +64,7 @@ impl Reconciled {
     }
 }
 
-impl fmt::Display for Reconciled {
+impl fmt::Display for ReconciliationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
             let line = json!({
@@ -78,7 +78,11 @@ impl fmt::Display for Reconciled {
 }
 
 /// Compares one day of a taxpayer with the authority's ledger, and waits for the result.
-pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<Reconciled, StartError> {
+pub async fn reconcile(
+    settings: Settings,
+    taxpayer: i64,
+    day: Date,
+) -> Result<ReconciliationReport, StartError> {
     let clock: SharedClock = Arc::new(SystemClock);
     let authority = authority_connection::remote_client(&settings, &clock)?;
     let store = open_beside_service(&settings).await?;
@@ -103,7 +107,7 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
             wake: Arc::clone(&reconciliations.requested),
         };
         // The timer's lane is blocked here: periodic comparisons are left to the running service.
-        Dispatcher::of_work(store, config, &tree, async move |lease| reconciler.work(lease).await)
+        Dispatcher::for_work(store, config, &tree, async move |lease| reconciler.work(lease).await)
             .with_blocked_steps(|| vec![timer_step()])
             .start(&tree, &arbiters, NodeKind::Inbound)
     });
@@ -124,19 +128,19 @@ async fn run_to_end(
     needs_service: bool,
     taxpayer: TaxpayerId,
     day: Date,
-) -> Result<Reconciled, StartError> {
+) -> Result<ReconciliationReport, StartError> {
     let requested = reconciliations.request(taxpayer, day, None).await.map_err(|failure| match failure {
         TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
         other => other.into(),
     })?;
     let deadline = Instant::now() + START_MAX;
     loop {
-        let one = reconciliations.wait(&requested, POLL_INTERVAL).await?;
-        let error = one.error.clone().unwrap_or_default();
-        match one.state {
-            ReconciliationState::Done => return with_findings(store, one).await,
+        let reconciliation = reconciliations.wait(&requested, POLL_INTERVAL).await?;
+        let error = reconciliation.error.clone().unwrap_or_default();
+        match reconciliation.state {
+            ReconciliationState::Done => return load_findings(store, reconciliation).await,
             ReconciliationState::Failed => return Err(StartError::NotReconciled(error)),
-            ReconciliationState::Interrupted => return Err(StartError::Interrupted(error)),
+            ReconciliationState::Interrupted => return Err(StartError::ReconciliationInterrupted(error)),
             ReconciliationState::Queued if needs_service && Instant::now() >= deadline => {
                 return Err(StartError::NobodyReconciles);
             }
@@ -145,14 +149,17 @@ async fn run_to_end(
     }
 }
 
-async fn with_findings(store: &Store, one: Reconciliation) -> Result<Reconciled, StartError> {
+async fn load_findings(
+    store: &Store,
+    reconciliation: Reconciliation,
+) -> Result<ReconciliationReport, StartError> {
     let mut findings = Vec::new();
     for page in 1.. {
-        let part = rows::findings(store, &one, Page { number: page, per_page: PAGE }).await?;
+        let part = rows::findings(store, &reconciliation, Page { number: page, per_page: PER_PAGE }).await?;
         if part.is_empty() {
             break;
         }
         findings.extend(part);
     }
-    Ok(Reconciled { one, findings })
+    Ok(ReconciliationReport { reconciliation, findings })
 }

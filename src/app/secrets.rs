@@ -44,7 +44,7 @@ impl Resealing {
 pub async fn reseal(settings: Settings) -> Result<Resealing, StartError> {
     let store = open_existing(&settings).await?;
     let key_id = store.vault().key_id().to_owned();
-    let resealed = reseal::all(&store).await;
+    let resealed = reseal::reseal_columns(&store).await;
     store.close().await;
     Ok(Resealing { key_id, kinds: resealed? })
 }

@@ -31,13 +31,13 @@ const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// idle connections at once, such a request could be lost.
 const CLOSE_BY_ANSWER_FOR: Duration = Duration::from_secs(1);
 /// The largest number of connections that may wait to be accepted.
-const BACKLOG: u32 = 4_096;
+const ACCEPT_BACKLOG: u32 = 4_096;
 
 /// The built service, which is already listening.
 pub struct Application {
     app: App,
     server: Server,
-    stopping: http::Stopping,
+    stopping: http::StopSignal,
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
 }
@@ -54,7 +54,7 @@ fn open_listener(bind: SocketAddr) -> io::Result<TcpListener> {
     }?;
     socket.set_reuseaddr(true)?;
     socket.bind(bind)?;
-    socket.listen(BACKLOG)?.into_std()
+    socket.listen(ACCEPT_BACKLOG)?.into_std()
 }
 
 fn listener_sockets(
@@ -84,7 +84,7 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn state(app: &App, settings: &Settings) -> http::state::ApiState {
+fn api_state(app: &App, settings: &Settings) -> http::state::ApiState {
     http::state::ApiState {
         store: app.store.clone(),
         taxpayers: Arc::clone(&app.taxpayers),
@@ -152,7 +152,7 @@ fn state(app: &App, settings: &Settings) -> http::state::ApiState {
             concurrent_max: settings.rate_limit.concurrent_pages_max,
         }),
         in_progress: http::InProgressRequests::default(),
-        stopping: http::Stopping::default(),
+        stopping: http::StopSignal::default(),
     }
 }
 
@@ -201,7 +201,7 @@ impl Application {
                 .register_access_point(&notices_url(settings, address))
                 .map_err(StartError::Sandbox)?;
         }
-        let state = web::Data::new(state(&app, settings));
+        let state = web::Data::new(api_state(&app, settings));
         let stopping = state.stopping.clone();
         let limits = ListenerLimits::new(&settings.http, open_files);
         let rules = ListenerRules {
@@ -245,10 +245,10 @@ impl Application {
         let requested_at = Arc::new(OnceLock::new());
         let requested = Arc::clone(&requested_at);
         actix_rt::spawn(async move {
-            match stop_requested().await {
+            match wait_for_stop_request().await {
                 Ok(()) => {
                     requested.get_or_init(Instant::now);
-                    stopping.request();
+                    stopping.request_stop();
                     sleep(CLOSE_BY_ANSWER_FOR).await;
                     handle.stop(true).await;
                 }
@@ -267,8 +267,8 @@ impl Application {
 
 pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
-    let accounts = first_start::accounts(&application.app, &settings).await?;
-    println!("{}", first_start::welcome(&application.app, application.address, accounts.as_ref()));
+    let accounts = first_start::create_accounts(&application.app, &settings).await?;
+    println!("{}", first_start::welcome_text(&application.app, application.address, accounts.as_ref()));
     if let Some(address) = application.ops_address() {
         println!("operators sign in, and metrics are, on http://{address}");
     }
@@ -276,16 +276,16 @@ pub async fn serve(settings: Settings) -> Result<(), StartError> {
 }
 
 /// Runs the command `sandbox`: the simulator alone, until SIGTERM or Ctrl-C.
-pub async fn sandbox(settings: Settings, bind: SocketAddr, seed: u64) -> Result<(), StartError> {
+pub async fn serve_sandbox(settings: Settings, bind: SocketAddr, seed: u64) -> Result<(), StartError> {
     let sandbox = start_sandbox(&settings, bind.to_string(), seed).await?;
     println!("the simulator of the authority is listening on {}", sandbox.base_url());
-    stop_requested().await?;
+    wait_for_stop_request().await?;
     sandbox.stop().await;
     Ok(())
 }
 
 /// Waits for SIGTERM or Ctrl-C.
-async fn stop_requested() -> Result<(), StartError> {
+async fn wait_for_stop_request() -> Result<(), StartError> {
     let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate())?;
     tokio::select! {
         _ = terminate.recv() => Ok(()),

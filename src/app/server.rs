@@ -26,11 +26,11 @@ const SHUTDOWN_S: u64 = 10;
 /// The time that a connection may be idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// The time that the head of a request may take to arrive.
-const HEAD_WAIT: Duration = Duration::from_secs(5);
+const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The limit of open files that the process asks the operating system for.
-const OPEN_FILES: u64 = 65_536;
+const OPEN_FILES_WANTED: u64 = 65_536;
 /// The number of connections that each worker may have accepted but not yet registered.
-const ACCEPTED_AHEAD: usize = 64;
+const UNREGISTERED_CONNECTIONS_MAX: usize = 64;
 
 /// A listening socket, and the limits for its connections.
 pub(super) struct ListenerSocket {
@@ -73,7 +73,7 @@ impl ListenerLimits {
 /// Raises the limit of open files, because each connection counts as an open file and the initial limit is often about
 /// a thousand. Returns the limit that is now in force.
 pub(super) fn raise_open_files() -> usize {
-    let raised = rlimit::increase_nofile_limit(OPEN_FILES).or_else(|error| {
+    let raised = rlimit::increase_nofile_limit(OPEN_FILES_WANTED).or_else(|error| {
         tracing::warn!(%error, "failed to raise the limit of open files");
         rlimit::Resource::NOFILE.get_soft()
     });
@@ -103,7 +103,7 @@ where
     let mut server = Server::build().disable_signals().shutdown_timeout(SHUTDOWN_S).workers(workers);
     // When many connections arrive at once, this limits how many the framework accepts before the workers register
     // them.
-    server = server.max_concurrent_connections(all.div_ceil(workers) + ACCEPTED_AHEAD);
+    server = server.max_concurrent_connections(all.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX);
     for ListenerSocket { socket, listener, limits } in sockets {
         let name = format!("{listener:?}");
         let open = OpenConnections::new(limits);
@@ -120,7 +120,7 @@ where
                     async move { stop.notified().await }
                 })
                 .keep_alive(KEEP_ALIVE)
-                .client_request_timeout(HEAD_WAIT)
+                .client_request_timeout(HEAD_WAIT_MAX)
                 // Off, because the middleware `unread_body` decides how long a connection with an unread body stays
                 // open.
                 .client_disconnect_timeout(Duration::ZERO)
@@ -132,7 +132,8 @@ where
             let open = open.clone();
             fn_service(move |stream: TcpStream| {
                 let peer = stream.peer_addr().ok();
-                let admitted = open.admit(rules.proxies.client_of_connection(peer)).ok_or_else(full);
+                let admitted =
+                    open.admit(rules.proxies.connection_client(peer)).ok_or_else(listener_full_error);
                 ready(admitted.map(|connection| {
                     let guarded = GuardedStream::new(stream, connection, rules.stalled_after);
                     (guarded, Protocol::Http1, peer)
@@ -144,7 +145,7 @@ where
     Ok(server.run())
 }
 
-fn full() -> DispatchError {
+fn listener_full_error() -> DispatchError {
     DispatchError::Io(io::Error::new(ErrorKind::QuotaExceeded, "every connection is at work"))
 }
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::app::checkpoint::signing_key;
+use crate::app::checkpoint::read_signing_key;
 use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointChain, CheckpointPublicKey};
+use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointPublicKey, CheckpointTail};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -23,7 +23,7 @@ use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFileError, CheckpointReader};
 
 /// The number of events read at a time.
-const PAGE: u64 = 1_000;
+const PER_PAGE: u64 = 1_000;
 
 /// The checkpoint file to compare with, and the key that verifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +32,13 @@ pub struct CheckpointSource {
     /// The public key of the checkpoints. `None` means the public half of the key in `checkpoints.key_file`.
     pub public_key: Option<String>,
     /// A checkpoint that was in the file before, and must still be in it.
-    pub at_least: Option<CheckpointChain>,
+    pub at_least: Option<CheckpointTail>,
 }
 
 /// A checkpoint file to compare with, and the demands that the file must meet.
 struct Comparison {
     reader: CheckpointReader,
-    at_least: Option<CheckpointChain>,
+    at_least: Option<CheckpointTail>,
     /// Events from before this time must be covered by a checkpoint.
     covered_until: Timestamp,
 }
@@ -87,7 +87,7 @@ pub struct VerificationReport {
     /// The first difference between a chain and its checkpoints, for each taxpayer whose chain differs.
     differences: BTreeMap<TaxpayerId, ChainDifference>,
     /// The number and hash of the last checkpoint read; `None` if no checkpoints were compared.
-    checkpoints: Option<CheckpointChain>,
+    checkpoints: Option<CheckpointTail>,
     /// The reason why the checkpoint file cannot be relied on; `None` if none was found.
     fault: Option<CheckpointDoubt>,
 }
@@ -146,17 +146,17 @@ pub async fn verify(
     taxpayer: Option<i64>,
     source: Option<CheckpointSource>,
 ) -> Result<VerificationReport, StartError> {
-    let comparison = source.map(|source| comparison(&settings, source)).transpose()?;
+    let comparison = source.map(|source| open_comparison(&settings, source)).transpose()?;
     let store = open_existing(&settings).await?;
-    let report = report(&store, taxpayer.map(TaxpayerId), comparison).await;
+    let report = build_report(&store, taxpayer.map(TaxpayerId), comparison).await;
     store.close().await;
     report
 }
 
-fn comparison(settings: &Settings, source: CheckpointSource) -> Result<Comparison, StartError> {
+fn open_comparison(settings: &Settings, source: CheckpointSource) -> Result<Comparison, StartError> {
     let key = match (source.public_key, &settings.checkpoints.key_file) {
         (Some(text), _) => CheckpointPublicKey::parse(&text).map_err(StartError::PublicKey)?,
-        (None, Some(path)) => signing_key(path)?.public(),
+        (None, Some(path)) => read_signing_key(path)?.public_key(),
         (None, None) => return Err(StartError::NoPublicKey),
     };
     let reader = CheckpointReader::open(&source.file, key)?;
@@ -171,7 +171,7 @@ fn covered_until(every_s: u64, now: Timestamp) -> Timestamp {
     if grace.is_zero() { Timestamp::MIN } else { now.saturating_sub(grace).unwrap_or(Timestamp::MIN) }
 }
 
-async fn report(
+async fn build_report(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     comparison: Option<Comparison>,
@@ -188,7 +188,7 @@ async fn report(
     let mut report = VerificationReport { taxpayers: ids.len(), ..VerificationReport::default() };
     let mut ends = Vec::with_capacity(ids.len());
     for id in ids {
-        let head = walk(store, id, &mut report).await?;
+        let head = check_chain(store, id, &mut report).await?;
         ends.push(ChainHead { taxpayer_id: id, head });
     }
     if let Some(comparison) = comparison {
@@ -198,14 +198,14 @@ async fn report(
 }
 
 /// Checks a chain up to its end or its first break. Returns the sequence and hash of the last event before that.
-async fn walk(
+async fn check_chain(
     store: &Store,
     taxpayer: TaxpayerId,
     report: &mut VerificationReport,
 ) -> Result<LogHead, StoreError> {
     let mut head = LogHead::default();
     loop {
-        let page = events::owned_by_after(store, taxpayer, head.sequence, PAGE).await?;
+        let page = events::owned_by_after(store, taxpayer, head.sequence, PER_PAGE).await?;
         if page.is_empty() {
             return Ok(head);
         }
@@ -248,13 +248,13 @@ async fn compare_all(
     }
     if report.fault.is_none() {
         report.fault = match at_least {
-            Some(CheckpointChain { number, .. }) if is_replaced => Some(CheckpointDoubt::Replaced(number)),
-            Some(CheckpointChain { number: wanted, .. }) if reader.tail().number < wanted => {
+            Some(CheckpointTail { number, .. }) if is_replaced => Some(CheckpointDoubt::Replaced(number)),
+            Some(CheckpointTail { number: wanted, .. }) if reader.tail().number < wanted => {
                 Some(CheckpointDoubt::Shortened { end: reader.tail().number, wanted })
             }
             _ if reader.is_cut()? => Some(CheckpointDoubt::Cut),
             _ if reader.tail().number == 0 => Some(CheckpointDoubt::Empty),
-            _ => stale(store, ends, &covered, covered_until).await?,
+            _ => find_stale(store, ends, &covered, covered_until).await?,
         };
     }
     report.checkpoints = Some(reader.tail().clone());
@@ -262,7 +262,7 @@ async fn compare_all(
 }
 
 /// Looks for an event that should be in a checkpoint by now but is in none. Returns `None` if there is no such event.
-async fn stale(
+async fn find_stale(
     store: &Store,
     ends: &[ChainHead],
     covered: &HashMap<TaxpayerId, i64>,
@@ -294,13 +294,17 @@ async fn compare(
     let found = events::hashes_at(store, &heads).await?;
     for one in heads.iter().filter(|one| found.get(&one.taxpayer_id) != Some(&one.head)) {
         if let Entry::Vacant(first) = report.differences.entry(one.taxpayer_id) {
-            first.insert(difference(store, one, number).await?);
+            first.insert(find_difference(store, one, number).await?);
         }
     }
     Ok(())
 }
 
-async fn difference(store: &Store, signed: &ChainHead, number: u64) -> Result<ChainDifference, StoreError> {
+async fn find_difference(
+    store: &Store,
+    signed: &ChainHead,
+    number: u64,
+) -> Result<ChainDifference, StoreError> {
     let sequence = signed.head.sequence;
     let end = events::head(store.reader(), signed.taxpayer_id).await?.sequence;
     let is_there = !events::hashes_at(store, std::slice::from_ref(signed)).await?.is_empty();
@@ -363,7 +367,7 @@ mod tests {
 
     /// Changes an amount in all events and recomputes the hashes, as somebody with write access could do.
     async fn rewrite(store: &Store, id: i64) {
-        let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
+        let all = events::owned_by_after(store, TaxpayerId(id), 0, PER_PAGE).await.unwrap();
         let mut head = LogHead::default();
         execute(store, &format!("DELETE FROM events WHERE taxpayer_id = {id}")).await;
         let seal = |event: &crate::domain::events::event::Event| EventStamp {
@@ -407,13 +411,13 @@ mod tests {
         async fn verify_with(
             &self,
             taxpayer: Option<i64>,
-            at_least: Option<CheckpointChain>,
+            at_least: Option<CheckpointTail>,
             covered_until: Timestamp,
         ) -> VerificationReport {
-            let reader = CheckpointReader::open(&self.path(), key().public()).unwrap();
+            let reader = CheckpointReader::open(&self.path(), key().public_key()).unwrap();
             let comparison = Comparison { reader, at_least, covered_until };
             let taxpayer = taxpayer.map(TaxpayerId);
-            report(&self.checkpointer.store, taxpayer, Some(comparison)).await.unwrap()
+            build_report(&self.checkpointer.store, taxpayer, Some(comparison)).await.unwrap()
         }
 
         async fn fault_report(&self) -> String {
@@ -446,7 +450,7 @@ mod tests {
         for test in stores().await {
             let scene = checkpointed_scene(&test.store).await;
             rewrite(&test.store, 2).await;
-            let alone = report(&test.store, None, None).await.unwrap();
+            let alone = build_report(&test.store, None, None).await.unwrap();
             assert!(alone.is_intact(), "without checkpoints it passes: {alone}");
             let said = scene.fault_report().await;
             assert!(
@@ -472,7 +476,7 @@ mod tests {
             execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 1 AND sequence > 6").await;
             execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 3").await;
             execute(&test.store, "DELETE FROM taxpayers WHERE id = 3").await;
-            assert!(report(&test.store, None, None).await.unwrap().is_intact());
+            assert!(build_report(&test.store, None, None).await.unwrap().is_intact());
             let said = scene.fault_report().await;
             let cut =
                 "the chain of taxpayer 1 was truncated: it ends at event 6, and checkpoint 2 has event 10";
@@ -491,7 +495,7 @@ mod tests {
             let second = text.lines().nth(1).unwrap();
             let first = text.lines().next().unwrap();
             let whole = scene.verify(None).await.to_string();
-            let at_least: CheckpointChain = whole.lines().last().unwrap().parse().unwrap();
+            let at_least: CheckpointTail = whole.lines().last().unwrap().parse().unwrap();
             assert_eq!(at_least.number, 2, "{whole}");
             for (tampered, said) in [
                 (String::new(), "it ends at checkpoint 0, and checkpoint 2 was in it"),
@@ -520,7 +524,7 @@ mod tests {
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let first = text.lines().next().unwrap();
             let hash = hex::encode([0; 32]);
-            let other = Some(CheckpointChain { number: 2, hash });
+            let other = Some(CheckpointTail { number: 2, hash });
             let never = Timestamp::MIN;
             let now = SystemClock.now();
             for (file, at_least, covered_until, said) in [

@@ -12,9 +12,10 @@ use crate::authority::transport::classify::{says_not_ok, says_ok};
 use crate::authority::transport::failure::AuthorityFailure;
 use crate::authority::transport::request::AuthorityRequest;
 use crate::authority::wire::{
-    Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, PullQuery, SearchPage, SearchQuery,
+    Acknowledgement, Confirmation, Entity, InvoiceInTransit, IrnCheck, Parties, PullQuery, SearchPage,
+    SearchQuery,
 };
-use crate::domain::kernel::path_segment::path_segment;
+use crate::domain::kernel::path_segment::encode_path_segment;
 
 impl Authority {
     /// `POST /invoice/irn/validate`: checks that this IRN may be used. `Unknown` may mean that an invoice with this IRN
@@ -22,7 +23,8 @@ impl Authority {
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
-            AuthorityRequest::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate").body(&body),
+            AuthorityRequest::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate")
+                .with_body(&body),
             expect_ok,
         )
         .await
@@ -31,7 +33,7 @@ impl Authority {
     /// `POST /invoice/validate`: checks a document. The authority reports only one fault at a time.
     pub async fn validate(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
-            AuthorityRequest::new(Operation::Validate, Method::POST, "/invoice/validate").body(document),
+            AuthorityRequest::new(Operation::Validate, Method::POST, "/invoice/validate").with_body(document),
             expect_ok,
         )
         .await
@@ -40,7 +42,7 @@ impl Authority {
     /// `POST /invoice/sign`: signs a document. After `Unknown` the document may already be signed: ask `confirm`.
     pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
-            AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").body(document),
+            AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").with_body(document),
             expect_ok,
         )
         .await
@@ -48,7 +50,7 @@ impl Authority {
 
     /// `GET /invoice/confirm/{irn}`: returns the state of a signed invoice. `NotFound` if the IRN is not signed.
     pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
-        let path = format!("/invoice/confirm/{}", path_part(irn)?);
+        let path = format!("/invoice/confirm/{}", encode_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn), parse_data)
             .await
     }
@@ -60,18 +62,19 @@ impl Authority {
         payment_status: &str,
         reference: Option<&str>,
     ) -> Result<(), AuthorityFailure> {
-        let path = format!("/invoice/update/{}", path_part(irn)?);
+        let path = format!("/invoice/update/{}", encode_part(irn)?);
         let body = match reference {
             Some(reference) => json!({ "payment_status": payment_status, "reference": reference }),
             None => json!({ "payment_status": payment_status }),
         };
-        let request =
-            AuthorityRequest::new(Operation::UpdatePayment, Method::PATCH, &path).for_irn(irn).body(&body);
+        let request = AuthorityRequest::new(Operation::UpdatePayment, Method::PATCH, &path)
+            .for_irn(irn)
+            .with_body(&body);
         self.send(request, expect_ok).await
     }
 
     /// `GET /invoice/transmit/self-health-check`: true if the answer says `ok: true`, else false, also after a 5xx.
-    pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
+    pub async fn is_system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,
             Method::GET,
@@ -81,18 +84,18 @@ impl Authority {
     }
 
     /// `GET /invoice/transmit/lookup/{irn}`: returns both parties, and whether their access points are online.
-    pub async fn lookup(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
-        let path = format!("/invoice/transmit/lookup/{}", path_part(irn)?);
+    pub async fn look_up_parties(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
+        let path = format!("/invoice/transmit/lookup/{}", encode_part(irn)?);
         let request = AuthorityRequest::new(Operation::Lookup, Method::GET, &path).for_irn(irn);
         self.send(request, |answer| Parties::read(&answer.data)).await
     }
 
     /// `POST /invoice/transmit/{irn}`: sends the invoice to the customer's access point.
     pub async fn transmit(&self, irn: &str) -> Result<(), AuthorityFailure> {
-        let path = format!("/invoice/transmit/{}", path_part(irn)?);
+        let path = format!("/invoice/transmit/{}", encode_part(irn)?);
         let body = json!({});
         self.send(
-            AuthorityRequest::new(Operation::Transmit, Method::POST, &path).for_irn(irn).body(&body),
+            AuthorityRequest::new(Operation::Transmit, Method::POST, &path).for_irn(irn).with_body(&body),
             expect_ok,
         )
         .await
@@ -100,27 +103,32 @@ impl Authority {
 
     /// `PATCH /invoice/transmit/{irn}`: confirms the receipt of the invoice. May be repeated.
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
-        let path = format!("/invoice/transmit/{}", path_part(irn)?);
+        let path = format!("/invoice/transmit/{}", encode_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
         let request =
-            AuthorityRequest::new(Operation::Acknowledge, Method::PATCH, &path).for_irn(irn).body(&body);
-        let result = self.send(request, |answer| (!says_not_ok(&answer)).then(|| message_of(&answer))).await;
+            AuthorityRequest::new(Operation::Acknowledge, Method::PATCH, &path).for_irn(irn).with_body(&body);
+        let result = self
+            .send(request, |answer| (!says_not_ok(&answer)).then(|| acknowledgement_message(&answer)))
+            .await;
         match result {
-            Ok(message) => Ok(Acknowledgement { already: says_already(&message), message }),
+            Ok(message) => Ok(Acknowledgement { was_already_acknowledged: says_already(&message), message }),
             Err(AuthorityFailure::Refused { message, .. }) if says_already(&message) => {
-                Ok(Acknowledgement { message, already: true })
+                Ok(Acknowledgement { message, was_already_acknowledged: true })
             }
             Err(failure) => Err(failure),
         }
     }
 
     /// `GET /invoice/transmit/pull`: lists the invoices in transit to this access point.
-    pub async fn pull(&self, query: &PullQuery) -> Result<Vec<InTransit>, AuthorityFailure> {
+    pub async fn list_in_transit(
+        &self,
+        query: &PullQuery,
+    ) -> Result<Vec<InvoiceInTransit>, AuthorityFailure> {
         let request = AuthorityRequest::new(Operation::Pull, Method::GET, "/invoice/transmit/pull")
-            .query("confirmed", query.confirmed)
-            .query("from", query.from.as_deref())
-            .query("to", query.to.as_deref());
-        self.send(request, |answer| InTransit::list(&answer.data)).await
+            .with_query("confirmed", query.confirmed)
+            .with_query("from", query.from.as_deref())
+            .with_query("to", query.to.as_deref());
+        self.send(request, |answer| InvoiceInTransit::list(&answer.data)).await
     }
 
     /// `GET /invoice/{business_id}`: returns one page of this taxpayer's invoices at the authority.
@@ -132,37 +140,38 @@ impl Authority {
         let request = AuthorityRequest::new(
             Operation::Search,
             Method::GET,
-            &format!("/invoice/{}", path_part(business_id)?),
+            &format!("/invoice/{}", encode_part(business_id)?),
         )
-        .query("irn", query.irn.as_deref())
-        .query("payment_status", query.payment_status.as_deref())
-        .query("entry_status", query.entry_status.as_deref())
-        .query("size", query.size)
-        .query("page", query.page);
+        .with_query("irn", query.irn.as_deref())
+        .with_query("payment_status", query.payment_status.as_deref())
+        .with_query("entry_status", query.entry_status.as_deref())
+        .with_query("size", query.size)
+        .with_query("page", query.page);
         self.send(request, parse_data).await
     }
 
     /// `GET /invoice/download/{irn}`: returns the encrypted document. `NotFound` if the IRN is not signed.
     pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
-        let path = format!("/invoice/download/{}", path_part(irn)?);
+        let path = format!("/invoice/download/{}", encode_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn), parse_data)
             .await
     }
 
     /// `POST /vat/postpayment`: sends a VAT report. A 2xx is a success unless the body says `ok: false`.
     pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
-        let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
+        let request =
+            AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").with_body(report);
         self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
     }
 
     /// `GET /entity/{entity_id}`: returns the businesses of an entity. `NotFound` if no entity has this id.
-    pub async fn entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
-        let path = format!("/entity/{}", path_part(id)?);
+    pub async fn fetch_entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
+        let path = format!("/entity/{}", encode_part(id)?);
         self.send(AuthorityRequest::new(Operation::Entity, Method::GET, &path), parse_data).await
     }
 
     /// `GET /invoice/resources/{list}`: returns the list's entries, unmodified.
-    pub async fn resource(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
+    pub async fn fetch_resource_list(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
         let request = AuthorityRequest::new(Operation::Resource, Method::GET, &path).without_keys();
         self.send(request, |answer| answer.data.is_array().then_some(answer.data)).await
@@ -170,8 +179,8 @@ impl Authority {
 }
 
 /// Encodes text as one segment of a path. Text such as `..` cannot be a segment: `NotFound`, and no call is made.
-fn path_part(text: &str) -> Result<String, AuthorityFailure> {
-    path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
+fn encode_part(text: &str) -> Result<String, AuthorityFailure> {
+    encode_path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),
     })
 }
@@ -185,7 +194,7 @@ fn parse_data<T: DeserializeOwned>(answer: AuthorityAnswer) -> Option<T> {
     serde_json::from_value(answer.data).ok()
 }
 
-fn message_of(answer: &AuthorityAnswer) -> String {
+fn acknowledgement_message(answer: &AuthorityAnswer) -> String {
     let words = answer.message.as_str().or_else(|| answer.data.get("message")?.as_str());
     words.unwrap_or("ACKNOWLEDGED").to_owned()
 }
@@ -230,7 +239,7 @@ mod tests {
         authority.update_payment(IRN, "REJECTED", None).await.unwrap();
         authority.transmit(IRN).await.unwrap();
         authority.report(&document).await.unwrap();
-        assert!(authority.system_healthy().await.unwrap());
+        assert!(authority.is_system_healthy().await.unwrap());
         let text = r#"{"irn":"i","payable_amount":100.10}"#;
         let expected = [
             ("POST /api/v1/invoice/irn/validate", r#"{"business_id":"b","invoice_reference":"1","irn":"i"}"#),
@@ -274,10 +283,10 @@ mod tests {
         let body = r#"{"code":200,"data":{"supplier":{"tin":"1","name":"S","online":true,"access_point":"ap"},
             "customer":{"tin":"2","party_name":"C","online":false}}}"#;
         let server = Server::json(200, body).await;
-        let parties = server.authority().lookup("I").await.unwrap();
-        assert_eq!((parties.supplier.online, parties.supplier.access_point), (true, json!("ap")));
+        let parties = server.authority().look_up_parties("I").await.unwrap();
+        assert_eq!((parties.supplier.is_online, parties.supplier.access_point), (true, json!("ap")));
         let customer = parties.customer.unwrap();
-        assert_eq!((customer.online, customer.name.as_deref()), (false, Some("C")));
+        assert_eq!((customer.is_online, customer.name.as_deref()), (false, Some("C")));
         assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")]));
     }
 
@@ -286,8 +295,8 @@ mod tests {
         let server = Server::json(200, r#"{"data":{"items":["A"],"page":{"total":1.50}}}"#).await;
         let authority = server.authority();
         let from = PullQuery { confirmed: Some(false), from: Some("2026-01-01".into()), to: None };
-        assert_eq!(authority.pull(&from).await.unwrap()[0].irn, "A");
-        assert_eq!(authority.pull(&PullQuery::default()).await.unwrap().len(), 1);
+        assert_eq!(authority.list_in_transit(&from).await.unwrap()[0].irn, "A");
+        assert_eq!(authority.list_in_transit(&PullQuery::default()).await.unwrap().len(), 1);
         let query = SearchQuery { irn: Some("a&b=c/d".into()), size: Some(5), ..SearchQuery::default() };
         let page = authority.search("b/c", &query).await.unwrap();
         assert_eq!((page.items, page.page.to_string()), (vec![json!("A")], r#"{"total":1.50}"#.to_owned()));
@@ -314,17 +323,17 @@ mod tests {
         let server = Server::json(200, body).await;
         let business = |id: &str, tin: Option<&str>| Business { id: id.into(), tin: tin.map(str::to_owned) };
         let expected = Entity { businesses: vec![business("b", Some("1")), business("c", None)] };
-        assert_eq!(server.authority().entity("e/1").await.unwrap(), expected);
+        assert_eq!(server.authority().fetch_entity("e/1").await.unwrap(), expected);
         assert_eq!(requests_of(&server), lines(&[("GET /api/v1/entity/e%2F1", "")]));
         let server = Server::json(404, r#"{"code":404,"message":"entity not found"}"#).await;
-        assert!(matches!(server.authority().entity("e").await, Err(AuthorityFailure::NotFound { .. })));
+        assert!(matches!(server.authority().fetch_entity("e").await, Err(AuthorityFailure::NotFound { .. })));
     }
 
     #[tokio::test]
     async fn a_reference_list_comes_unmodified_and_without_keys() {
         let rows = r#"[{"code":"STANDARD_VAT","percent":7.50,"value":"Standard VAT "}]"#;
         let server = Server::json(200, &format!(r#"{{"code":200,"data":{rows}}}"#)).await;
-        let list = server.authority().resource(ResourceList::ProductCodes).await.unwrap();
+        let list = server.authority().fetch_resource_list(ResourceList::ProductCodes).await.unwrap();
         assert_eq!(list.to_string(), rows);
         assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/resources/hs-codes", "")]));
         assert!(!server.received_requests()[0].contains("x-api-"));
@@ -334,12 +343,18 @@ mod tests {
     async fn a_second_acknowledgement_is_reported_as_such() {
         let server = Server::json(200, r#"{"code":200,"data":{"ok":true},"message":"thank you"}"#).await;
         let first = server.authority().acknowledge("I").await.unwrap();
-        assert_eq!(first, Acknowledgement { message: "thank you".into(), already: false });
+        assert_eq!(first, Acknowledgement { message: "thank you".into(), was_already_acknowledged: false });
         let body = r#"{"message":"ACKNOWLEDGED"}"#;
         assert_eq!(requests_of(&server), lines(&[("PATCH /api/v1/invoice/transmit/I", body)]));
         let server = Server::json(400, r#"{"code":400,"message":"invoice already acknowledged"}"#).await;
         let second = server.authority().acknowledge("I").await.unwrap();
-        assert_eq!(second, Acknowledgement { message: "invoice already acknowledged".into(), already: true });
+        assert_eq!(
+            second,
+            Acknowledgement {
+                message: "invoice already acknowledged".into(),
+                was_already_acknowledged: true
+            }
+        );
         let server = Server::json(400, r#"{"code":400,"message":"not for you"}"#).await;
         assert!(matches!(
             server.authority().acknowledge("I").await,
@@ -360,10 +375,10 @@ mod tests {
     async fn a_system_that_is_not_ok_or_fails_is_unhealthy() {
         for (status, body) in [(200, r#"{"data":{"ok":false}}"#), (200, "{}"), (503, ""), (500, "<html>")] {
             let server = Server::json(status, body).await;
-            assert_eq!(server.authority().system_healthy().await, Ok(false), "{status} {body}");
+            assert_eq!(server.authority().is_system_healthy().await, Ok(false), "{status} {body}");
         }
         let server = Server::json(200, "<html>").await;
         let malformed = AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } };
-        assert_eq!(server.authority().system_healthy().await, Err(malformed));
+        assert_eq!(server.authority().is_system_healthy().await, Err(malformed));
     }
 }

@@ -28,12 +28,12 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::telemetry::histograms::Histograms;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// An unused connection is closed after this time. Gateways keep theirs longer, so a call rarely gets a connection that was
 /// closed.
-const IDLE_MAX: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
-const ALIVE_MAX: Duration = Duration::from_secs(5);
+const LIVENESS_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityBuildError {
@@ -59,7 +59,7 @@ pub struct Authority {
 
 struct ClientInner {
     http: Client,
-    root: String,
+    base_url: String,
     api_key: SecretString,
     headers: [(&'static str, HeaderValue); 2],
     timeout: Duration,
@@ -77,11 +77,11 @@ impl Authority {
     ) -> Result<Self, AuthorityBuildError> {
         let timeout = Duration::from_secs(settings.timeout_s);
         let headers = [
-            ("x-api-key", sensitive(&settings.api_key, "API key")?),
-            ("x-api-secret", sensitive(&settings.api_secret, "API secret")?),
+            ("x-api-key", secret_header(&settings.api_key, "API key")?),
+            ("x-api-secret", secret_header(&settings.api_secret, "API secret")?),
         ];
         let inner = Arc::new(ClientInner {
-            root: root(base_url)?,
+            base_url: base_url_text(base_url)?,
             http: http_client(settings, timeout)?,
             api_key: settings.api_key.clone(),
             headers,
@@ -120,7 +120,7 @@ impl Authority {
 
     /// Returns the number of calls and their total duration for each operation and outcome.
     pub fn call_stats(&self) -> Vec<CallStats> {
-        self.inner.call_counters.all()
+        self.inner.call_counters.snapshot()
     }
 
     /// Returns the durations of the calls that were made, by operation and outcome.
@@ -140,9 +140,9 @@ impl Authority {
     }
 
     /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. No limit or breaker applies to the request.
-    pub async fn alive(&self) -> bool {
-        let wait = self.inner.timeout.min(ALIVE_MAX);
-        let request = self.inner.http.get(format!("{}/api", self.inner.root)).timeout(wait);
+    pub async fn is_alive(&self) -> bool {
+        let wait = self.inner.timeout.min(LIVENESS_CHECK_TIMEOUT);
+        let request = self.inner.http.get(format!("{}/api", self.inner.base_url)).timeout(wait);
         let Ok(response) =
             exchange(request.header(ACCEPT, "application/json"), wait, &self.inner.clock).await
         else {
@@ -164,7 +164,7 @@ impl Authority {
             Ok(permit) => permit,
             Err(failure) => {
                 let outcome = CallOutcome::from_result::<()>(&Err(failure.clone()));
-                self.inner.call_counters.count(operation, outcome, Duration::ZERO);
+                self.inner.call_counters.count_outcome(operation, outcome, Duration::ZERO);
                 self.check_liveness_if_doubtful(operation).await;
                 return Err(failure);
             }
@@ -177,7 +177,7 @@ impl Authority {
         let outcome = CallOutcome::from_result(&result);
         let duration = started.elapsed();
         permit.settle(&result, duration);
-        self.inner.call_counters.observe(operation, outcome, duration);
+        self.inner.call_counters.record_call(operation, outcome, duration);
         tracing::debug!(
             operation = operation.name(),
             irn,
@@ -196,13 +196,13 @@ impl Authority {
     /// concerns none of them, so it shows whether the authority itself fails.
     async fn check_liveness_if_doubtful(&self, operation: Operation) {
         if self.inner.admission.should_check_liveness(operation) {
-            let is_alive = self.alive().await;
+            let is_alive = self.is_alive().await;
             self.inner.admission.on_liveness(operation, is_alive);
         }
     }
 
     fn http_request(&self, request: &AuthorityRequest<'_>) -> RequestBuilder {
-        let url = format!("{}{}", self.inner.root, request.path);
+        let url = format!("{}{}", self.inner.base_url, request.path);
         let mut builder =
             self.inner.http.request(request.method.clone(), url).header(ACCEPT, "application/json");
         if request.with_keys {
@@ -219,7 +219,7 @@ impl Authority {
 
 impl fmt::Debug for Authority {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Authority").field("root", &self.inner.root).finish_non_exhaustive()
+        formatter.debug_struct("Authority").field("root", &self.inner.base_url).finish_non_exhaustive()
     }
 }
 
@@ -238,8 +238,8 @@ fn http_client(settings: &AuthoritySettings, timeout: Duration) -> Result<Client
     Client::builder()
         .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
         .timeout(timeout)
-        .connect_timeout(CONNECT_MAX.min(timeout / 2))
-        .pool_idle_timeout(IDLE_MAX)
+        .connect_timeout(CONNECT_TIMEOUT.min(timeout / 2))
+        .pool_idle_timeout(IDLE_TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .no_proxy()
@@ -260,7 +260,7 @@ fn read_certificates(path: &Path) -> Result<Vec<Certificate>, AuthorityBuildErro
 }
 
 /// Returns the base URL as text, without a trailing slash.
-fn root(base: &Url) -> Result<String, AuthorityBuildError> {
+fn base_url_text(base: &Url) -> Result<String, AuthorityBuildError> {
     let usable = matches!(base.scheme(), "http" | "https")
         && base.has_host()
         && base.query().is_none()
@@ -268,7 +268,7 @@ fn root(base: &Url) -> Result<String, AuthorityBuildError> {
     usable.then(|| base.as_str().trim_end_matches('/').to_owned()).ok_or(AuthorityBuildError::BaseUrl)
 }
 
-fn sensitive(secret: &SecretString, name: &'static str) -> Result<HeaderValue, AuthorityBuildError> {
+fn secret_header(secret: &SecretString, name: &'static str) -> Result<HeaderValue, AuthorityBuildError> {
     let mut value =
         HeaderValue::from_str(secret.expose_secret()).map_err(|_| AuthorityBuildError::Header(name))?;
     value.set_sensitive(true);
@@ -386,7 +386,7 @@ mod tests {
         let target = Server::json(200, r#"{"data":[]}"#).await;
         let headers = format!("location: http://{}/\r\n", target.address);
         let server = Server::start(Behaviour::Bytes(http(307, &headers, ""))).await;
-        let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
+        let failure = server.authority().fetch_resource_list(ResourceList::States).await.unwrap_err();
         assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Redirected { status: 307 } });
         assert!(target.received_requests().is_empty());
     }
@@ -394,7 +394,7 @@ mod tests {
     #[tokio::test]
     async fn an_endless_answer_is_cut_off() {
         let server = Server::start(Behaviour::Endless).await;
-        let failure = server.authority().resource(ResourceList::States).await.unwrap_err();
+        let failure = server.authority().fetch_resource_list(ResourceList::States).await.unwrap_err();
         assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } });
     }
 
@@ -455,11 +455,11 @@ mod tests {
             (500, r#"{"healthy":true}"#, false),
         ] {
             let server = Server::json(status, body).await;
-            assert_eq!(server.authority().alive().await, alive, "{status} {body}");
+            assert_eq!(server.authority().is_alive().await, alive, "{status} {body}");
             let request = server.received_requests().remove(0);
             assert!(request.starts_with("GET /api HTTP") && !request.contains("x-api-"));
         }
-        assert!(!authority(&closed_url(), Arc::new(SystemClock)).alive().await);
+        assert!(!authority(&closed_url(), Arc::new(SystemClock)).is_alive().await);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::answer::AuthorityAnswer;
 use crate::authority::transport::classify;
 use crate::authority::transport::exchange::RawResponse;
-use crate::authority::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
+use crate::authority::wire::{Confirmation, Entity, InvoiceInTransit, Parties, SearchPage};
 
 /// Parses the bytes as a key file and as an answer to each operation.
 pub(crate) fn read_answer(text: &[u8]) {
@@ -16,7 +16,7 @@ pub(crate) fn read_answer(text: &[u8]) {
     let Some(answer) = AuthorityAnswer::parse(text) else { return };
     assert!(!answer.sentence(400).is_empty(), "there is always something to show");
     let _ = answer.names_field();
-    drop((InTransit::list(&answer.data), Parties::read(&answer.data)));
+    drop((InvoiceInTransit::list(&answer.data), Parties::read(&answer.data)));
     shape::<Confirmation>(&answer);
     shape::<SearchPage>(&answer);
     shape::<Entity>(&answer);

@@ -73,7 +73,7 @@ impl Operation {
         }
     }
 
-    pub(crate) fn nature(self) -> EffectKind {
+    pub(crate) fn effect_kind(self) -> EffectKind {
         match self {
             Self::Sign | Self::UpdatePayment | Self::Transmit | Self::Acknowledge | Self::Report => {
                 EffectKind::Effect

@@ -6,7 +6,7 @@ use backoff::SystemClock;
 use backoff::backoff::Backoff;
 use backoff::exponential::ExponentialBackoffBuilder;
 
-use crate::domain::kernel::jitter::up_to;
+use crate::domain::kernel::jitter::full_jitter;
 
 /// An interval that was doubled this often has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
@@ -34,8 +34,8 @@ impl RetryPolicy {
         jitter: u32,
     ) -> Option<Duration> {
         let delay = match retry_after {
-            Some(wait) => wait.checked_add(up_to(self.initial, jitter))?,
-            None => up_to(self.interval(attempts), jitter),
+            Some(wait) => wait.checked_add(full_jitter(self.initial, jitter))?,
+            None => full_jitter(self.interval(attempts), jitter),
         };
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
     }

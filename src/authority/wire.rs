@@ -40,7 +40,7 @@ pub struct Party {
     /// The authority's description of the access point, unchanged.
     pub access_point: Value,
     /// False if the access point accepts no invoices at present; true also if the authority does not say.
-    pub online: bool,
+    pub is_online: bool,
 }
 
 /// The authority's answer to an acknowledgement.
@@ -49,7 +49,7 @@ pub struct Acknowledgement {
     /// The message of the authority's answer.
     pub message: String,
     /// True if the invoice was already acknowledged; the call counts as a success even so.
-    pub already: bool,
+    pub was_already_acknowledged: bool,
 }
 
 /// Filters of `GET /invoice/transmit/pull`.
@@ -64,7 +64,7 @@ pub struct PullQuery {
 
 /// One invoice in transit to this access point.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InTransit {
+pub struct InvoiceInTransit {
     pub irn: String,
     /// TRANSMITTING, ACKNOWLEDGED, TRANSMITTED or FAILED; `None` if the authority does not say.
     pub message: Option<String>,
@@ -120,12 +120,12 @@ impl Party {
             tin: text("tin"),
             name: text("name").or_else(|| text("party_name")),
             access_point: party.get("access_point").cloned().unwrap_or_default(),
-            online: party.get("online").and_then(Value::as_bool).unwrap_or(true),
+            is_online: party.get("online").and_then(Value::as_bool).unwrap_or(true),
         })
     }
 }
 
-impl InTransit {
+impl InvoiceInTransit {
     /// Reads a list of IRNs or of objects with `irn`. The list is `data` itself, its `items` or its `invoices`.
     pub(crate) fn list(data: &Value) -> Option<Vec<Self>> {
         let below = |name: &str| data.get(name)?.as_array();
@@ -148,16 +148,16 @@ mod tests {
 
     #[test]
     fn irns_in_transit_are_read_bare_and_as_objects() {
-        let bare = InTransit { irn: "A".into(), message: None };
-        let with_message = InTransit { irn: "A".into(), message: Some("TRANSMITTING".into()) };
-        assert_eq!(InTransit::list(&json!(["A"])), Some(vec![bare]));
+        let bare = InvoiceInTransit { irn: "A".into(), message: None };
+        let with_message = InvoiceInTransit { irn: "A".into(), message: Some("TRANSMITTING".into()) };
+        assert_eq!(InvoiceInTransit::list(&json!(["A"])), Some(vec![bare]));
         let entry = json!({"irn": "A", "message": "TRANSMITTING"});
-        assert_eq!(InTransit::list(&json!([entry])), Some(vec![with_message.clone()]));
-        assert_eq!(InTransit::list(&json!({"items": [entry]})), Some(vec![with_message.clone()]));
-        assert_eq!(InTransit::list(&json!({"invoices": [entry]})), Some(vec![with_message]));
-        assert_eq!(InTransit::list(&json!([])), Some(vec![]));
+        assert_eq!(InvoiceInTransit::list(&json!([entry])), Some(vec![with_message.clone()]));
+        assert_eq!(InvoiceInTransit::list(&json!({"items": [entry]})), Some(vec![with_message.clone()]));
+        assert_eq!(InvoiceInTransit::list(&json!({"invoices": [entry]})), Some(vec![with_message]));
+        assert_eq!(InvoiceInTransit::list(&json!([])), Some(vec![]));
         for unreadable in [json!(null), json!({}), json!([1]), json!([{}]), json!("A")] {
-            assert_eq!(InTransit::list(&unreadable), None, "{unreadable}");
+            assert_eq!(InvoiceInTransit::list(&unreadable), None, "{unreadable}");
         }
     }
 
@@ -169,10 +169,10 @@ mod tests {
             [("supplier", "customer"), ("accounting_supplier_party", "accounting_customer_party")]
         {
             let parties = Parties::read(&json!({"irn": "I", supplier: offline, customer: silent})).unwrap();
-            assert_eq!((parties.supplier.online, parties.supplier.name.as_deref()), (false, Some("S")));
+            assert_eq!((parties.supplier.is_online, parties.supplier.name.as_deref()), (false, Some("S")));
             let customer = parties.customer.unwrap();
             assert_eq!(
-                (customer.online, customer.tin.as_deref()),
+                (customer.is_online, customer.tin.as_deref()),
                 (true, Some("2")),
                 "nothing says that it is not"
             );

@@ -60,8 +60,8 @@ impl DeploymentChecks {
         let authority = &settings.authority;
         let demand = "be set where `authority.mode` is remote";
         self.require(authority.base_url.is_some(), "authority.base_url", demand);
-        self.require(has(&authority.api_key, 1), "authority.api_key", demand);
-        self.require(has(&authority.api_secret, 1), "authority.api_secret", demand);
+        self.require(has_chars(&authority.api_key, 1), "authority.api_key", demand);
+        self.require(has_chars(&authority.api_secret, 1), "authority.api_secret", demand);
     }
 
     fn check_production(&mut self, settings: &Settings) {
@@ -77,12 +77,12 @@ impl DeploymentChecks {
         self.require(is_safe, "authority.base_url", "begin with https:// in production, loopback excepted");
         if authority.mode == AuthorityMode::Remote {
             let demand = "have 8 characters at least in production";
-            let is_long = |secret| !has(secret, 1) || has(secret, KEY_CHARS_MIN);
+            let is_long = |secret| !has_chars(secret, 1) || has_chars(secret, KEY_CHARS_MIN);
             self.require(is_long(&authority.api_key), "authority.api_key", demand);
             self.require(is_long(&authority.api_secret), "authority.api_secret", demand);
         }
         self.require(
-            has(&authority.notification_token, TOKEN_CHARS_MIN),
+            has_chars(&authority.notification_token, TOKEN_CHARS_MIN),
             "authority.notification_token",
             "have 16 characters at least in production",
         );
@@ -92,7 +92,7 @@ impl DeploymentChecks {
             "name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443",
         );
         self.require(
-            has(&secrets.encryption_key, 1),
+            has_chars(&secrets.encryption_key, 1),
             "secrets.encryption_key",
             "be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`",
         );
@@ -135,7 +135,7 @@ impl DeploymentChecks {
         ];
         for (key, secret) in typed {
             self.require(
-                !has(secret, 1) || !is_guessable(secret.expose_secret()),
+                !has_chars(secret, 1) || !is_guessable(secret.expose_secret()),
                 key,
                 "be hard to guess in production",
             );
@@ -155,12 +155,12 @@ impl DeploymentChecks {
 
     fn require(&mut self, is_met: bool, key: &'static str, demand: &'static str) {
         if !is_met {
-            self.0.push(SettingFault::Demanded { key, demand });
+            self.0.push(SettingFault::DemandUnmet { key, demand });
         }
     }
 }
 
-fn has(secret: &SecretString, chars_min: usize) -> bool {
+fn has_chars(secret: &SecretString, chars_min: usize) -> bool {
     secret.expose_secret().chars().count() >= chars_min
 }
 
@@ -203,26 +203,26 @@ fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::{faults_of_environment, from_environment, production, variables};
+    use crate::config::tests::{environment_faults, from_environment, production_variables, variables};
 
     /// Returns the faults of valid production settings in which the variable `without` is missing and `with` is set.
-    fn faults_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
-        let mut pairs = production();
+    fn production_faults(without: &str, with: Option<(&'static str, &'static str)>) -> String {
+        let mut pairs = production_variables();
         pairs.retain(|(name, _)| *name != without);
         pairs.extend(with);
-        faults_of_environment(&pairs)
+        environment_faults(&pairs)
     }
 
     #[test]
     fn complete_production_settings_are_accepted() {
-        assert_eq!(from_environment(&production()).environment, Environment::Production);
-        let mut pairs = production();
+        assert_eq!(from_environment(&production_variables()).environment, Environment::Production);
+        let mut pairs = production_variables();
         pairs.push(("EINVOICE__AUTHORITY__BASE_URL", "http://127.0.0.1:9000"));
         from_environment(&pairs);
     }
 
     /// Returns the settings variables in the Dockerfile, with their values.
-    fn variables_of_image() -> Vec<(&'static str, &'static str)> {
+    fn image_variables() -> Vec<(&'static str, &'static str)> {
         let lines = include_str!("../../Dockerfile").lines().filter(|line| !line.starts_with('#'));
         let words = lines.flat_map(str::split_whitespace);
         words.filter(|word| word.starts_with("EINVOICE__")).filter_map(|word| word.split_once('=')).collect()
@@ -230,20 +230,20 @@ mod tests {
 
     #[test]
     fn the_image_is_production_and_refuses_to_start_without_settings() {
-        let image = variables_of_image();
+        let image = image_variables();
         assert!(image.contains(&("EINVOICE__HTTP__BIND", "0.0.0.0:8080")), "{image:?}");
-        let faults = faults_of_environment(&image);
+        let faults = environment_faults(&image);
         assert!(faults.contains("`authority.mode` must be remote in production"), "{faults}");
     }
 
     #[test]
     fn production_refuses_development_settings() {
-        let without = |name| faults_of_production(name, None);
+        let without = |name| production_faults(name, None);
         insta::assert_snapshot!(without("EINVOICE__SECRETS__ENCRYPTION_KEY"), @"`secrets.encryption_key` must be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN"), @"`authority.notification_token` must have 16 characters at least in production");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__API_KEY"), @"`authority.api_key` must be set where `authority.mode` is remote");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__MODE"), @"`authority.mode` must be remote in production: the simulator validates no invoice");
-        let with = |name, value| faults_of_production(name, Some((name, value)));
+        let with = |name, value| production_faults(name, Some((name, value)));
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__BASE_URL", "http://authority.example"), @"`authority.base_url` must begin with https:// in production, loopback excepted");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__API_SECRET", "short"), @"`authority.api_secret` must have 8 characters at least in production");
         insta::assert_snapshot!(with("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[\"10.1.2.0/24:8443\", \"10.0.0.0/8\"]"), @"`webhooks.allowed_networks` must name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443");
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_network_may_be_called_at_its_port_in_production() {
-        let mut pairs = production();
+        let mut pairs = production_variables();
         pairs.push(("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[\"10.1.2.0/24:8443\", \"[fd00::/8]:8443\"]"));
         let networks = from_environment(&pairs).allowed_networks();
         assert!(networks.iter().map(ToString::to_string).eq(["10.1.2.0/24:8443", "[fd00::/8]:8443"]));
@@ -265,16 +265,16 @@ mod tests {
         {
             let list = format!("[\"{network}\"]");
             let pairs = [("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", list.as_str())];
-            let said = faults_of_environment(&pairs);
+            let said = environment_faults(&pairs);
             assert!(said.contains("none of them link-local or a metadata address"), "{network}: {said}");
         }
     }
 
     #[test]
     fn a_remote_authority_in_development_is_asked_for_in_so_many_words() {
-        let mut pairs = production();
+        let mut pairs = production_variables();
         pairs[0] = ("EINVOICE__ENVIRONMENT", "development");
-        insta::assert_snapshot!(faults_of_environment(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
+        insta::assert_snapshot!(environment_faults(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
         pairs.push(("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true"));
         from_environment(&pairs);
     }
@@ -283,7 +283,7 @@ mod tests {
     fn development_that_others_reach_is_asked_for_in_so_many_words() {
         for open in ["EINVOICE__HTTP__BIND", "EINVOICE__HTTP__OPS_BIND"] {
             let mut pairs = vec![(open, "0.0.0.0:8080")];
-            let said = faults_of_environment(&pairs);
+            let said = environment_faults(&pairs);
             assert!(said.starts_with("`allow_open_development` must be true where `http.bind`"), "{said}");
             pairs.push(("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"));
             from_environment(&pairs);
@@ -299,14 +299,14 @@ mod tests {
 
     #[test]
     fn production_refuses_what_leaves_it_open() {
-        let with = |name, value| faults_of_production("", Some((name, value)));
+        let with = |name, value| production_faults("", Some((name, value)));
         insta::assert_snapshot!(with("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"), @"`database.url` must hold sslmode=verify-full in production, loopback and Unix sockets excepted");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "1234567890123456"), @"`authority.notification_token` must be hard to guess in production");
         insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
-        insta::assert_snapshot!(faults_of_production("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
-        let mut pairs = production();
+        insta::assert_snapshot!(production_faults("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
+        let mut pairs = production_variables();
         pairs.extend([("EINVOICE__HTTP__BIND", "[::]:8080"), ("EINVOICE__METRICS__PUBLIC", "false")]);
         from_environment(&pairs);
     }
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn limits_of_bodies_must_hold_the_largest_body() {
-        let said = |name, value| faults_of_environment(&[(name, value)]);
+        let said = |name, value| environment_faults(&[(name, value)]);
         insta::assert_snapshot!(said("EINVOICE__HTTP__BULK_BYTES_MAX", "100000000"), @"`http.bodies_bytes_per_account_max` must be no less than `http.body_bytes_max` and `http.bulk_bytes_max`");
         insta::assert_snapshot!(said("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_integrator_max`");
     }
@@ -353,7 +353,7 @@ mod tests {
     fn a_remote_authority_needs_its_address_and_keys_in_development_too() {
         let fault = Settings::load(None, variables(&[("EINVOICE__AUTHORITY__MODE", "remote")])).unwrap_err();
         let keys = fault.0.iter().map(|fault| match fault {
-            SettingFault::Demanded { key, .. } => *key,
+            SettingFault::DemandUnmet { key, .. } => *key,
             other => panic!("{other}"),
         });
         let expected = ["authority.base_url", "authority.api_key", "authority.api_secret"];

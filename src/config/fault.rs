@@ -33,9 +33,9 @@ pub enum SettingFault {
     #[error("`{key}` (from {origin}) must be {allowed}{found}")]
     NotAllowed { key: String, origin: SettingSource, allowed: String, found: String },
     #[error("`{key}` must {demand}")]
-    Demanded { key: &'static str, demand: &'static str },
+    DemandUnmet { key: &'static str, demand: &'static str },
     #[error("the settings do not fit together: {0}")]
-    Unfit(String),
+    Inconsistent(String),
 }
 
 /// The faults of the settings; there is at least one. The program does not start with faulty settings.
@@ -63,7 +63,7 @@ impl ConfigFault {
 
 impl From<config::ConfigError> for ConfigFault {
     fn from(error: config::ConfigError) -> Self {
-        Self(vec![SettingFault::Unfit(error.to_string())])
+        Self(vec![SettingFault::Inconsistent(error.to_string())])
     }
 }
 
@@ -71,7 +71,7 @@ impl From<config::ConfigError> for ConfigFault {
 #[derive(Debug, thiserror::Error)]
 pub enum LocalSecretFault {
     #[error("`data_dir`: {} cannot be read or written: {reason}", path.display())]
-    Unusable { path: PathBuf, reason: std::io::Error },
+    PathUnusable { path: PathBuf, reason: std::io::Error },
     #[error("{} does not hold what `{key}` must be: {allowed}", path.display())]
     NotAllowed { path: PathBuf, key: &'static str, allowed: String },
     #[error("the system gives no random bytes")]

@@ -73,7 +73,7 @@ impl From<NetworkEntry> for String {
     }
 }
 
-pub(super) fn optional<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+pub(super) fn read_optional<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err: Display>,
@@ -83,33 +83,30 @@ where
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
-pub(super) fn url_or_nothing<S: Serializer>(url: &Option<Url>, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_url<S: Serializer>(url: &Option<Url>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(url.as_ref().map(Url::as_str).unwrap_or_default())
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
-pub(super) fn path_or_nothing<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_path<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.clone().unwrap_or_default().serialize(to)
 }
 
-pub(super) fn networks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
+pub(super) fn read_networks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
     let texts = Vec::<String>::deserialize(from)?;
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
-pub(super) fn networks_text<S: Serializer>(networks: &[IpNet], to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_networks<S: Serializer>(networks: &[IpNet], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(networks.iter().map(ToString::to_string))
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
-pub(super) fn address_or_nothing<S: Serializer>(
-    address: &Option<SocketAddr>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
+pub(super) fn write_address<S: Serializer>(address: &Option<SocketAddr>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&address.map(|address| address.to_string()).unwrap_or_default())
 }
 
-pub(super) fn secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
+pub(super) fn read_secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
     String::deserialize(from).map(SecretString::from)
 }
 
@@ -117,26 +114,26 @@ pub(super) fn mask_secret<S: Serializer>(secret: &SecretString, to: S) -> Result
     to.serialize_str(if secret.expose_secret().is_empty() { "" } else { MASK })
 }
 
-pub(super) fn secrets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SecretString>, D::Error> {
+pub(super) fn read_secrets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SecretString>, D::Error> {
     Ok(Vec::<String>::deserialize(from)?.into_iter().map(SecretString::from).collect())
 }
 
-pub(super) fn masked_list<S: Serializer>(secrets: &[SecretString], to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn mask_secrets<S: Serializer>(secrets: &[SecretString], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(secrets.iter().map(|_| MASK))
 }
 
 /// Writes a URL with its password masked. The password may follow the user's name or be a query parameter.
-pub(super) fn masked_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn mask_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
     let text = url.expose_secret();
     let shown = match Url::parse(text) {
-        Ok(url) => without_password(url),
+        Ok(url) => mask_password(url),
         Err(_) if text.is_empty() => String::new(),
         Err(_) => MASK.to_owned(),
     };
     to.serialize_str(&shown)
 }
 
-fn without_password(mut url: Url) -> String {
+fn mask_password(mut url: Url) -> String {
     if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
         return MASK.to_owned();
     }
@@ -153,7 +150,7 @@ fn without_password(mut url: Url) -> String {
     url.into()
 }
 
-pub(super) fn offset<'de, D: Deserializer<'de>>(from: D) -> Result<Offset, D::Error> {
+pub(super) fn read_offset<'de, D: Deserializer<'de>>(from: D) -> Result<Offset, D::Error> {
     let text = String::deserialize(from)?;
     parse_offset(&text).ok_or_else(|| D::Error::custom("no offset from UTC"))
 }
@@ -177,7 +174,7 @@ pub(super) fn parse_offset(text: &str) -> Option<Offset> {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field as it is")]
-pub(super) fn offset_text<S: Serializer>(offset: &Offset, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_offset<S: Serializer>(offset: &Offset, to: S) -> Result<S::Ok, S::Error> {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };
     to.collect_str(&format_args!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))

@@ -11,7 +11,7 @@ use super::fault::{ConfigFault, SettingFault, SettingSource};
 use super::limits;
 
 /// Environment variables with this prefix are settings.
-const PREFIX: &str = "EINVOICE__";
+const VARIABLE_PREFIX: &str = "EINVOICE__";
 const SEPARATOR: &str = "__";
 
 /// Merges the defaults, the file and the environment. The error lists the faults of the file and the environment.
@@ -24,9 +24,9 @@ pub(super) fn merge<T: DeserializeOwned>(
     let source = |text: &str| File::from_str(text, FileFormat::Toml);
     let mut config = Config::builder().add_source(source(DEFAULTS));
     if let Some(path) = file {
-        config = config.add_source(source(&checked.file(path).to_string()));
+        config = config.add_source(source(&checked.read_file(path).to_string()));
     }
-    config = config.add_source(source(&checked.environment(environment).to_string()));
+    config = config.add_source(source(&checked.read_environment(environment).to_string()));
     ConfigFault::unless_empty(checked.faults)?;
     Ok(config.build()?.try_deserialize()?)
 }
@@ -39,17 +39,18 @@ struct LayerChecks {
 
 impl LayerChecks {
     fn new() -> Result<Self, ConfigFault> {
-        let defaults = parse(DEFAULTS, &SettingSource::Defaults).map_err(|fault| ConfigFault(vec![fault]))?;
+        let defaults =
+            parse_toml(DEFAULTS, &SettingSource::Defaults).map_err(|fault| ConfigFault(vec![fault]))?;
         Ok(Self { defaults, faults: Vec::new() })
     }
 
-    fn file(&mut self, path: &Path) -> Table {
+    fn read_file(&mut self, path: &Path) -> Table {
         let origin = SettingSource::File(path.to_owned());
         let layer = std::fs::read_to_string(path)
             .map_err(|error| SettingFault::Unreadable { file: path.to_owned(), reason: error.to_string() })
-            .and_then(|text| parse(&text, &origin));
+            .and_then(|text| parse_toml(&text, &origin));
         match layer {
-            Ok(layer) => self.layer(layer, &origin),
+            Ok(layer) => self.check_layer(layer, &origin),
             Err(fault) => {
                 self.faults.push(fault);
                 Table::new()
@@ -57,28 +58,28 @@ impl LayerChecks {
         }
     }
 
-    fn environment(&mut self, variables: impl Iterator<Item = (String, String)>) -> Table {
+    fn read_environment(&mut self, variables: impl Iterator<Item = (String, String)>) -> Table {
         let mut all = Table::new();
         for (name, text) in variables {
-            let Some(key) = name.strip_prefix(PREFIX) else { continue };
+            let Some(key) = name.strip_prefix(VARIABLE_PREFIX) else { continue };
             let key = key.to_lowercase().replace(SEPARATOR, ".");
-            let value = variable(&key, text);
+            let value = variable_value(&key, text);
             let layer = match key.split_once('.') {
-                Some((section, rest)) => table(section, Value::Table(table(rest, value))),
-                None => table(&key, value),
+                Some((section, rest)) => single_entry(section, Value::Table(single_entry(rest, value))),
+                None => single_entry(&key, value),
             };
-            overlay(&mut all, self.layer(layer, &SettingSource::Variable(name)));
+            overlay(&mut all, self.check_layer(layer, &SettingSource::Variable(name)));
         }
         all
     }
 
     /// Returns the known settings of this layer with allowed values. Records a fault for every other setting.
-    fn layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
+    fn check_layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (name, value) in layer {
             match (self.defaults.get(&name).cloned(), value) {
                 (Some(Value::Table(known)), Value::Table(section)) => {
-                    let section = self.section(&name, &known, section, origin);
+                    let section = self.check_section(&name, &known, section, origin);
                     admitted.insert(name, Value::Table(section));
                 }
                 (Some(Value::Table(known)), _) => {
@@ -87,22 +88,22 @@ impl LayerChecks {
                 }
                 (Some(_), Value::Table(inner)) => {
                     let inner = inner.into_iter().next().map(|(inner, _)| inner).unwrap_or_default();
-                    self.unknown(format!("{name}.{inner}"), origin);
+                    self.refuse_unknown(format!("{name}.{inner}"), origin);
                 }
                 (Some(_), value) if self.admits(&name, &value, origin) => {
                     admitted.insert(name, value);
                 }
                 (Some(_), _) => {}
                 (None, Value::Table(section)) if !section.is_empty() => {
-                    section.keys().for_each(|key| self.unknown(format!("{name}.{key}"), origin));
+                    section.keys().for_each(|key| self.refuse_unknown(format!("{name}.{key}"), origin));
                 }
-                (None, _) => self.unknown(name, origin),
+                (None, _) => self.refuse_unknown(name, origin),
             }
         }
         admitted
     }
 
-    fn section(&mut self, name: &str, known: &Table, section: Table, origin: &SettingSource) -> Table {
+    fn check_section(&mut self, name: &str, known: &Table, section: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (key, value) in section {
             let full = format!("{name}.{key}");
@@ -121,7 +122,7 @@ impl LayerChecks {
             return true;
         };
         let found = if limits::is_secret(key) { String::new() } else { format!(", not {value}") };
-        self.refuse(key.to_owned(), origin, allowed.sentence(), found);
+        self.refuse(key.to_owned(), origin, allowed.describe(), found);
         false
     }
 
@@ -130,7 +131,7 @@ impl LayerChecks {
     }
 
     /// Records a fault for a key that is not a setting.
-    fn unknown(&mut self, key: String, origin: &SettingSource) {
+    fn refuse_unknown(&mut self, key: String, origin: &SettingSource) {
         let (sections, single): (Vec<_>, Vec<_>) =
             self.defaults.iter().partition(|(_, value)| value.is_table());
         let names = |part: Vec<(&String, &Value)>| {
@@ -143,7 +144,7 @@ impl LayerChecks {
 
 /// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not
 /// valid TOML stays text, and is refused later because its type is wrong.
-fn variable(key: &str, text: String) -> Value {
+fn variable_value(key: &str, text: String) -> Value {
     if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);
     }
@@ -151,7 +152,7 @@ fn variable(key: &str, text: String) -> Value {
 }
 
 /// Parses TOML. The fault has the parser's message without the quoted line, because the line may contain a secret.
-fn parse(text: &str, origin: &SettingSource) -> Result<Table, SettingFault> {
+fn parse_toml(text: &str, origin: &SettingSource) -> Result<Table, SettingFault> {
     text.parse().map_err(|error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
@@ -159,7 +160,7 @@ fn parse(text: &str, origin: &SettingSource) -> Result<Table, SettingFault> {
     })
 }
 
-fn table(key: &str, value: Value) -> Table {
+fn single_entry(key: &str, value: Value) -> Table {
     Table::from_iter([(key.to_owned(), value)])
 }
 

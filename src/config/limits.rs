@@ -21,7 +21,7 @@ const COUNT_MAX: i64 = 1_000_000;
 const ENCRYPTION_KEY_BYTES: usize = 32;
 
 /// The settings whose values are secret and never shown.
-const SECRETS: [&str; 6] = [
+const SECRET_SETTINGS: [&str; 6] = [
     "database.url",
     "authority.api_key",
     "authority.api_secret",
@@ -44,13 +44,13 @@ pub(super) enum Allowed {
 }
 
 /// The allowed values of every setting, in the order of `config.toml`.
-pub(super) const TABLE: &[(&str, Allowed)] = &[
+pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ("environment", Allowed::Word(&["development", "production"])),
     ("allow_open_development", Allowed::Flag),
     ("data_dir", Allowed::Text(|text| !text.is_empty(), "a directory")),
-    ("http.bind", Allowed::Text(is_address, ADDRESS)),
-    ("http.ops_bind", Allowed::Text(|text| text.is_empty() || is_address(text), ADDRESS_OR_NOTHING)),
-    ("http.trusted_proxies", Allowed::Texts(|text| text.parse::<IpNet>().is_ok(), PROXIES)),
+    ("http.bind", Allowed::Text(is_address, ADDRESS_RULE)),
+    ("http.ops_bind", Allowed::Text(|text| text.is_empty() || is_address(text), ADDRESS_OR_EMPTY_RULE)),
+    ("http.trusted_proxies", Allowed::Texts(|text| text.parse::<IpNet>().is_ok(), PROXIES_RULE)),
     ("http.forwarded_header", Allowed::Word(&["x-forwarded-for", "forwarded"])),
     ("http.body_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bulk_bytes_max", Allowed::Number(1_024..=GIB)),
@@ -82,18 +82,18 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
         "authority.base_url",
         Allowed::Text(is_root, "an http or https URL without user, query and fragment, or empty"),
     ),
-    ("authority.api_key", Allowed::Text(is_header, HEADER)),
-    ("authority.api_secret", Allowed::Text(is_header, HEADER)),
-    ("authority.extra_ca_file", Allowed::Text(is_file, FILE)),
-    ("authority.entity_id", Allowed::Text(is_segment, SEGMENT)),
-    ("authority.notification_token", Allowed::Text(is_segment, SEGMENT)),
+    ("authority.api_key", Allowed::Text(is_header, HEADER_RULE)),
+    ("authority.api_secret", Allowed::Text(is_header, HEADER_RULE)),
+    ("authority.extra_ca_file", Allowed::Text(is_file, FILE_RULE)),
+    ("authority.entity_id", Allowed::Text(is_segment, SEGMENT_RULE)),
+    ("authority.notification_token", Allowed::Text(is_segment, SEGMENT_RULE)),
     ("authority.pull_every_s", Allowed::Number(1..=DAY_S)),
     ("authority.outage_clear_after_s", Allowed::Number(1..=3_600)),
     ("authority.utc_offset", Allowed::Text(|text| parse_offset(text).is_some(), "an offset such as +01:00")),
-    ("authority.crypto_keys_file", Allowed::Text(is_file, FILE)),
+    ("authority.crypto_keys_file", Allowed::Text(is_file, FILE_RULE)),
     ("authority.timeout_s", Allowed::Number(1..=600)),
     ("authority.max_concurrent_calls", Allowed::Number(1..=10_000)),
-    ("sandbox.bind", Allowed::Text(is_address, ADDRESS)),
+    ("sandbox.bind", Allowed::Text(is_address, ADDRESS_RULE)),
     ("pipeline.wait_s", Allowed::Number(0..=600)),
     ("pipeline.retry_initial_ms", Allowed::Number(1..=DAY_S * 1_000)),
     ("pipeline.retry_max_s", Allowed::Number(1..=DAY_S)),
@@ -104,7 +104,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("deadlines.b2g_h", Allowed::Number(1..=YEAR_H)),
     ("reconcile.every_s", Allowed::Number(0..=DAY_S)),
     ("reconcile.days", Allowed::Number(1..=31)),
-    ("webhooks.allowed_networks", Allowed::Texts(is_network, NETWORKS)),
+    ("webhooks.allowed_networks", Allowed::Texts(is_network, NETWORKS_RULE)),
     ("webhooks.retry_schedule_s", Allowed::Numbers(0..=MONTH_S)),
     ("webhooks.timeout_s", Allowed::Number(1..=600)),
     ("webhooks.max_concurrent_per_endpoint", Allowed::Number(1..=1_000)),
@@ -134,7 +134,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("metrics.public_on_network", Allowed::Flag),
     ("checkpoints.file", Allowed::Text(|_| true, "the path of a file, or empty")),
     ("checkpoints.every_s", Allowed::Number(0..=DAY_S)),
-    ("checkpoints.key_file", Allowed::Text(is_file, FILE)),
+    ("checkpoints.key_file", Allowed::Text(is_file, FILE_RULE)),
     ("accounts.verification", Allowed::Word(&["warn", "require"])),
     ("accounts.taxpayers_per_integrator_max", Allowed::Number(0..=COUNT_MAX)),
     // The upper limit must not exceed `VALID_KEYS_MAX`.
@@ -148,22 +148,22 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("log.format", Allowed::Word(&["auto", "text", "json"])),
 ];
 
-const NETWORKS: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
-const PROXIES: &str = "networks such as \"10.0.0.0/8\"";
-const ADDRESS_OR_NOTHING: &str = "an IP address and a port, such as 10.0.0.5:8081, or empty";
-const ADDRESS: &str = "an IP address and a port, such as 127.0.0.1:8080";
-const SEGMENT: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
-const HEADER: &str = "visible ASCII characters without spaces, or empty";
-const FILE: &str = "the path of a file that exists, or empty";
+const NETWORKS_RULE: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
+const PROXIES_RULE: &str = "networks such as \"10.0.0.0/8\"";
+const ADDRESS_OR_EMPTY_RULE: &str = "an IP address and a port, such as 10.0.0.5:8081, or empty";
+const ADDRESS_RULE: &str = "an IP address and a port, such as 127.0.0.1:8080";
+const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
+const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
+const FILE_RULE: &str = "the path of a file that exists, or empty";
 
 /// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`. `None` if there is no such
 /// setting.
 pub(super) fn allowed_for(key: &str) -> Option<&'static Allowed> {
-    TABLE.iter().find(|(name, _)| *name == key).map(|(_, allowed)| allowed)
+    ALLOWED_VALUES.iter().find(|(name, _)| *name == key).map(|(_, allowed)| allowed)
 }
 
 pub(super) fn is_secret(key: &str) -> bool {
-    SECRETS.contains(&key)
+    SECRET_SETTINGS.contains(&key)
 }
 
 impl Allowed {
@@ -190,7 +190,7 @@ impl Allowed {
     }
 
     /// Describes the allowed values, as the text that follows "must be" in an error message.
-    pub(super) fn sentence(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {
             Self::Flag => "true or false".to_owned(),

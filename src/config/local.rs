@@ -15,7 +15,7 @@ use super::fault::LocalSecretFault;
 use super::{AuthorityMode, Environment, Settings, limits};
 
 /// A function that encodes random bytes as a secret.
-type Make = fn([u8; 32]) -> String;
+type EncodeSecret = fn([u8; 32]) -> String;
 
 impl Settings {
     /// Creates `data_dir`. In development, gives each missing secret a random value, which is kept in a file in
@@ -24,24 +24,29 @@ impl Settings {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-        made.map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
+        made.map_err(|reason| LocalSecretFault::PathUnusable { path: dir.clone(), reason })?;
         restrict_to_owner(&dir);
         if self.environment == Environment::Production {
             return Ok(self);
         }
-        fill(&mut self.secrets.encryption_key, "secrets.encryption_key", &dir, |chance| {
+        fill_secret(&mut self.secrets.encryption_key, "secrets.encryption_key", &dir, |chance| {
             STANDARD.encode(chance)
         })?;
-        fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
+        fill_secret(
+            &mut self.authority.notification_token,
+            "authority.notification_token",
+            &dir,
+            random_text,
+        )?;
         // The simulator accepts any key that is a UUID and any secret. A remote authority issues both itself.
         if self.authority.mode == AuthorityMode::Sandbox {
-            fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
-            fill(&mut self.authority.api_secret, "authority.api_secret", &dir, long)?;
+            fill_secret(&mut self.authority.api_key, "authority.api_key", &dir, random_uuid)?;
+            fill_secret(&mut self.authority.api_secret, "authority.api_secret", &dir, random_text)?;
         }
         self.checkpoints.file.get_or_insert_with(|| dir.join("checkpoints.log"));
         if self.checkpoints.key_file.is_none() {
             let mut key = SecretString::default();
-            fill(&mut key, "checkpoints.checkpoint_key", &dir, |chance| STANDARD.encode(chance))?;
+            fill_secret(&mut key, "checkpoints.checkpoint_key", &dir, |chance| STANDARD.encode(chance))?;
             self.checkpoints.key_file = Some(dir.join("checkpoint_key"));
         }
         Ok(self)
@@ -60,11 +65,11 @@ fn restrict_to_owner(dir: &Path) {
     }
 }
 
-fn long(chance: [u8; 32]) -> String {
+fn random_text(chance: [u8; 32]) -> String {
     URL_SAFE_NO_PAD.encode(chance)
 }
 
-fn uuid(chance: [u8; 32]) -> String {
+fn random_uuid(chance: [u8; 32]) -> String {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&chance[..16]);
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
@@ -72,11 +77,11 @@ fn uuid(chance: [u8; 32]) -> String {
 
 /// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret. The file is named
 /// after the last part of the setting's name: `encryption_key` for `secrets.encryption_key`.
-fn fill(
+fn fill_secret(
     secret: &mut SecretString,
     key: &'static str,
     dir: &Path,
-    make: Make,
+    make: EncodeSecret,
 ) -> Result<(), LocalSecretFault> {
     if !secret.expose_secret().is_empty() {
         return Ok(());
@@ -85,12 +90,12 @@ fn fill(
     let mut chance = [0; 32];
     aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoRandomness)?;
     let read_or_create = read_or_create(&path, dir, || make(chance))
-        .map_err(|reason| LocalSecretFault::Unusable { path: path.clone(), reason })?;
+        .map_err(|reason| LocalSecretFault::PathUnusable { path: path.clone(), reason })?;
     let text = read_or_create.trim();
     let allowed =
         limits::allowed_for(key).filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
     if let Some(allowed) = allowed {
-        return Err(LocalSecretFault::NotAllowed { path, key, allowed: allowed.sentence() });
+        return Err(LocalSecretFault::NotAllowed { path, key, allowed: allowed.describe() });
     }
     *secret = text.into();
     Ok(())
@@ -116,7 +121,7 @@ fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::{from_environment, production};
+    use crate::config::tests::{from_environment, production_variables};
 
     #[test]
     fn secrets_are_created_once_and_kept() {
@@ -210,7 +215,7 @@ mod tests {
     fn production_creates_no_secret() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("new");
-        let mut pairs = production();
+        let mut pairs = production_variables();
         pairs.push(("EINVOICE__DATA_DIR", home.to_str().unwrap()));
         from_environment(&pairs).with_local_secrets().unwrap();
         assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);

@@ -77,9 +77,9 @@ pub enum Environment {
 #[serde(deny_unknown_fields)]
 pub struct HttpSettings {
     pub bind: SocketAddr,
-    #[serde(deserialize_with = "form::optional", serialize_with = "form::address_or_nothing")]
+    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_address")]
     pub ops_bind: Option<SocketAddr>,
-    #[serde(deserialize_with = "form::networks", serialize_with = "form::networks_text")]
+    #[serde(deserialize_with = "form::read_networks", serialize_with = "form::write_networks")]
     pub trusted_proxies: Vec<IpNet>,
     pub forwarded_header: ForwardedHeader,
     pub body_bytes_max: usize,
@@ -112,7 +112,7 @@ pub enum ForwardedHeader {
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
     /// May contain a password. Empty means the SQLite file in `data_dir`: use [`Settings::database_url`].
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
+    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_url")]
     pub url: SecretString,
     pub writer_connections_max: u32,
     pub reader_connections_max: u32,
@@ -137,23 +137,23 @@ pub struct AuthoritySettings {
     pub mode: AuthorityMode,
     pub allow_remote_in_development: bool,
     /// The address of the remote authority; always present if `mode` is `remote`.
-    #[serde(deserialize_with = "form::optional", serialize_with = "form::url_or_nothing")]
+    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_url")]
     pub base_url: Option<Url>,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
+    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
     pub api_key: SecretString,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
+    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
     pub api_secret: SecretString,
-    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
     pub extra_ca_file: Option<PathBuf>,
     /// The entity id to ask the authority about when a taxpayer is verified. If empty, the business id is used.
     pub entity_id: String,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
+    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
     pub notification_token: SecretString,
     pub pull_every_s: u64,
     pub outage_clear_after_s: u64,
-    #[serde(deserialize_with = "form::offset", serialize_with = "form::offset_text")]
+    #[serde(deserialize_with = "form::read_offset", serialize_with = "form::write_offset")]
     pub utc_offset: Offset,
-    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
     pub crypto_keys_file: Option<PathBuf>,
     pub timeout_s: u64,
     pub max_concurrent_calls: u32,
@@ -208,10 +208,10 @@ pub struct WebhooksSettings {
 #[serde(deny_unknown_fields)]
 pub struct SecretsSettings {
     /// Seals and opens secrets: 32 bytes in base64. In development [`Settings::with_local_secrets`] sets it.
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::mask_secret")]
+    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
     pub encryption_key: SecretString,
     /// Older encryption keys, which still open sealed secrets but seal no new ones.
-    #[serde(deserialize_with = "form::secrets", serialize_with = "form::masked_list")]
+    #[serde(deserialize_with = "form::read_secrets", serialize_with = "form::mask_secrets")]
     pub encryption_keys: Vec<SecretString>,
 }
 
@@ -269,12 +269,12 @@ pub struct MetricsSettings {
 #[serde(deny_unknown_fields)]
 pub struct CheckpointsSettings {
     /// Checkpoints are appended to this file, if any. In development [`Settings::with_local_secrets`] sets it.
-    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
     pub file: Option<PathBuf>,
     /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.
     pub every_s: u64,
     /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the file.
-    #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
+    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
     pub key_file: Option<PathBuf>,
 }
 

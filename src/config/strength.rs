@@ -6,7 +6,7 @@ const DISTINCT_CHARS_MIN: usize = 5;
 /// A secret whose letters form only well-known words, as in `password2024`, needs at least this many digits.
 const OTHER_CHARS_MIN: usize = 12;
 /// Well-known words that guessable secrets are made of.
-const WORDS: [&str; 28] = [
+const GUESSABLE_WORDS: [&str; 28] = [
     "password",
     "passwort",
     "passwd",
@@ -39,12 +39,12 @@ const WORDS: [&str; 28] = [
 
 /// Returns true if a binary key cannot be random, because it has few different bytes or is a sequence.
 pub(super) fn is_patterned(key: &[u8]) -> bool {
-    distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
+    count_distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
 }
 
 /// True if a secret has few different characters, is a sequence, or consists of well-known words and too few digits.
 pub(super) fn is_guessable(secret: &str) -> bool {
-    if distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
+    if count_distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
         return true;
     }
     let (letters, others): (String, String) = secret
@@ -56,7 +56,7 @@ pub(super) fn is_guessable(secret: &str) -> bool {
     is_known && (others.len() < OTHER_CHARS_MIN || is_sequence(others.as_bytes()))
 }
 
-fn distinct(bytes: &[u8]) -> usize {
+fn count_distinct(bytes: &[u8]) -> usize {
     let mut seen = bytes.to_vec();
     seen.sort_unstable();
     seen.dedup();
@@ -80,7 +80,9 @@ fn is_made_of_words(letters: &str) -> bool {
             return true;
         }
         let rest = letters.get(end..).unwrap_or_default();
-        ends.extend(WORDS.iter().filter(|word| rest.starts_with(**word)).map(|word| end + word.len()));
+        ends.extend(
+            GUESSABLE_WORDS.iter().filter(|word| rest.starts_with(**word)).map(|word| end + word.len()),
+        );
     }
     false
 }

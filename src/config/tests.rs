@@ -22,12 +22,12 @@ pub(super) fn from_environment(pairs: &[(&str, &str)]) -> Settings {
     Settings::load(None, variables(pairs)).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-pub(super) fn faults_of_environment(pairs: &[(&str, &str)]) -> String {
+pub(super) fn environment_faults(pairs: &[(&str, &str)]) -> String {
     Settings::load(None, variables(pairs)).unwrap_err().to_string()
 }
 
 /// Loads a settings file with this text and returns the faults, with `FILE` in place of the path.
-fn said_of_file(text: &str) -> String {
+fn file_faults(text: &str) -> String {
     let file = file(text);
     let said = Settings::load(Some(file.path()), variables(&[])).unwrap_err().to_string();
     said.replace(&file.path().display().to_string(), "FILE")
@@ -43,7 +43,7 @@ fn keys(text: &str) -> Vec<String> {
     table.into_iter().flat_map(of_section).collect()
 }
 
-pub(super) fn production() -> Vec<(&'static str, &'static str)> {
+pub(super) fn production_variables() -> Vec<(&'static str, &'static str)> {
     vec![
         ("EINVOICE__ENVIRONMENT", "production"),
         ("EINVOICE__AUTHORITY__MODE", "remote"),
@@ -77,7 +77,7 @@ fn every_setting_has_a_comment_directly_above_it_and_a_limit() {
     let undocumented = lines.windows(2).filter(|pair| pair[1].contains(" = ") && !pair[1].starts_with('#'));
     let undocumented: Vec<_> = undocumented.filter(|pair| !pair[0].starts_with("# ")).collect();
     assert_eq!(undocumented, [[""; 2]; 0]);
-    let mut limited: Vec<_> = limits::TABLE.iter().map(|(key, _)| (*key).to_owned()).collect();
+    let mut limited: Vec<_> = limits::ALLOWED_VALUES.iter().map(|(key, _)| (*key).to_owned()).collect();
     let mut written = keys(DEFAULTS);
     limited.sort();
     written.sort();
@@ -118,16 +118,16 @@ fn a_list_is_written_as_toml_and_replaces_the_one_below() {
     ]);
     assert_eq!(settings.webhooks.retry_schedule_s, [0, 1, 2]);
     assert_eq!(settings.allowed_networks(), ["10.0.0.0/8".parse::<AllowedNetwork>().unwrap()]);
-    let said = faults_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
+    let said = environment_faults(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
     insta::assert_snapshot!(said, @"`webhooks.retry_schedule_s` (from the variable EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S) must be a list of one or more whole numbers from 0 to 2678400, such as [0, 5, 300], not \"0,1\"");
-    assert!(faults_of_environment(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[]")]).contains("one or more"));
+    assert!(environment_faults(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[]")]).contains("one or more"));
 }
 
 #[test]
 fn loopback_may_be_called_in_development_unless_networks_are_named() {
     let loopback = ["127.0.0.0/8", "::1/128"].map(|network| network.parse::<AllowedNetwork>().unwrap());
     assert_eq!(from_environment(&[]).allowed_networks(), loopback);
-    assert_eq!(from_environment(&production()).allowed_networks(), []);
+    assert_eq!(from_environment(&production_variables()).allowed_networks(), []);
     let none = from_environment(&[("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[]")]);
     assert_eq!(none.allowed_networks(), []);
 }
@@ -140,7 +140,7 @@ fn max_concurrent_calls_is_between_one_and_ten_thousand() {
         assert_eq!(from_environment(&[(NAME, text)]).authority.max_concurrent_calls, calls);
     }
     for text in ["0", "10001", "-1", "many"] {
-        let said = faults_of_environment(&[(NAME, text)]);
+        let said = environment_faults(&[(NAME, text)]);
         assert!(said.contains("must be a whole number from 1 to 10000"), "{said}");
     }
 }
@@ -160,7 +160,7 @@ fn a_variable_may_be_empty() {
     let settings = Settings::load(Some(file.path()), variables(&pairs)).unwrap();
     assert_eq!(settings.authority.api_key.expose_secret(), "");
     assert_eq!(settings.authority.extra_ca_file, None);
-    assert!(faults_of_environment(&[("EINVOICE__HTTP__BIND", "")]).contains("not \"\""));
+    assert!(environment_faults(&[("EINVOICE__HTTP__BIND", "")]).contains("not \"\""));
 }
 
 #[test]
@@ -170,20 +170,18 @@ fn other_variables_are_not_looked_at() {
 
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
-    insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, relays_per_integrator_max, trusted_proxies");
-    insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are allow_open_development, data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
+    insta::assert_snapshot!(file_faults("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, relays_per_integrator_max, trusted_proxies");
+    insta::assert_snapshot!(file_faults("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are allow_open_development, data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
+    assert!(file_faults("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting"));
+    assert!(file_faults("[htp]\n").starts_with("`htp` (from the file FILE) is not a setting"));
     assert!(
-        said_of_file("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting")
-    );
-    assert!(said_of_file("[htp]\n").starts_with("`htp` (from the file FILE) is not a setting"));
-    assert!(
-        said_of_file("[data_dir]\nx = 1\n").starts_with("`data_dir.x` (from the file FILE) is not a setting")
+        file_faults("[data_dir]\nx = 1\n").starts_with("`data_dir.x` (from the file FILE) is not a setting")
     );
 }
 
 #[test]
 fn an_unknown_variable_is_named_with_its_key() {
-    insta::assert_snapshot!(faults_of_environment(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, relays_per_integrator_max, trusted_proxies");
+    insta::assert_snapshot!(environment_faults(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, relays_per_integrator_max, trusted_proxies");
     for (name, key) in [
         ("EINVOICE__HTP__BIND", "`htp.bind`"),
         ("EINVOICE__ENVIROMENT", "`enviroment`"),
@@ -192,7 +190,7 @@ fn an_unknown_variable_is_named_with_its_key() {
         ("EINVOICE__HTTP__", "`http.`"),
         ("EINVOICE__", "``"),
     ] {
-        let said = faults_of_environment(&[(name, "1")]);
+        let said = environment_faults(&[(name, "1")]);
         assert!(said.starts_with(&format!("{key} (from the variable {name}) is not a setting")), "{said}");
     }
 }
@@ -225,18 +223,18 @@ fn a_value_that_is_not_allowed_is_named_with_what_is() {
         ),
     ] {
         let name = format!("EINVOICE__{name}");
-        let said = faults_of_environment(&[(&name, value)]);
+        let said = environment_faults(&[(&name, value)]);
         assert!(said.contains(&format!("(from the variable {name}) must be {sentence}")), "{said}");
     }
 }
 
 #[test]
 fn a_file_keeps_to_the_types_of_toml() {
-    assert!(said_of_file("[pipeline]\nwait_s = \"25\"\n").contains("must be a whole number"));
-    assert!(said_of_file("[authority]\napi_key = 12345\n").contains("`authority.api_key`"));
-    assert!(said_of_file("http = 1\n").contains("must be a section"));
+    assert!(file_faults("[pipeline]\nwait_s = \"25\"\n").contains("must be a whole number"));
+    assert!(file_faults("[authority]\napi_key = 12345\n").contains("`authority.api_key`"));
+    assert!(file_faults("http = 1\n").contains("must be a section"));
     assert!(
-        said_of_file("[http.bind]\nport = 1\n").contains("`http.bind` (from the file FILE) must be an IP")
+        file_faults("[http.bind]\nport = 1\n").contains("`http.bind` (from the file FILE) must be an IP")
     );
 }
 
@@ -253,7 +251,7 @@ fn everything_that_is_wrong_is_said_at_once() {
 fn a_file_that_is_not_there_or_no_toml_is_named() {
     let missing = Settings::load(Some(Path::new("/nowhere/x.toml")), variables(&[])).unwrap_err().to_string();
     assert!(missing.starts_with("the settings file /nowhere/x.toml cannot be read: "), "{missing}");
-    let said = said_of_file("[authority]\napi_key = unquoted-secret\n");
+    let said = file_faults("[authority]\napi_key = unquoted-secret\n");
     assert!(said.starts_with("line 2 of the file FILE is no TOML: "), "{said}");
     assert!(!said.contains("unquoted"), "{said}");
 }
@@ -267,7 +265,7 @@ fn a_secret_that_is_not_allowed_is_not_repeated() {
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", "hunter2"),
         ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"hunter2\"]"),
     ] {
-        let said = faults_of_environment(&[(name, value)]);
+        let said = environment_faults(&[(name, value)]);
         assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
     }
 }
@@ -283,7 +281,7 @@ fn the_database_is_a_file_in_data_dir_unless_a_url_is_given() {
 
 #[test]
 fn secrets_are_masked_wherever_settings_are_shown() {
-    let mut pairs = production();
+    let mut pairs = production_variables();
     pairs.push((
         "EINVOICE__DATABASE__URL",
         "postgres://user:hunter2@host/name?sslmode=verify-full&sslpassword=hunter2",

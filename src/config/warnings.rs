@@ -9,8 +9,8 @@ impl Settings {
     /// Returns one sentence for each risky setting.
     pub fn warnings(&self) -> Vec<String> {
         let mut found = match self.environment {
-            Environment::Development => self.warnings_of_development(),
-            Environment::Production => self.warnings_of_production(),
+            Environment::Development => self.development_warnings(),
+            Environment::Production => self.production_warnings(),
         };
         let is_sandbox = self.authority.mode == AuthorityMode::Sandbox;
         if is_sandbox && !self.sandbox.bind.ip().is_loopback() {
@@ -24,7 +24,7 @@ impl Settings {
         found
     }
 
-    fn warnings_of_development(&self) -> Vec<String> {
+    fn development_warnings(&self) -> Vec<String> {
         let mut found = Vec::new();
         if !self.http.bind.ip().is_loopback() {
             let what = "secrets are made in data_dir, and the keys of demo accounts are printed";
@@ -41,7 +41,7 @@ impl Settings {
         found
     }
 
-    fn warnings_of_production(&self) -> Vec<String> {
+    fn production_warnings(&self) -> Vec<String> {
         let limits = &self.rate_limit;
         let lifted = [
             ("requests_per_s", limits.requests_per_s),
@@ -88,10 +88,10 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::tests::{from_environment, production};
+    use crate::config::tests::{from_environment, production_variables};
 
-    fn with(pairs: &[(&'static str, &'static str)]) -> Vec<String> {
-        let mut all = production();
+    fn warnings_with(pairs: &[(&'static str, &'static str)]) -> Vec<String> {
+        let mut all = production_variables();
         all.extend(pairs);
         from_environment(&all).warnings()
     }
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn default_development_and_complete_production_settings_give_no_warning() {
         assert_eq!(from_environment(&[]).warnings(), [""; 0]);
-        assert_eq!(with(&[]), [""; 0]);
+        assert_eq!(warnings_with(&[]), [""; 0]);
     }
 
     #[test]
     fn open_production_settings_are_warned_about() {
-        let found = with(&[
+        let found = warnings_with(&[
             ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
             ("EINVOICE__RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
             ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),

@@ -33,14 +33,17 @@ const ICON: Asset =
 
 /// The addresses of the assets, for the frame of a page.
 #[derive(Debug)]
-pub(crate) struct Addresses {
+pub(crate) struct AssetAddresses {
     pub(crate) style: String,
     pub(crate) script: String,
     pub(crate) icon: String,
 }
 
-pub(crate) static ADDRESSES: LazyLock<Addresses> =
-    LazyLock::new(|| Addresses { style: STYLE.address(), script: SCRIPT.address(), icon: ICON.address() });
+pub(crate) static ASSET_ADDRESSES: LazyLock<AssetAddresses> = LazyLock::new(|| AssetAddresses {
+    style: STYLE.address(),
+    script: SCRIPT.address(),
+    icon: ICON.address(),
+});
 
 impl Asset {
     fn address(&self) -> String {

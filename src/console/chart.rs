@@ -11,24 +11,24 @@ pub(crate) struct Chart {
     pub(crate) title: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) last: u64,
-    pub(crate) most: u64,
+    pub(crate) highest: u64,
     values: Vec<u64>,
 }
 
 impl Chart {
     pub(crate) fn new(title: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
         let last = values.last().copied().unwrap_or(0);
-        let most = values.iter().copied().max().unwrap_or(0);
-        Self { title, unit, last, most, values }
+        let highest = values.iter().copied().max().unwrap_or(0);
+        Self { title, unit, last, highest, values }
     }
 
     /// Returns the line as the attribute `points` of a polyline.
-    pub(crate) fn line(&self) -> String {
-        let most = self.most.max(1);
+    pub(crate) fn line_points(&self) -> String {
+        let highest = self.highest.max(1);
         let steps = u64::try_from(self.values.len()).unwrap_or(u64::MAX).max(2) - 1;
         (0..).zip(&self.values).fold(String::new(), |mut points, (step, value)| {
             let x = step * WIDTH / steps;
-            let y = HEIGHT - value * HEIGHT / most;
+            let y = HEIGHT - value * HEIGHT / highest;
             // Writing to a text cannot fail.
             let _ = write!(points, "{x},{y} ");
             points
@@ -36,8 +36,8 @@ impl Chart {
     }
 
     /// Returns the area under the line as the attribute `points` of a polygon.
-    pub(crate) fn area(&self) -> String {
-        format!("0,{HEIGHT} {}{WIDTH},{HEIGHT}", self.line())
+    pub(crate) fn area_points(&self) -> String {
+        format!("0,{HEIGHT} {}{WIDTH},{HEIGHT}", self.line_points())
     }
 }
 
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn the_largest_value_reaches_the_top() {
         let chart = Chart::new("Requests", "/s", vec![0, 5, 10]);
-        assert_eq!(chart.line(), "0,100 300,50 600,0 ");
-        assert_eq!(chart.area(), "0,100 0,100 300,50 600,0 600,100");
-        assert_eq!((chart.last, chart.most), (10, 10));
-        assert_eq!(Chart::new("Requests", "/s", Vec::new()).line(), "");
+        assert_eq!(chart.line_points(), "0,100 300,50 600,0 ");
+        assert_eq!(chart.area_points(), "0,100 0,100 300,50 600,0 600,100");
+        assert_eq!((chart.last, chart.highest), (10, 10));
+        assert_eq!(Chart::new("Requests", "/s", Vec::new()).line_points(), "");
     }
 }

@@ -9,15 +9,15 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, redirect, show_with};
+use crate::console::page::{Answer, Form, redirect, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, SignedIn};
-use crate::console::sign_in::{home, is_ours, is_own_password};
+use crate::console::sign_in::{home_path, is_own_password, is_own_path};
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
 
-const REFUSED: &str = "This is not right. A code counts once: wait for the next one of the app.";
+const REFUSAL_TEXT: &str = "This is not right. A code counts once: wait for the next one of the app.";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/account/confirm").page(confirm_page).form(confirm).repeatable()]
@@ -56,12 +56,12 @@ fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> 
     let person = &signed_in.session.person;
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = ConfirmPage {
-        frame: Frame::person(person, &signed_in.csrf, "Confirm that it is you"),
+        frame: Frame::for_person(person, &signed_in.csrf, "Confirm that it is you"),
         next,
         needs_code: person.has_second_factor,
         refusal,
     };
-    show_with(status, &page)
+    show_with_status(status, &page)
 }
 
 /// POST /account/confirm: lets the session change people and keys for some minutes, and leads back to the page that
@@ -76,13 +76,13 @@ async fn confirm(
     let person = &signed_in.session.person;
     let is_right = is_own_password(&state, &request, person, present).await?
         && (!person.has_second_factor
-            || second_factor::is_accepted(&state, &request, person.owner, &code).await?);
+            || second_factor::accept_code(&state, &request, person.owner, &code).await?);
     if !is_right {
-        return render(&signed_in, next, Some(REFUSED));
+        return render(&signed_in, next, Some(REFUSAL_TEXT));
     }
     if let Some(token) = session::token(&request) {
         sessions::confirm(&state.store, &token, state.now()).await?;
     }
-    let next = if is_ours(&next) { next } else { home(person.owner) };
+    let next = if is_own_path(&next) { next } else { home_path(person.owner) };
     Ok(redirect(&next))
 }

@@ -1,7 +1,7 @@
 //! The frame of each page: its title, the navigation, the person who is signed in, and a notice about what was done.
 
 use crate::console::accounts;
-use crate::console::assets::{ADDRESSES, Addresses};
+use crate::console::assets::{ASSET_ADDRESSES, AssetAddresses};
 use crate::console::operators;
 use crate::console::session::accounts::{AccountLabel, AccountSession};
 use crate::console::session::operators::OperatorSession;
@@ -17,7 +17,7 @@ pub(crate) struct NavigationEntry {
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) title: String,
-    pub(crate) assets: &'static Addresses,
+    pub(crate) assets: &'static AssetAddresses,
     pub(crate) navigation: Vec<NavigationEntry>,
     /// The account whose pages these are; `None` on other pages.
     pub(crate) account: Option<AccountLabel>,
@@ -36,7 +36,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Returns the frame of a page under `/console`.
-    pub(crate) fn operator(session: &OperatorSession, title: &str) -> Self {
+    pub(crate) fn for_operator(session: &OperatorSession, title: &str) -> Self {
         Self {
             navigation: operators::navigation(),
             person: session.email.clone(),
@@ -45,33 +45,33 @@ impl Frame {
             can_act: session.role >= OperatorRole::Operator,
             can_own: session.role >= OperatorRole::Admin,
             search: "/console/search",
-            ..Self::bare(title)
+            ..Self::for_visitor(title)
         }
     }
 
     /// Returns the frame of a page under `/dashboard/{taxpayer}`.
-    pub(crate) fn account(session: &AccountSession, title: &str) -> Self {
+    pub(crate) fn for_account(session: &AccountSession, title: &str) -> Self {
         Self {
             account: Some(session.account.clone()),
             navigation: accounts::navigation(session.taxpayer, session.person.owner),
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
             can_own: session.role >= ContactRole::Owner,
-            ..Self::person(&session.person, &session.csrf, title)
+            ..Self::for_person(&session.person, &session.csrf, title)
         }
     }
 
     /// Returns the frame of a page that belongs to a person and to no taxpayer.
-    pub(crate) fn person(person: &Person, csrf: &str, title: &str) -> Self {
+    pub(crate) fn for_person(person: &Person, csrf: &str, title: &str) -> Self {
         let name = person.name.clone().unwrap_or_else(|| person.email.clone());
-        Self { person: name, csrf: csrf.to_owned(), ..Self::bare(title) }
+        Self { person: name, csrf: csrf.to_owned(), ..Self::for_visitor(title) }
     }
 
     /// Returns the frame of a page that everybody may see.
-    pub(crate) fn bare(title: &str) -> Self {
+    pub(crate) fn for_visitor(title: &str) -> Self {
         Self {
             title: title.to_owned(),
-            assets: &ADDRESSES,
+            assets: &ASSET_ADDRESSES,
             navigation: Vec::new(),
             account: None,
             person: String::new(),

@@ -10,13 +10,13 @@ use serde::Deserialize;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, PublicForm, go_to, show, show_with};
+use crate::console::page::{Answer, PublicForm, go_to, show, show_with_status};
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::password;
 use crate::domain::access::session::Person;
 use crate::http::endpoint::{Path, path};
 use crate::http::invitations::Invitation;
-use crate::http::limits::{Attempt, Tried};
+use crate::http::limits::{Attempt, TriedPerson};
 use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
@@ -24,12 +24,12 @@ use crate::http::state::ApiState;
 use crate::store::accounts::{invitations, people};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/sign-in/invitation/{token}").page(choose_page).form(choose).repeatable()]
+    vec![path("/sign-in/invitation/{token}").page(show_choose_password).form(choose_password).repeatable()]
 }
 
 #[derive(Template)]
 #[template(path = "choose_password.html")]
-struct ChoosePage {
+struct ChoosePasswordPage {
     frame: Frame,
     email: String,
     refusal: Option<String>,
@@ -38,7 +38,7 @@ struct ChoosePage {
 /// Says that a link is not valid any more, and nothing about whom it was for.
 #[derive(Template)]
 #[template(path = "invitation_ended.html")]
-struct EndedPage {
+struct InvitationEndedPage {
     frame: Frame,
 }
 
@@ -50,32 +50,36 @@ struct ChosenPassword {
 
 /// GET /sign-in/invitation/{token}: asks the person for a password. Opening the page does not use up the link, because
 /// some mail programs open each link that they see.
-async fn choose_page(state: web::Data<ApiState>, request: HttpRequest, token: web::Path<String>) -> Answer {
-    let token = InvitationToken::of_path(token.into_inner());
+async fn show_choose_password(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    token: web::Path<String>,
+) -> Answer {
+    let token = InvitationToken::from_path(token.into_inner());
     match find_invited(&state, &request, &token).await? {
         Some(person) => render(person.email, None),
-        None => ended_page(),
+        None => answer_ended(),
     }
 }
 
 /// POST /sign-in/invitation/{token}: sets the chosen password, and ends the link and all sessions of the person.
-async fn choose(
+async fn choose_password(
     state: web::Data<ApiState>,
     request: HttpRequest,
     token: web::Path<String>,
     form: PublicForm<ChosenPassword>,
 ) -> Answer {
-    let token = InvitationToken::of_path(token.into_inner());
+    let token = InvitationToken::from_path(token.into_inner());
     // The link is looked up before the password is hashed, which is expensive.
-    let Some(person) = find_invited(&state, &request, &token).await? else { return ended_page() };
-    if let Some(refusal) = refusal(&form.0) {
+    let Some(person) = find_invited(&state, &request, &token).await? else { return answer_ended() };
+    if let Some(refusal) = password_refusal(&form.0) {
         return render(person.email, Some(refusal));
     }
-    let salt = people::hash_with_email(&state.store, &person.email).await?;
+    let salt = people::password_hash_with_email(&state.store, &person.email).await?;
     let hash = state.passwords.hash(form.0.new, salt).await?;
     match invitations::accept(&state.store, &token, &hash, state.now()).await? {
         Some(_) => Ok(go_to("/sign-in", "Your password is set. Sign in with it.")),
-        None => ended_page(),
+        None => answer_ended(),
     }
 }
 
@@ -87,10 +91,13 @@ async fn find_invited(
     token: &InvitationToken,
 ) -> Result<Option<Person>, ApiError> {
     let now = state.now();
-    let attempt =
-        Attempt { tried: Tried::password_of(&token.hash()), device: None, address: client_address(request) };
+    let attempt = Attempt {
+        tried: TriedPerson::for_password(&token.hash()),
+        device: None,
+        address: client_address(request),
+    };
     let attempt = state.sign_ins.begin(attempt, now).await?;
-    let listener = Listener::of_request(request);
+    let listener = Listener::from_request(request);
     let found = invitations::find(&state.store, token, now).await?;
     let found = found.filter(|person| listener.serves_person(person.owner));
     if found.is_some() {
@@ -99,7 +106,7 @@ async fn find_invited(
     Ok(found)
 }
 
-fn refusal(form: &ChosenPassword) -> Option<String> {
+fn password_refusal(form: &ChosenPassword) -> Option<String> {
     let new = form.new.expose_secret();
     if new != form.again.expose_secret() {
         return Some("The two passwords are not the same.".to_owned());
@@ -109,17 +116,23 @@ fn refusal(form: &ChosenPassword) -> Option<String> {
 
 fn render(email: String, refusal: Option<String>) -> Answer {
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    show_with(status, &ChoosePage { frame: Frame::bare("Choose your password"), email, refusal })
+    show_with_status(
+        status,
+        &ChoosePasswordPage { frame: Frame::for_visitor("Choose your password"), email, refusal },
+    )
 }
 
-fn ended_page() -> Answer {
-    show_with(StatusCode::NOT_FOUND, &EndedPage { frame: Frame::bare("This link is not valid") })
+fn answer_ended() -> Answer {
+    show_with_status(
+        StatusCode::NOT_FOUND,
+        &InvitationEndedPage { frame: Frame::for_visitor("This link is not valid") },
+    )
 }
 
 /// The only page that shows a new link.
 #[derive(Template)]
 #[template(path = "invitation.html")]
-struct LinkPage {
+struct InvitationPage {
     frame: Frame,
     email: String,
     link: String,
@@ -130,7 +143,7 @@ struct LinkPage {
 /// Shows a new link to whoever made it. `back` is the page that the person came from.
 pub(super) fn show_link(frame: Frame, made: Invitation, back: String) -> Answer {
     let Invitation { email, link, expires_at, .. } = made;
-    show(&LinkPage { frame, email, link, expires_at, back })
+    show(&InvitationPage { frame, email, link, expires_at, back })
 }
 
 #[cfg(test)]
@@ -145,7 +158,7 @@ mod tests {
             ("eleven char", "eleven char", Some("12 characters")),
             ("password1234", "password1234", Some("everybody tries first")),
         ] {
-            let said = refusal(&ChosenPassword { new: new.into(), again: again.into() });
+            let said = password_refusal(&ChosenPassword { new: new.into(), again: again.into() });
             assert_eq!(said.is_some(), refused.is_some(), "{new}");
             assert!(said.unwrap_or_default().contains(refused.unwrap_or_default()), "{new}");
         }

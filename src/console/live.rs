@@ -20,12 +20,12 @@ use crate::http::cached::Cached;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-const EVERY: Duration = Duration::from_secs(1);
+const EVENT_INTERVAL: Duration = Duration::from_secs(1);
 /// A rendering is shared for less than the time between two events, so that no event repeats an old one.
-const SHARED_FOR: Duration = Duration::from_millis(900);
+const RENDERING_SHARED_FOR: Duration = Duration::from_millis(900);
 /// After so many events the session is looked up again, so a stream ends within seconds after the person has lost the
 /// right to see it.
-const EVENTS_PER_LOOK: u32 = 3;
+const EVENTS_PER_SESSION_CHECK: u32 = 3;
 /// After so many events the stream ends, and the browser connects again.
 const EVENTS_MAX: u32 = 60;
 
@@ -37,12 +37,12 @@ pub(crate) type Render = fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Resu
 pub(crate) struct LiveParts(DashMap<&'static str, Arc<Cached<Option<Bytes>>>>);
 
 /// The stream of a part to one browser.
-struct Watched {
+struct PartStream {
     state: web::Data<ApiState>,
     session: SecretString,
     part: Arc<Cached<Option<Bytes>>>,
     render: Rc<Render>,
-    sent: Option<Bytes>,
+    last_sent: Option<Bytes>,
     events: u32,
 }
 
@@ -55,16 +55,16 @@ impl LiveParts {
         state: &web::Data<ApiState>,
         render: Render,
     ) -> HttpResponse {
-        let part = self.0.entry(name).or_insert_with(|| Arc::new(Cached::new(SHARED_FOR)));
-        let watched = Watched {
+        let part = self.0.entry(name).or_insert_with(|| Arc::new(Cached::new(RENDERING_SHARED_FOR)));
+        let part_stream = PartStream {
             state: state.clone(),
             session: session::token(request).unwrap_or_default(),
             part: Arc::clone(&part),
             render: Rc::new(render),
-            sent: None,
+            last_sent: None,
             events: 0,
         };
-        let events = stream::unfold(watched, next);
+        let events = stream::unfold(part_stream, next_event);
         HttpResponse::Ok()
             .content_type("text/event-stream")
             .insert_header((CACHE_CONTROL, "no-store"))
@@ -74,36 +74,36 @@ impl LiveParts {
 
 /// Returns the next event: the part if it has changed, otherwise a comment, which fails to be sent if the browser has
 /// left. `None` ends the stream.
-async fn next(mut watched: Watched) -> Option<(Result<Bytes, Infallible>, Watched)> {
-    if watched.events > 0 {
+async fn next_event(mut part_stream: PartStream) -> Option<(Result<Bytes, Infallible>, PartStream)> {
+    if part_stream.events > 0 {
         tokio::select! {
-            () = rt::time::sleep(EVERY) => {}
-            () = watched.state.stopping.wait_for_stop() => return None,
+            () = rt::time::sleep(EVENT_INTERVAL) => {}
+            () = part_stream.state.stopping.wait_for_stop() => return None,
         }
     }
-    if watched.events == EVENTS_MAX {
+    if part_stream.events == EVENTS_MAX {
         return None;
     }
-    if watched.events > 0 && watched.events.is_multiple_of(EVENTS_PER_LOOK) {
+    if part_stream.events > 0 && part_stream.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) {
         // A stream whose session cannot be looked up ends, too: the browser connects again.
-        let may_look = operators::may_look(&watched.state, &watched.session).await;
-        may_look.ok().filter(|may| *may)?;
+        let may_view_pages = operators::may_view_pages(&part_stream.state, &part_stream.session).await;
+        may_view_pages.ok().filter(|may| *may)?;
     }
-    watched.events += 1;
-    let render = (watched.render)(watched.state.clone());
+    part_stream.events += 1;
+    let render = (part_stream.render)(part_stream.state.clone());
     let rendering = async {
         let rendered = render.await.inspect_err(|error| {
             tracing::warn!(code = error.code.as_str(), "a part of a page could not be rendered");
         });
         rendered.ok().map(|html| event(&html))
     };
-    let rendered = watched.part.get(rendering).await;
-    let is_new = rendered.is_some() && rendered != watched.sent;
+    let rendered = part_stream.part.get_or_load(rendering).await;
+    let is_new = rendered.is_some() && rendered != part_stream.last_sent;
     let bytes = rendered.filter(|_| is_new).unwrap_or_else(|| Bytes::from_static(b":\n\n"));
     if is_new {
-        watched.sent = Some(bytes.clone());
+        part_stream.last_sent = Some(bytes.clone());
     }
-    Some((Ok(bytes), watched))
+    Some((Ok(bytes), part_stream))
 }
 
 fn event(html: &str) -> Bytes {

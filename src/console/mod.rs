@@ -43,12 +43,12 @@ use actix_web::http::Method;
 use actix_web::web;
 
 use crate::domain::access::session::OperatorRole;
-use crate::http::endpoint::{Path, by_precedence};
+use crate::http::endpoint::{Path, sort_by_precedence};
 use crate::http::middleware::policy::{FormRepeat, Pages};
 pub(crate) use page::error_pages;
 
 /// The paths of all pages.
-fn table() -> Vec<Path> {
+fn page_paths() -> Vec<Path> {
     let parts = [
         sign_in::endpoints(),
         invitation::endpoints(),
@@ -64,7 +64,7 @@ fn table() -> Vec<Path> {
 
 /// Returns the patterns of all paths that answer GET, for the tests that open each page.
 pub fn page_patterns() -> Vec<&'static str> {
-    let pages = table().into_iter().filter(|path| path.allowed.contains(&Method::GET));
+    let pages = page_paths().into_iter().filter(|path| path.allowed.contains(&Method::GET));
     pages.map(|path| path.pattern).collect()
 }
 
@@ -73,24 +73,24 @@ pub fn page_patterns() -> Vec<&'static str> {
 pub struct OperatorPath {
     pub method: String,
     pub pattern: &'static str,
-    pub least: Option<OperatorRole>,
+    pub least_role: Option<OperatorRole>,
 }
 
 /// Returns all paths of operators, for the tests that call each of them with each role.
 pub fn operator_paths() -> Vec<OperatorPath> {
-    let all = crate::http::table().into_iter().chain(table());
+    let all = crate::http::table().into_iter().chain(page_paths());
     let of_operators =
         all.filter(|path| ["/ops/", "/console"].iter().any(|start| path.pattern.starts_with(start)));
-    of_operators.flat_map(|path| methods(&path)).collect()
+    of_operators.flat_map(|path| operator_methods(&path)).collect()
 }
 
-fn methods(path: &Path) -> Vec<OperatorPath> {
+fn operator_methods(path: &Path) -> Vec<OperatorPath> {
     let allowed = path.allowed.iter().filter(|method| **method != Method::HEAD);
     allowed
         .map(|method| OperatorPath {
             method: method.to_string(),
             pattern: path.pattern,
-            least: path.least_role(method),
+            least_role: path.least_role(method),
         })
         .collect()
 }
@@ -98,7 +98,7 @@ fn methods(path: &Path) -> Vec<OperatorPath> {
 /// Returns the patterns of all paths that take a form, for the tests that send each form twice: those that count once,
 /// and those that may be repeated.
 pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
-    let forms = table().into_iter().filter(|path| path.policy.pages == Pages::WithForm);
+    let forms = page_paths().into_iter().filter(|path| path.policy.pages == Pages::WithForm);
     let (repeatable, once): (Vec<_>, Vec<_>) =
         forms.partition(|path| path.policy.repeat == FormRepeat::Harmless);
     let patterns = |paths: Vec<Path>| paths.into_iter().map(|path| path.pattern).collect();
@@ -107,7 +107,7 @@ pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(live::LiveParts::default()));
-    for path in by_precedence(table()) {
+    for path in sort_by_precedence(page_paths()) {
         config.service(path);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use crate::http::respond::redirect::{go_to, redirect};
 pub(crate) type Answer = Result<HttpResponse, ApiError>;
 
 /// A page loads only what this service serves, runs no inline script, and is framed by nobody.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 /// A page that another site opens, or that opens another site, shares no window object with it.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
@@ -37,15 +37,15 @@ const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microp
 
 /// Renders a page.
 pub(crate) fn show(page: &impl Template) -> Answer {
-    show_with(StatusCode::OK, page)
+    show_with_status(StatusCode::OK, page)
 }
 
 /// Renders a page with another status than 200, such as a form with faults.
-pub(crate) fn show_with(status: StatusCode, page: &impl Template) -> Answer {
+pub(crate) fn show_with_status(status: StatusCode, page: &impl Template) -> Answer {
     let text = page.render().map_err(ApiError::internal)?;
     Ok(HttpResponse::build(status)
         .content_type(ContentType::html())
-        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((CONTENT_SECURITY_POLICY, CONTENT_POLICY))
         .insert_header((REFERRER_POLICY, "same-origin"))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CACHE_CONTROL, "no-store"))
@@ -87,7 +87,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Future = Ready<Result<Self, Refusal>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(from_own_page(request).map(Self))
+        ready(read_form(request).map(Self))
     }
 }
 
@@ -102,24 +102,24 @@ impl<T: DeserializeOwned + 'static> FromRequest for PublicForm<T> {
     type Future = Ready<Result<Self, Refusal>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(from_this_site(request).map(Self))
+        ready(read_public_form(request).map(Self))
     }
 }
 
-fn from_own_page<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
+fn read_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
     let body = form::take(request)?;
     let fields = url::form_urlencoded::parse(&body);
     let tokens: Vec<_> = fields.filter(|(name, _)| name == "csrf").map(|(_, value)| value).collect();
     session::check_csrf(request, &tokens)?;
-    Ok(parse(&body)?)
+    Ok(parse_form(&body)?)
 }
 
-fn from_this_site<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
+fn read_public_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
     session::check_origin(request)?;
-    Ok(parse(&form::take(request)?)?)
+    Ok(parse_form(&form::take(request)?)?)
 }
 
-fn parse<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
+fn parse_form<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
     let text = std::str::from_utf8(body).map_err(|error| form::malformed_error(&error))?;
     Ok(web::Query::<T>::from_query(text).map_err(|error| form::malformed_error(&error))?.into_inner())
 }
@@ -143,21 +143,21 @@ pub(crate) async fn error_pages(
     if !is_page(response.request()) {
         return Ok(response);
     }
-    let response = without_notice(response);
+    let response = remove_read_notice(response);
     let Some(error) = response.response().error() else { return Ok(response) };
     let request = response.request();
     let page = if let Some(error) = error.as_error::<ApiError>() {
-        failure(error, request)
+        show_failure(error, request)
     } else if let Some(refusal) = error.as_error::<Refusal>() {
         match refusal {
             Refusal::NotSignedIn => redirect(&session::sign_in_path(request)),
             Refusal::CodeMissing => redirect("/sign-in/code"),
-            Refusal::Unconfirmed => redirect(&session::confirm_path(request)),
+            Refusal::ConfirmationMissing => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {
                 failure_page(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)
             }
-            Refusal::Failed(error) => failure(error, request),
+            Refusal::Failed(error) => show_failure(error, request),
         }
     } else {
         return Ok(response);
@@ -166,7 +166,7 @@ pub(crate) async fn error_pages(
 }
 
 /// Removes the notice from the browser if this page shows it.
-fn without_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let was_read = response.request().extensions().contains::<NoticeRead>();
     if was_read && response.response().error().is_none() && !response.status().is_redirection() {
         remove_notice(response.response_mut());
@@ -181,7 +181,7 @@ fn is_page(request: &HttpRequest) -> bool {
     ["/console", "/dashboard", "/sign-", "/account/"].iter().any(|start| path.starts_with(start))
 }
 
-fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
+fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     if let Some(cause) = &error.cause
         && error.status.is_server_error()
     {
@@ -201,13 +201,13 @@ fn failure_page(
     faults: Vec<String>,
     request: &HttpRequest,
 ) -> HttpResponse {
-    let title = title_of(status);
+    let title = status_title(status);
     let request_id = session::request_id(request);
-    let page = FailurePage { frame: Frame::bare(title), message, faults, request_id };
-    show_with(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
+    let page = FailurePage { frame: Frame::for_visitor(title), message, faults, request_id };
+    show_with_status(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
 }
 
-fn title_of(status: StatusCode) -> &'static str {
+fn status_title(status: StatusCode) -> &'static str {
     match status {
         StatusCode::NOT_FOUND => "There is no such page",
         StatusCode::FORBIDDEN => "You may not do this",

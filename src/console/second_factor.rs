@@ -11,48 +11,56 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, redirect, show, show_with};
+use crate::console::page::{Answer, Form, go_to, redirect, show, show_with_status};
 use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
-use crate::console::sign_in::{Proof, home, is_ours, new_token, open, start, with_session};
+use crate::console::sign_in::{
+    PasswordProof, add_session_cookie, home_path, is_own_path, new_token, open_session, start_session,
+};
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
-use crate::http::limits::{Attempt, CountedAttempt, Tried};
+use crate::http::limits::{Attempt, CountedAttempt, TriedPerson};
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::second_factors::{self, Confirmation, Removal};
+use crate::store::accounts::second_factors::{self, CodeConfirmation, FactorRemoval};
 use crate::store::accounts::sessions;
 
-const REFUSED: &str = "This code is not right, or it was used before. Wait for the next code of the app.";
+const WRONG_CODE_TEXT: &str =
+    "This code is not right, or it was used before. Wait for the next code of the app.";
 /// The refusal of people who try to reset their own second factor: a session alone must not remove it.
-pub(super) const NOT_ONES_OWN: &str =
+pub(super) const OWN_RESET_REFUSAL: &str =
     "Nobody resets its own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/sign-in/code").page(code_page).form(enter_code).repeatable(),
-        path(PATH).page(state_page).form(begin),
-        path("/account/second-factor/confirm").form(confirm),
+        path(PATH).page(show_second_factor).form(begin_setup),
+        path("/account/second-factor/confirm").form(confirm_setup),
         path("/account/second-factor/off").form(switch_off),
     ]
 }
 
 /// Leads a person whose password was right to the page that asks for the code.
-pub(super) async fn ask(state: &ApiState, request: &HttpRequest, proof: &Proof, next: &str) -> Answer {
+pub(super) async fn ask_for_code(
+    state: &ApiState,
+    request: &HttpRequest,
+    proof: &PasswordProof,
+    next: &str,
+) -> Answer {
     let token = new_token();
     let place = session::place(request);
     let replaces = session::token(request);
-    let new = proof.session(&token, &place, replaces.as_ref());
+    let new = proof.new_session(&token, &place, replaces.as_ref());
     if sessions::await_code(&state.store, new, state.now()).await?.is_none() {
         return Ok(redirect("/sign-in"));
     }
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    with_session(state, redirect(&format!("/sign-in/code?next={next}")), &token)
+    add_session_cookie(state, redirect(&format!("/sign-in/code?next={next}")), &token)
 }
 
 #[derive(Template)]
@@ -84,7 +92,7 @@ async fn code_page(waiting: AwaitsCode, query: web::Query<Next>) -> Answer {
 
 /// Returns a frame without a person, so that it links to no other page.
 fn code_frame(waiting: &AwaitsCode) -> Frame {
-    Frame { csrf: waiting.csrf.clone(), ..Frame::bare("Enter your code") }
+    Frame { csrf: waiting.csrf.clone(), ..Frame::for_visitor("Enter your code") }
 }
 
 /// POST /sign-in/code: opens the session of a person whose code is right.
@@ -96,19 +104,19 @@ async fn enter_code(
 ) -> Answer {
     let CodeForm { code, next } = form.0;
     let owner = waiting.person.owner;
-    let Some(proof) = Proof::of_session(&state, &request, owner).await? else {
+    let Some(proof) = PasswordProof::for_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
-    if !is_accepted(&state, &request, owner, &code).await? {
-        let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(REFUSED) };
-        return show_with(StatusCode::UNAUTHORIZED, &page);
+    if !accept_code(&state, &request, owner, &code).await? {
+        let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(WRONG_CODE_TEXT) };
+        return show_with_status(StatusCode::UNAUTHORIZED, &page);
     }
-    let path = if is_ours(&next) { next } else { home(owner) };
-    start(&state, &request, &proof, &path).await
+    let path = if is_own_path(&next) { next } else { home_path(owner) };
+    start_session(&state, &request, &proof, &path).await
 }
 
 /// Returns true for a code of the app or a recovery code that was not used before, and uses it up.
-pub(super) async fn is_accepted(
+pub(super) async fn accept_code(
     state: &ApiState,
     request: &HttpRequest,
     owner: SessionOwner,
@@ -119,7 +127,7 @@ pub(super) async fn is_accepted(
     let code = code.expose_secret();
     let attempt = begin_attempt(state, request, owner).await?;
     let found = second_factors::find(store, owner, now).await?.filter(|factor| factor.is_confirmed);
-    let step = found.as_ref().and_then(|factor| factor.secret.step_of(code, now));
+    let step = found.as_ref().and_then(|factor| factor.secret.matching_step(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
         (Some(step), _) => second_factors::use_step(store, owner, step, now).await?,
         (None, Some(code)) if found.is_some() => {
@@ -130,7 +138,7 @@ pub(super) async fn is_accepted(
     if is_right {
         state.sign_ins.succeed(attempt, now);
     } else {
-        second_factors::note_refused(store, owner, now).await?;
+        second_factors::record_wrong_code(store, owner, now).await?;
     }
     Ok(is_right)
 }
@@ -141,7 +149,7 @@ async fn begin_attempt(
     owner: SessionOwner,
 ) -> Result<CountedAttempt, ApiError> {
     let attempt = Attempt {
-        tried: Tried::Code(owner),
+        tried: TriedPerson::Code(owner),
         device: session::known_device(request, state, owner),
         address: client_address(request),
     };
@@ -150,7 +158,7 @@ async fn begin_attempt(
 
 #[derive(Template)]
 #[template(path = "second_factor.html")]
-struct StatePage {
+struct SecondFactorPage {
     frame: Frame,
     is_on: bool,
     is_required: bool,
@@ -161,20 +169,20 @@ struct StatePage {
 struct NoFields {}
 
 /// GET /account/second-factor: shows whether the person has a second factor.
-async fn state_page(state: web::Data<ApiState>, signed_in: SignedIn) -> Answer {
-    std::future::ready(state_answer(&state, &signed_in, None)).await
+async fn show_second_factor(state: web::Data<ApiState>, signed_in: SignedIn) -> Answer {
+    std::future::ready(second_factor_answer(&state, &signed_in, None)).await
 }
 
-fn state_answer(state: &ApiState, signed_in: &SignedIn, refusal: Option<&'static str>) -> Answer {
+fn second_factor_answer(state: &ApiState, signed_in: &SignedIn, refusal: Option<&'static str>) -> Answer {
     let person = &signed_in.session.person;
-    let page = StatePage {
-        frame: Frame::person(person, &signed_in.csrf, "Second factor"),
+    let page = SecondFactorPage {
+        frame: Frame::for_person(person, &signed_in.csrf, "Second factor"),
         is_on: person.has_second_factor,
         is_required: session::needs_second_factor(state, person.owner),
         refusal,
     };
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    show_with(status, &page)
+    show_with_status(status, &page)
 }
 
 #[derive(Template)]
@@ -188,19 +196,19 @@ struct SecretPage {
 
 /// POST /account/second-factor: creates a secret and shows it, on this page only. The secret counts once it is
 /// confirmed with a code.
-async fn begin(
+async fn begin_setup(
     state: web::Data<ApiState>,
     Confirmed(signed_in): Confirmed<SignedIn>,
     _: Form<NoFields>,
 ) -> Answer {
     let person = &signed_in.session.person;
-    let secret = TotpSecret::new(clock::chance().random());
+    let secret = TotpSecret::new(clock::system_rng().random());
     if second_factors::begin(&state.store, person.owner, &secret).await?.is_none() {
         return Ok(redirect(PATH));
     }
     show(&SecretPage {
-        frame: Frame::person(person, &signed_in.csrf, "Set up your second factor"),
-        qr: QrPicture::from_text(&secret.address(&person.email)),
+        frame: Frame::for_person(person, &signed_in.csrf, "Set up your second factor"),
+        qr: QrPicture::from_text(&secret.otpauth_url(&person.email)),
         secret: secret.text(),
         refusal: None,
     })
@@ -216,7 +224,7 @@ struct RecoveryCodesPage {
 
 /// POST /account/second-factor/confirm: puts the second factor in force, shows the recovery codes, on this page only,
 /// and opens a new session.
-async fn confirm(
+async fn confirm_setup(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(signed_in): Confirmed<SignedIn>,
@@ -225,28 +233,28 @@ async fn confirm(
     let person = &signed_in.session.person;
     let owner = person.owner;
     let now = state.now();
-    let Some(proof) = Proof::of_session(&state, &request, owner).await? else {
+    let Some(proof) = PasswordProof::for_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
     let attempt = begin_attempt(&state, &request, owner).await?;
     let begun = second_factors::find(&state.store, owner, now).await?.filter(|factor| !factor.is_confirmed);
     let Some(begun) = begun else { return Ok(redirect(PATH)) };
-    let Some(step) = begun.secret.step_of(form.0.code.expose_secret(), now) else {
-        let frame = Frame::person(person, &signed_in.csrf, "Set up your second factor");
-        let page = SecretPage { frame, qr: None, secret: String::new(), refusal: Some(REFUSED) };
-        return show_with(StatusCode::UNPROCESSABLE_ENTITY, &page);
+    let Some(step) = begun.secret.matching_step(form.0.code.expose_secret(), now) else {
+        let frame = Frame::for_person(person, &signed_in.csrf, "Set up your second factor");
+        let page = SecretPage { frame, qr: None, secret: String::new(), refusal: Some(WRONG_CODE_TEXT) };
+        return show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page);
     };
     state.sign_ins.succeed(attempt, now);
-    let codes = RecoveryCode::make(|| clock::chance().random());
-    if second_factors::confirm(&state.store, Confirmation { owner, step, now }, &codes).await?.is_none() {
+    let codes = RecoveryCode::draw_set(|| clock::system_rng().random());
+    if second_factors::confirm(&state.store, CodeConfirmation { owner, step, now }, &codes).await?.is_none() {
         return Ok(redirect(PATH));
     }
     let token = new_token();
-    let opened = open(&state, &request, &proof, &token).await?;
-    let frame = Frame::person(person, &session::csrf_token(&token), "Your recovery codes");
-    let answer = show(&RecoveryCodesPage { frame, codes, home: home(owner) })?;
+    let opened = open_session(&state, &request, &proof, &token).await?;
+    let frame = Frame::for_person(person, &session::csrf_token(&token), "Your recovery codes");
+    let answer = show(&RecoveryCodesPage { frame, codes, home: home_path(owner) })?;
     // The codes are in force and no other page shows them. So they are shown even if the person has to sign in again.
-    if opened.is_some() { with_session(&state, answer, &token) } else { Ok(answer) }
+    if opened.is_some() { add_session_cookie(&state, answer, &token) } else { Ok(answer) }
 }
 
 /// POST /account/second-factor/off: removes the second factor of a person who needs none. Requires a right code, in
@@ -260,15 +268,15 @@ async fn switch_off(
     let owner = signed_in.session.person.owner;
     if session::needs_second_factor(&state, owner) {
         let refusal = "Operators and integrators of this service need a second factor.";
-        return state_answer(&state, &signed_in, Some(refusal));
+        return second_factor_answer(&state, &signed_in, Some(refusal));
     }
-    let Some(proof) = Proof::of_session(&state, &request, owner).await? else {
+    let Some(proof) = PasswordProof::for_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
-    if !is_accepted(&state, &request, owner, &form.0.code).await? {
-        return state_answer(&state, &signed_in, Some(REFUSED));
+    if !accept_code(&state, &request, owner, &form.0.code).await? {
+        return second_factor_answer(&state, &signed_in, Some(WRONG_CODE_TEXT));
     }
-    let removal = Removal {
+    let removal = FactorRemoval {
         owner,
         by: owner.actor(),
         action: AuditAction::DisableSecondFactor,
@@ -276,7 +284,7 @@ async fn switch_off(
         now: state.now(),
     };
     second_factors::remove(&state.store, removal).await?;
-    let mut answer = start(&state, &request, &proof, PATH).await?;
+    let mut answer = start_session(&state, &request, &proof, PATH).await?;
     for cookie in go_to(PATH, "Your second factor is off. You are signed out everywhere else.").cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;
     }

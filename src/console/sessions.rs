@@ -31,9 +31,9 @@ async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: Signe
     let person = &signed_in.session.person;
     let own = session::token(&request).unwrap_or_default();
     let limits = state.settings.sessions.limits;
-    let rows = sessions::of_person(&state.store, person.owner, &own, limits, state.now()).await?;
+    let rows = sessions::owned_by(&state.store, person.owner, &own, limits, state.now()).await?;
     let notice = session::notice(&request);
-    let frame = Frame { notice, ..Frame::person(person, &signed_in.csrf, "Where you are signed in") };
+    let frame = Frame { notice, ..Frame::for_person(person, &signed_in.csrf, "Where you are signed in") };
     show(&SessionsPage { frame, rows })
 }
 

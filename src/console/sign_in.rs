@@ -11,14 +11,14 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with};
+use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
 use crate::domain::access::password;
 use crate::domain::access::session::{Person, SessionOwner, SignInPlace};
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
-use crate::http::limits::{Attempt, Tried};
+use crate::http::limits::{Attempt, TriedPerson};
 use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
@@ -26,14 +26,14 @@ use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, PasswordChange, SignIn};
 use crate::store::accounts::sessions::{self, NewSession};
 
-const REFUSED: &str = "This email and password do not belong together.";
+const WRONG_PASSWORD_TEXT: &str = "This email and password do not belong together.";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/sign-in").page(sign_in_page).form(sign_in).repeatable(),
         path("/sign-out").form(sign_out),
         path("/account/password").page(password_page).form(change_password),
-        path("/dashboard").page(dashboard),
+        path("/dashboard").page(go_home),
     ]
 }
 
@@ -67,11 +67,11 @@ async fn sign_in_page(
     query: web::Query<Next>,
 ) -> Answer {
     if let Ok(SignedIn { session, .. }) = signed_in {
-        return Ok(redirect(&home(session.person.owner)));
+        return Ok(redirect(&home_path(session.person.owner)));
     }
     let next = query.into_inner().next;
     std::future::ready(show(&SignInPage {
-        frame: Frame { notice: session::notice(&request), ..Frame::bare("Sign in") },
+        frame: Frame { notice: session::notice(&request), ..Frame::for_visitor("Sign in") },
         next,
         email: String::new(),
         refusal: None,
@@ -82,34 +82,39 @@ async fn sign_in_page(
 /// POST /sign-in: opens a session, always a new one.
 async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicForm<SignInForm>) -> Answer {
     let SignInForm { email, password, next } = form.0;
-    let Some(account) = recognise(&state, &request, &email, password).await? else {
-        let page = SignInPage { frame: Frame::bare("Sign in"), next, email, refusal: Some(REFUSED) };
-        return show_with(StatusCode::UNAUTHORIZED, &page);
+    let Some(account) = find_account(&state, &request, &email, password).await? else {
+        let page = SignInPage {
+            frame: Frame::for_visitor("Sign in"),
+            next,
+            email,
+            refusal: Some(WRONG_PASSWORD_TEXT),
+        };
+        return show_with_status(StatusCode::UNAUTHORIZED, &page);
     };
     let person = account.person;
-    let proof = Proof { owner: person.owner, password_hash: account.password_hash };
-    let path = if is_ours(&next) { next } else { home(person.owner) };
+    let proof = PasswordProof { owner: person.owner, password_hash: account.password_hash };
+    let path = if is_own_path(&next) { next } else { home_path(person.owner) };
     if person.has_second_factor {
-        return second_factor::ask(&state, &request, &proof, &path).await;
+        return second_factor::ask_for_code(&state, &request, &proof, &path).await;
     }
-    start(&state, &request, &proof, &path).await
+    start_session(&state, &request, &proof, &path).await
 }
 
 /// A person, and the hash of the password that the person entered. No session is opened if the account has another
 /// password by now.
-pub(super) struct Proof {
+pub(super) struct PasswordProof {
     pub(super) owner: SessionOwner,
     pub(super) password_hash: String,
 }
 
-impl Proof {
+impl PasswordProof {
     /// Returns the proof on which the session of this request rests; `None` if that session has ended.
-    pub(super) async fn of_session(
+    pub(super) async fn for_session(
         state: &ApiState,
         request: &HttpRequest,
         owner: SessionOwner,
     ) -> Result<Option<Self>, ApiError> {
-        let password_hash = people::password_of(&state.store, owner).await?;
+        let password_hash = people::password_hash(&state.store, owner).await?;
         // The session is looked up after the password. A change of the password ends all sessions, so a session that is
         // still open began with this password.
         let Some(token) = session::token(request) else { return Ok(None) };
@@ -119,7 +124,7 @@ impl Proof {
         Ok(password_hash.filter(|_| is_open).map(|password_hash| Self { owner, password_hash }))
     }
 
-    pub(super) fn session<'a>(
+    pub(super) fn new_session<'a>(
         &'a self,
         token: &'a SecretString,
         place: &'a SignInPlace,
@@ -130,39 +135,44 @@ impl Proof {
 }
 
 /// Opens a session and leads to a page. Leads to the sign-in if the password of the proof no longer opens the account.
-pub(super) async fn start(state: &ApiState, request: &HttpRequest, proof: &Proof, path: &str) -> Answer {
+pub(super) async fn start_session(
+    state: &ApiState,
+    request: &HttpRequest,
+    proof: &PasswordProof,
+    path: &str,
+) -> Answer {
     let token = new_token();
-    if open(state, request, proof, &token).await?.is_none() {
+    if open_session(state, request, proof, &token).await?.is_none() {
         return Ok(redirect("/sign-in"));
     }
-    let mut answer = with_session(state, redirect(path), &token)?;
+    let mut answer = add_session_cookie(state, redirect(path), &token)?;
     session::remember_device(state, proof.owner, &mut answer)?;
     Ok(answer)
 }
 
 /// Opens a session with this token, and ends the session that the browser had. Returns `None` if the password of the
 /// proof no longer opens the account.
-pub(super) async fn open(
+pub(super) async fn open_session(
     state: &ApiState,
     request: &HttpRequest,
-    proof: &Proof,
+    proof: &PasswordProof,
     token: &SecretString,
 ) -> Result<Option<()>, ApiError> {
     let place = session::place(request);
     let replaces = session::token(request);
     let limits = state.settings.sessions.limits;
-    let new = proof.session(token, &place, replaces.as_ref());
+    let new = proof.new_session(token, &place, replaces.as_ref());
     Ok(sessions::open(&state.store, new, limits, state.now()).await?)
 }
 
 /// Returns a random token of a session.
 pub(super) fn new_token() -> SecretString {
-    let random: [u8; 32] = clock::chance().random();
+    let random: [u8; 32] = clock::system_rng().random();
     SecretString::from(URL_SAFE_NO_PAD.encode(random))
 }
 
 /// Adds the cookie of a new session to an answer.
-pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &SecretString) -> Answer {
+pub(super) fn add_session_cookie(state: &ApiState, mut answer: HttpResponse, token: &SecretString) -> Answer {
     answer
         .add_cookie(&session::session_cookie(state.settings.sessions, token))
         .map_err(ApiError::internal)?;
@@ -171,30 +181,30 @@ pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &S
 
 /// Returns the account with this email and password; `None` if there is none or it is disabled. One password hash is
 /// computed, however many accounts have the email.
-async fn recognise(
+async fn find_account(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
     email: &str,
     password: SecretString,
 ) -> Result<Option<SignIn>, ApiError> {
     let now = state.now();
-    let listener = Listener::of_request(request);
+    let listener = Listener::from_request(request);
     let mut found = people::with_email(&state.store, email).await?;
     found.retain(|account| listener.serves_person(account.person.owner));
     let attempt = Attempt {
-        tried: Tried::password_of(email),
+        tried: TriedPerson::for_password(email),
         device: found.iter().find_map(|account| session::known_device(request, state, account.person.owner)),
         address: client_address(request),
     };
     let attempt = state.sign_ins.begin(attempt, now).await?;
     let hashes = found.iter().map(|account| account.password_hash.clone()).collect();
-    if let Some(position) = state.passwords.find(password, hashes).await?
+    if let Some(position) = state.passwords.find_match(password, hashes).await?
         && found.get(position).is_some_and(|account| !account.is_disabled)
     {
         state.sign_ins.succeed(attempt, now);
         return Ok(Some(found.swap_remove(position)));
     }
-    note_refused(state, request, found.into_iter().map(|account| account.person.owner).collect());
+    note_refusals(state, request, found.into_iter().map(|account| account.person.owner).collect());
     Ok(None)
 }
 
@@ -206,29 +216,29 @@ pub(super) async fn is_own_password(
     password: SecretString,
 ) -> Result<bool, ApiError> {
     let attempt = Attempt {
-        tried: Tried::password_of(&person.email),
+        tried: TriedPerson::for_password(&person.email),
         device: session::known_device(request, state, person.owner),
         address: client_address(request),
     };
     let attempt = state.sign_ins.begin(attempt, state.now()).await?;
-    let hash = people::password_of(&state.store, person.owner).await?;
-    let is_right = state.passwords.find(password, hash.into_iter().collect()).await?.is_some();
+    let hash = people::password_hash(&state.store, person.owner).await?;
+    let is_right = state.passwords.find_match(password, hash.into_iter().collect()).await?.is_some();
     if is_right {
         state.sign_ins.succeed(attempt, state.now());
     } else {
-        note_refused(state, request, vec![person.owner]);
+        note_refusals(state, request, vec![person.owner]);
     }
     Ok(is_right)
 }
 
 /// Records refused passwords in the background: an answer that waited for the commit would show by its time that the
 /// account exists.
-fn note_refused(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
+fn note_refusals(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
     let state = state.clone();
     let address = client_address(request);
     actix_web::rt::spawn(async move {
         for owner in owners {
-            let noted = sessions::note_refused(&state.store, owner, address, state.now()).await;
+            let noted = sessions::record_refused_sign_in(&state.store, owner, address, state.now()).await;
             if let Err(error) = noted {
                 tracing::warn!(%error, "failed to record a refused sign-in");
             }
@@ -238,7 +248,7 @@ fn note_refused(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<
 
 /// True for a path of a page of this service, so that the sign-in leads nowhere else. The path must be plain, without
 /// encoding and without empty or dotted segments, so that browser and server see the same path in it.
-pub(super) fn is_ours(next: &str) -> bool {
+pub(super) fn is_own_path(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let starts = ["/console", "/dashboard", "/account"];
     let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else { return false };
@@ -256,7 +266,7 @@ fn is_plain_segment(segment: &str) -> bool {
 }
 
 /// Returns the path of the page that a person sees first after signing in.
-pub(super) fn home(owner: SessionOwner) -> String {
+pub(super) fn home_path(owner: SessionOwner) -> String {
     match owner {
         SessionOwner::Operator(_) => "/console".to_owned(),
         SessionOwner::Contact { taxpayer, .. } => format!("/dashboard/{taxpayer}"),
@@ -265,8 +275,8 @@ pub(super) fn home(owner: SessionOwner) -> String {
 }
 
 /// GET /dashboard: leads to the first page of the person.
-async fn dashboard(signed_in: SignedIn) -> HttpResponse {
-    std::future::ready(redirect(&home(signed_in.session.person.owner))).await
+async fn go_home(signed_in: SignedIn) -> HttpResponse {
+    std::future::ready(redirect(&home_path(signed_in.session.person.owner))).await
 }
 
 #[derive(Deserialize)]
@@ -310,8 +320,8 @@ fn password_answer(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
     let person = &signed_in.session.person;
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page =
-        PasswordPage { frame: Frame::person(person, &signed_in.csrf, "Change your password"), refusal };
-    show_with(status, &page)
+        PasswordPage { frame: Frame::for_person(person, &signed_in.csrf, "Change your password"), refusal };
+    show_with_status(status, &page)
 }
 
 /// POST /account/password: changes the password, ends all sessions of the person, and opens a new one.
@@ -323,19 +333,20 @@ async fn change_password(
 ) -> Answer {
     let PasswordForm { present, new, again } = &form.0;
     let person = &signed_in.session.person;
-    if let Some(refusal) = refusal(present, new, again) {
+    if let Some(refusal) = password_refusal(present, new, again) {
         return password_answer(&signed_in, Some(refusal));
     }
     if !is_own_password(&state, &request, person, present.clone()).await? {
         return password_answer(&signed_in, Some("The present password is not right.".to_owned()));
     }
-    let salt = people::hash_with_email(&state.store, &person.email).await?;
+    let salt = people::password_hash_with_email(&state.store, &person.email).await?;
     let hash = state.passwords.hash(new.clone(), salt).await?;
     let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
     people::set_password(&state.store, change, state.now()).await?;
-    let proof = Proof { owner: person.owner, password_hash: hash };
-    let mut answer = start(&state, &request, &proof, &home(person.owner)).await?;
-    let noticed = go_to(&home(person.owner), "Your password is changed. You are signed out everywhere else.");
+    let proof = PasswordProof { owner: person.owner, password_hash: hash };
+    let mut answer = start_session(&state, &request, &proof, &home_path(person.owner)).await?;
+    let noticed =
+        go_to(&home_path(person.owner), "Your password is changed. You are signed out everywhere else.");
     for cookie in noticed.cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;
     }
@@ -343,7 +354,7 @@ async fn change_password(
 }
 
 /// Returns the reason why a new password is refused; `None` if it is accepted.
-fn refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<String> {
+fn password_refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<String> {
     let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
     if let Err(fault) = password::check(new) {
         Some(fault.to_string())
@@ -365,7 +376,7 @@ mod tests {
         for ours in
             ["/console", "/console/runs?state=paused&q=a%20b", "/dashboard/7/invoices", "/account/password"]
         {
-            assert!(is_ours(ours), "{ours}");
+            assert!(is_own_path(ours), "{ours}");
         }
         for other in [
             "",
@@ -385,14 +396,14 @@ mod tests {
             "/consolex",
             "console",
         ] {
-            assert!(!is_ours(other), "{other}");
+            assert!(!is_own_path(other), "{other}");
         }
     }
 
     #[test]
     fn a_new_password_is_long_enough_and_new() {
         let check = |present: &str, new: &str, again: &str| {
-            refusal(&present.into(), &new.into(), &again.into()).is_none()
+            password_refusal(&present.into(), &new.into(), &again.into()).is_none()
         };
         assert!(check("the first password", "a few easy words", "a few easy words"));
         assert!(!check("the first password", "eleven char", "eleven char"));

@@ -37,7 +37,7 @@ impl Amount {
     /// Parses the digits of a JSON number, with or without an exponent.
     pub fn parse(digits: &str) -> Result<Self, AmountFault> {
         let value = match digits.split_once(['e', 'E']) {
-            None => exact(without_idle_zeros(digits))?,
+            None => parse_exact(without_idle_zeros(digits))?,
             Some((mantissa, exponent)) => parse_with_exponent(mantissa, exponent)?,
         };
         let normal = value.normalize();
@@ -92,7 +92,7 @@ impl Amount {
     }
 
     /// True if two totals differ by no more than `TOLERANCE`.
-    pub fn about(self, other: Self) -> bool {
+    pub fn is_about(self, other: Self) -> bool {
         self.minus(other).is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
     }
 
@@ -111,19 +111,19 @@ fn without_idle_zeros(digits: &str) -> &str {
     }
 }
 
-fn exact(digits: &str) -> Result<Decimal, AmountFault> {
+fn parse_exact(digits: &str) -> Result<Decimal, AmountFault> {
     Decimal::from_str_exact(digits).map_err(|fault| match fault {
         rust_decimal::Error::Underflow | rust_decimal::Error::ScaleExceedsMaximumPrecision(_) => {
             AmountFault::TooPrecise
         }
         rust_decimal::Error::ExceedsMaximumPossibleValue => AmountFault::TooLarge,
-        _ => refuse_text(digits),
+        _ => text_fault(digits),
     })
 }
 
 /// Returns why the text is refused: it has too many digits, or it is no number. `rust_decimal` reports the same error
 /// for both.
-fn refuse_text(digits: &str) -> AmountFault {
+fn text_fault(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     if unsigned.is_empty() || !whole.chars().chain(fraction.chars()).all(|c| c.is_ascii_digit()) {
@@ -137,7 +137,7 @@ fn refuse_text(digits: &str) -> AmountFault {
 
 /// Parses a number with an exponent, such as `12.5e3`. Moving the decimal point is exact, so no digit is lost.
 fn parse_with_exponent(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
-    let mantissa = exact(mantissa)?;
+    let mantissa = parse_exact(mantissa)?;
     if mantissa.is_zero() {
         return Ok(Decimal::ZERO);
     }
@@ -166,7 +166,7 @@ impl FromStr for Amount {
 
     /// Parses the output of `Display`. A sum may have more digits than `Amount::parse` accepts from a caller.
     fn from_str(text: &str) -> Result<Self, AmountFault> {
-        exact(text).map(Self)
+        parse_exact(text).map(Self)
     }
 }
 
@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn totals_agree_within_a_hundredth() {
         let hundred = Amount::from(100);
-        assert!(hundred.about(Amount::parse("100.01").unwrap()));
-        assert!(!hundred.about(Amount::parse("100.011").unwrap()));
+        assert!(hundred.is_about(Amount::parse("100.01").unwrap()));
+        assert!(!hundred.is_about(Amount::parse("100.011").unwrap()));
     }
 
     proptest! {

@@ -9,19 +9,19 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::domain::events::event::EventKind;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::OutageId;
 
 /// The authority is probed if an affected operation has had no call for this long; sooner once another affected
-/// operation has recovered (see `patience`).
-const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// operation has recovered (see `silence_max`).
+const SILENCE_BEFORE_PROBE: SignedDuration = SignedDuration::from_mins(5);
 /// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
 /// back.
-const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
+const CLOCK_DIFFERENCE_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the outage started or ended. A later notification would be
 /// useless.
-const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);
+const NOTICE_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
     /// The start or the end of an outage. Taxpayers are notified of both.
@@ -29,7 +29,7 @@ words! {
 }
 
 impl OutageEdge {
-    pub fn event(self) -> EventKind {
+    pub fn event_kind(self) -> EventKind {
         match self {
             Self::Started => EventKind::AuthorityOutageStarted,
             Self::Ended => EventKind::AuthorityOutageEnded,
@@ -60,15 +60,15 @@ impl OperationCalls {
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
-            failed_at: self.failed_at.filter(|at| !is_ahead(*at, now)),
-            answered_at: self.answered_at.filter(|at| !is_ahead(*at, now)),
+            failed_at: self.failed_at.filter(|at| !is_in_future(*at, now)),
+            answered_at: self.answered_at.filter(|at| !is_in_future(*at, now)),
             ..self
         }
     }
 
     /// Returns the state of the operation; `None` if there was no call. An operation with a failed call is failing,
     /// unless its breaker is closed and a call succeeded after the failure or within the last `quiet`.
-    fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
+    fn health(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
             self.answered_at.filter(|answered| *answered >= failed || now.duration_since(*answered) < quiet);
@@ -99,8 +99,8 @@ pub struct AffectedOperation {
 }
 
 impl AffectedOperation {
-    fn hear(&mut self, word: OperationHealth) {
-        match word {
+    fn record(&mut self, health: OperationHealth) {
+        match health {
             OperationHealth::Failing(at) if at > self.failed_at => {
                 self.failed_at = at;
                 self.answered_at = self.answered_at.filter(|answered| *answered > at);
@@ -112,8 +112,8 @@ impl AffectedOperation {
         }
     }
 
-    fn is_silent(&self, now: Timestamp, patience: SignedDuration) -> bool {
-        self.answered_at.is_none() && now.duration_since(self.failed_at) >= patience
+    fn is_silent(&self, now: Timestamp, silence_max: SignedDuration) -> bool {
+        self.answered_at.is_none() && now.duration_since(self.failed_at) >= silence_max
     }
 }
 
@@ -149,14 +149,14 @@ pub struct Observation<'a> {
 
 impl Observation<'_> {
     /// Returns the open outage, updated by this observation, or a new outage if a breaker has opened.
-    pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
+    pub fn current_outage(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
             Some(outage) if outage.is_open() => {
-                Some(self.over(self.heard(outage.clone().without_future(self.now))))
+                Some(self.end_if_recovered(self.update_outage(outage.clone().without_future(self.now))))
             }
             _ => {
                 let last_end = last.and_then(|outage| outage.ended_at);
-                self.new_outage(last_end.filter(|end| !is_ahead(*end, self.now)))
+                self.new_outage(last_end.filter(|end| !is_in_future(*end, self.now)))
             }
         }
     }
@@ -165,10 +165,10 @@ impl Observation<'_> {
     pub fn needs_probe(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
-            let heard = self.heard(outage.without_future(self.now));
-            let patience = self.patience(&heard);
+            let heard = self.update_outage(outage.without_future(self.now));
+            let silence_max = self.silence_max(&heard);
             let mut unanswered = heard.affected.iter().filter(|one| one.answered_at.is_none()).peekable();
-            unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now, patience))
+            unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now, silence_max))
         })
     }
 
@@ -187,20 +187,20 @@ impl Observation<'_> {
         })
     }
 
-    fn heard(&self, mut outage: Outage) -> Outage {
+    fn update_outage(&self, mut outage: Outage) -> Outage {
         for seen in self.sightings() {
             let known = outage.affected.iter_mut().find(|one| one.operation == seen.operation);
             if let Some(affected) = known {
-                seen.word(self.now, self.quiet).into_iter().for_each(|word| affected.hear(word));
+                seen.health(self.now, self.quiet).into_iter().for_each(|health| affected.record(health));
             } else if let Some((_, affected)) = seen.opened_after(Some(outage.started_at)) {
                 outage.affected.push(affected);
             }
         }
-        let patience = self.patience(&outage);
-        for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now, patience)) {
+        let silence_max = self.silence_max(&outage);
+        for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now, silence_max)) {
             match self.is_alive {
-                Some(true) => affected.hear(OperationHealth::Answering(self.now)),
-                Some(false) => affected.hear(OperationHealth::Failing(self.now)),
+                Some(true) => affected.record(OperationHealth::Answering(self.now)),
+                Some(false) => affected.record(OperationHealth::Failing(self.now)),
                 None => {}
             }
         }
@@ -209,12 +209,12 @@ impl Observation<'_> {
 
     /// Returns how long an operation may go without calls before the authority is probed: at most `quiet` once another
     /// affected operation has recovered, so that a rarely used operation does not keep the outage open.
-    fn patience(&self, outage: &Outage) -> SignedDuration {
+    fn silence_max(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
-        if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
+        if is_back { self.quiet.min(SILENCE_BEFORE_PROBE) } else { SILENCE_BEFORE_PROBE }
     }
 
-    fn over(&self, mut outage: Outage) -> Outage {
+    fn end_if_recovered(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
         // A failure in the future is from before the clock was set back. `abs` makes one in the far future count as
@@ -233,7 +233,7 @@ impl Outage {
 
     /// Replaces each timestamp in the future by `now`, so that it does not delay the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
-        let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
+        let brought_forward = |at: Timestamp| if is_in_future(at, now) { now } else { at };
         for affected in &mut self.affected {
             affected.failed_at = brought_forward(affected.failed_at);
             affected.answered_at = affected.answered_at.map(brought_forward);
@@ -263,7 +263,7 @@ impl Outage {
         let mut data = json!({
             "outage_id": self.id,
             "operations": self.operations(),
-            "started_at": precise(self.started_at),
+            "started_at": precise_time(self.started_at),
         });
         let more = match (edge, self.ended_at) {
             (OutageEdge::Started, _) => json!({
@@ -271,7 +271,7 @@ impl Outage {
                             it goes on by itself, and nothing needs to be sent again.",
             }),
             (OutageEdge::Ended, ended_at) => json!({
-                "ended_at": ended_at.map(precise),
+                "ended_at": ended_at.map(precise_time),
                 "duration_s": self.duration_s(self.started_at),
                 "message": "The authority answers again. What was queued goes on by itself.",
             }),
@@ -283,17 +283,17 @@ impl Outage {
     }
 
     /// True if a failed notification of this edge is worth another try.
-    pub fn is_news(&self, edge: OutageEdge, now: Timestamp) -> bool {
+    pub fn is_worth_notifying(&self, edge: OutageEdge, now: Timestamp) -> bool {
         let since = match edge {
             OutageEdge::Started => Some(self.started_at),
             OutageEdge::Ended => self.ended_at,
         };
-        since.is_some_and(|since| now.duration_since(since) < NOTIFY_FOR)
+        since.is_some_and(|since| now.duration_since(since) < NOTICE_LIFETIME)
     }
 }
 
-fn is_ahead(moment: Timestamp, now: Timestamp) -> bool {
-    moment.duration_since(now) > AHEAD_MAX
+fn is_in_future(moment: Timestamp, now: Timestamp) -> bool {
+    moment.duration_since(now) > CLOCK_DIFFERENCE_MAX
 }
 
 #[cfg(test)]
@@ -323,22 +323,22 @@ mod tests {
 
     /// An outage of the operation `sign` that started at second 0 of the test.
     fn begun_outage() -> Outage {
-        look(1, &[call_times(Some(0), Some(0), None)]).at(None).unwrap()
+        look(1, &[call_times(Some(0), Some(0), None)]).current_outage(None).unwrap()
     }
 
     fn after(outage: &Outage, now: i64, sightings: &[OperationCalls]) -> Outage {
-        look(now, sightings).at(Some(outage)).unwrap()
+        look(now, sightings).current_outage(Some(outage)).unwrap()
     }
 
     #[test]
     fn an_outage_starts_when_a_breaker_opens_and_names_all_that_are_open() {
         assert_eq!(
-            look(1, &[call_times(None, Some(0), None)]).at(None),
+            look(1, &[call_times(None, Some(0), None)]).current_outage(None),
             None,
             "failures with a closed breaker"
         );
         let confirm = OperationCalls { operation: "confirm", ..call_times(Some(3), Some(4), None) };
-        let outage = look(5, &[call_times(Some(2), Some(2), None), confirm]).at(None).unwrap();
+        let outage = look(5, &[call_times(Some(2), Some(2), None), confirm]).current_outage(None).unwrap();
         assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
         assert!(outage.is_open());
     }
@@ -369,7 +369,7 @@ mod tests {
             ),
         ];
         for (what, sighting, expected) in table {
-            assert_eq!(sighting.word(at(100), QUIET), expected, "{what}");
+            assert_eq!(sighting.health(at(100), QUIET), expected, "{what}");
         }
     }
 
@@ -407,14 +407,19 @@ mod tests {
         let ended = after(&answered, -540, &[call_times(None, Some(8), Some(-595))]);
         assert_eq!((ended.ended_at, ended.duration_s(at(0))), (Some(at(-595)), 5));
         let failed_before = [call_times(Some(-530), Some(8), None)];
-        assert_eq!(look(-520, &failed_before).at(Some(&ended)), None, "when that was is not known");
+        assert_eq!(
+            look(-520, &failed_before).current_outage(Some(&ended)),
+            None,
+            "when that was is not known"
+        );
     }
 
     #[test]
     fn an_outage_after_the_clock_was_set_back_is_one() {
         let ended = after(&begun_outage(), 100, &[call_times(None, Some(0), Some(5))]);
         assert_eq!(ended.ended_at, Some(at(5)));
-        let next = look(-600, &[call_times(Some(-601), Some(-600), Some(5))]).at(Some(&ended)).unwrap();
+        let next =
+            look(-600, &[call_times(Some(-601), Some(-600), Some(5))]).current_outage(Some(&ended)).unwrap();
         assert_eq!((next.started_at, next.is_open()), (at(-601), true));
     }
 
@@ -457,9 +462,14 @@ mod tests {
     fn failures_before_the_end_of_the_last_outage_start_no_new_one() {
         let ended = Outage { ended_at: Some(at(100)), ..begun_outage() };
         let at_rest = [call_times(Some(0), Some(95), None)];
-        assert_eq!(look(200, &at_rest).at(Some(&ended)), None, "a breaker that nobody has tried since");
+        assert_eq!(
+            look(200, &at_rest).current_outage(Some(&ended)),
+            None,
+            "a breaker that nobody has tried since"
+        );
         let tried = [call_times(Some(0), Some(150), None)];
-        let next = Observation { id: Uuid::from_u128(2), ..look(151, &tried) }.at(Some(&ended)).unwrap();
+        let next =
+            Observation { id: Uuid::from_u128(2), ..look(151, &tried) }.current_outage(Some(&ended)).unwrap();
         assert_eq!((next.id, next.started_at), (Uuid::from_u128(2), at(100)));
     }
 
@@ -474,9 +484,11 @@ mod tests {
             "it was answered"
         );
         assert!(!look(300, &idle).needs_probe(Some(&Outage { ended_at: Some(at(9)), ..begun_outage() })));
-        let dead = Observation { is_alive: Some(false), ..look(300, &idle) }.at(Some(&outage)).unwrap();
+        let dead =
+            Observation { is_alive: Some(false), ..look(300, &idle) }.current_outage(Some(&outage)).unwrap();
         assert!(dead.is_open() && !look(301, &idle).needs_probe(Some(&dead)), "it is asked again later");
-        let alive = Observation { is_alive: Some(true), ..look(600, &idle) }.at(Some(&dead)).unwrap();
+        let alive =
+            Observation { is_alive: Some(true), ..look(600, &idle) }.current_outage(Some(&dead)).unwrap();
         assert_eq!(alive.ended_at, Some(at(600)));
     }
 
@@ -488,8 +500,8 @@ mod tests {
         assert!(!look(64, &sightings).needs_probe(Some(&outage)), "it may still be called");
         assert!(look(65, &sightings).needs_probe(Some(&outage)));
         let asked = |is_alive| Observation { is_alive: Some(is_alive), ..look(66, &sightings) };
-        assert_eq!(asked(true).at(Some(&outage)).unwrap().ended_at, Some(at(66)));
-        assert!(asked(false).at(Some(&outage)).unwrap().is_open());
+        assert_eq!(asked(true).current_outage(Some(&outage)).unwrap().ended_at, Some(at(66)));
+        assert!(asked(false).current_outage(Some(&outage)).unwrap().is_open());
     }
 
     #[test]
@@ -531,7 +543,7 @@ mod tests {
     #[test]
     fn each_edge_is_news_for_an_hour() {
         let open = begun_outage();
-        let news = |outage: &Outage, edge, now| outage.is_news(edge, at(now));
+        let news = |outage: &Outage, edge, now| outage.is_worth_notifying(edge, at(now));
         assert!(news(&open, OutageEdge::Started, 3_599) && !news(&open, OutageEdge::Started, 3_600));
         let ended = Outage { ended_at: Some(at(100)), ..open };
         assert!(news(&ended, OutageEdge::Ended, 3_699) && !news(&ended, OutageEdge::Ended, 3_700));

@@ -31,7 +31,7 @@ pub enum PaymentChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentUpdate {
     pub invoice: InvoiceRef,
-    pub notice: PaymentChange,
+    pub change: PaymentChange,
     pub reference: Option<String>,
     pub remark: String,
 }
@@ -74,7 +74,7 @@ pub struct LedgerEntry {
 impl Payment {
     /// Creates the payment of a new invoice. If the invoice is declared as paid, also returns the first posting.
     pub fn from_declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
-        let status = status.reads_as();
+        let status = status.to_payment_status();
         let fresh = Self { status: PaymentStatus::Pending, payable, paid: Amount::ZERO };
         if status == PaymentStatus::Paid {
             (Self { status, paid: payable, ..fresh }, Some(Posting { status, amount: payable }))
@@ -105,8 +105,8 @@ impl Payment {
     }
 
     /// Returns the payment after a change, and the posting that the change adds to the ledger.
-    pub fn after(self, notice: PaymentChange) -> Result<(Self, Posting), Refusal> {
-        match notice {
+    pub fn after(self, change: PaymentChange) -> Result<(Self, Posting), Refusal> {
+        match change {
             PaymentChange::Pending => Ok(self.note_status(PaymentStatus::Pending)),
             PaymentChange::Rejected => Ok(self.note_status(PaymentStatus::Rejected)),
             PaymentChange::Paid => {

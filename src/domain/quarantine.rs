@@ -72,7 +72,7 @@ impl From<Run> for QuarantinedWork {
     fn from(run: Run) -> Self {
         let history = run.progress.crash_history;
         let step = run.progress.intent.or_else(|| run.next_step());
-        let may_cancel = run.check_move(OperatorAction::Cancel).is_ok();
+        let may_cancel = run.check_action(OperatorAction::Cancel).is_ok();
         let acts = if may_cancel {
             "Retry it, or cancel it."
         } else {
@@ -92,7 +92,7 @@ impl From<Run> for QuarantinedWork {
             state: QuarantineState::Kept,
             moved_at: None,
             result: None,
-            may_replay: run.check_move(OperatorAction::Retry).is_ok(),
+            may_replay: run.check_action(OperatorAction::Retry).is_ok(),
             may_drop: may_cancel,
             guidance: format!("{} {acts}", outlook(history)),
         }
@@ -121,7 +121,7 @@ impl QuarantinedWork {
     }
 
     /// Creates the entry of a task. `taxpayer` is `None` if the task serves all taxpayers.
-    pub fn task(
+    pub fn for_task(
         lane: String,
         name: String,
         taxpayer: Option<TaxpayerId>,
@@ -149,9 +149,9 @@ impl QuarantinedWork {
 
 /// Says when quarantined work is tried again, and what puts it aside again.
 fn outlook(history: CrashHistory) -> &'static str {
-    if history.may_be_lifted() {
+    if history.may_lift_quarantine() {
         "It is tried once more, alone, when a process has lived for a while."
-    } else if history.release().goes_alone() {
+    } else if history.release().must_run_alone() {
         "It is tried again only when it is released. It then goes alone, and its next crash puts it aside again."
     } else {
         "It is tried again only when it is released. Its next panic then puts it aside again."
@@ -159,7 +159,7 @@ fn outlook(history: CrashHistory) -> &'static str {
 }
 
 /// The result of a replay until its end is known. If the process ends before that, this result stays.
-pub const END_UNKNOWN: &str =
+pub const END_UNKNOWN_MESSAGE: &str =
     "The end of the replay is not known. Look for the invoice before its sender sends it again.";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,11 +247,11 @@ mod tests {
     #[test]
     fn what_can_be_done_with_a_run_depends_on_what_the_authority_may_know_of_it() {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
-        let run = Run::open(clock::new_id(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+        let run = Run::new(clock::new_id(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
         let crashed = |run: &Run| run.clone().after_crash().after_crash().after_crash();
         let begun = run.clone().begin_attempt(Step::Sign, Timestamp::UNIX_EPOCH);
         for (run, may_drop) in [(crashed(&run), true), (crashed(&begun), false)] {
-            let error = run.progress.crash_history.reason().to_owned();
+            let error = run.progress.crash_history.quarantine_message().to_owned();
             let pause = StepResult::Pause { error };
             let work = QuarantinedWork::from(run.after(Step::Sign, &pause, Timestamp::UNIX_EPOCH));
             assert_eq!((work.may_replay, work.may_drop), (true, may_drop), "{}", work.guidance);

@@ -39,17 +39,17 @@ pub struct SupplierDocument {
 /// The error for a document that is not the invoice that was requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the authority's document of {asked} is of another invoice or of none")]
-pub struct OtherInvoice {
+pub struct IrnMismatch {
     asked: Irn,
 }
 
 impl SupplierDocument {
     /// Parses the document that the authority returned for the IRN `asked`. Fails if the document has another IRN.
-    pub fn from_document(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
-        let named = document.get("irn").and_then(Value::as_str).and_then(readable_irn);
+    pub fn from_document(asked: &Irn, document: Value) -> Result<Self, IrnMismatch> {
+        let named = document.get("irn").and_then(Value::as_str).and_then(parse_foreign_irn);
         let irn = named.filter(|irn| irn.key() == asked.key());
-        let irn = irn.ok_or_else(|| OtherInvoice { asked: asked.clone() })?;
-        let supplier = |name: &str| text(&document, "accounting_supplier_party", name);
+        let irn = irn.ok_or_else(|| IrnMismatch { asked: asked.clone() })?;
+        let supplier = |name: &str| party_text(&document, "accounting_supplier_party", name);
         Ok(Self {
             irn,
             supplier_name: supplier("party_name"),
@@ -73,17 +73,17 @@ impl SupplierDocument {
 }
 
 pub fn buyer_tin(document: &Value) -> Option<String> {
-    text(document, "accounting_customer_party", "tin")
+    party_text(document, "accounting_customer_party", "tin")
 }
 
 /// Parses an IRN that another system sent; `None` if it is malformed or too long to store.
-pub fn readable_irn(text: &str) -> Option<Irn> {
+pub fn parse_foreign_irn(text: &str) -> Option<Irn> {
     let fits = text.chars().count() <= IRN_CHARS_MAX;
     fits.then(|| Irn::parse(text).ok())?
 }
 
 /// Returns a text field of a party, trimmed and cut to `PARTY_CHARS_MAX`; `None` if it is blank or absent.
-fn text(document: &Value, party: &str, name: &str) -> Option<String> {
+fn party_text(document: &Value, party: &str, name: &str) -> Option<String> {
     let sent = document.get(party)?.get(name)?.as_str()?;
     let line: String = sent.chars().filter(|letter| !letter.is_control()).take(PARTY_CHARS_MAX).collect();
     let line = line.trim();
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_irn_that_is_too_long_to_keep_is_none() {
-        assert!(readable_irn(&format!("{}-5A0D0001-20260115", "A".repeat(255))).is_some());
-        assert!(readable_irn(&format!("{}-5A0D0001-20260115", "A".repeat(256))).is_none());
+        assert!(parse_foreign_irn(&format!("{}-5A0D0001-20260115", "A".repeat(255))).is_some());
+        assert!(parse_foreign_irn(&format!("{}-5A0D0001-20260115", "A".repeat(256))).is_none());
     }
 }

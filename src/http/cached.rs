@@ -8,23 +8,23 @@ use tokio::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
     last: Mutex<Option<(Instant, T)>>,
-    lasts: Duration,
+    lifetime: Duration,
 }
 
 impl<T: Clone> Cached<T> {
-    pub(crate) fn new(lasts: Duration) -> Self {
-        Self { last: Mutex::default(), lasts }
+    pub(crate) fn new(lifetime: Duration) -> Self {
+        Self { last: Mutex::default(), lifetime }
     }
 
     /// Returns the cached value while it is fresh. If it is not, loads and caches a new value.
-    pub(crate) async fn get(&self, look: impl Future<Output = T>) -> T {
+    pub(crate) async fn get_or_load(&self, load: impl Future<Output = T>) -> T {
         let mut last = self.last.lock().await;
         if let Some((at, value)) = last.as_ref()
-            && at.elapsed() < self.lasts
+            && at.elapsed() < self.lifetime
         {
             return value.clone();
         }
-        let value = look.await;
+        let value = load.await;
         *last = Some((Instant::now(), value.clone()));
         value
     }
@@ -43,13 +43,13 @@ mod tests {
     async fn of_many_at_once_one_looks() {
         let cached = Cached::new(Duration::from_mins(1));
         let looks = AtomicU32::new(0);
-        let look = || async {
+        let load = || async {
             yield_now().await;
             looks.fetch_add(1, Ordering::SeqCst)
         };
-        assert_eq!(join_all((0..9).map(|_| cached.get(look()))).await, [0; 9]);
+        assert_eq!(join_all((0..9).map(|_| cached.get_or_load(load()))).await, [0; 9]);
         let stale = Cached::new(Duration::ZERO);
-        stale.get(look()).await;
-        assert_eq!(stale.get(look()).await, 2);
+        stale.get_or_load(load()).await;
+        assert_eq!(stale.get_or_load(load()).await, 2);
     }
 }

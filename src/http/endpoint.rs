@@ -12,7 +12,7 @@ use utoipa::openapi::path::HttpMethod;
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
-use crate::http::limits::SensitiveOp;
+use crate::http::limits::SensitiveOperation;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::{Operation, OperationDoc};
@@ -20,7 +20,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The order in which `Allow` lists the methods.
-const METHODS: [Method; 5] = [Method::GET, Method::HEAD, Method::PUT, Method::PATCH, Method::POST];
+const METHOD_ORDER: [Method; 5] = [Method::GET, Method::HEAD, Method::PUT, Method::PATCH, Method::POST];
 
 /// A part of the API: its name and purpose in the API document, and its endpoints.
 pub(crate) struct Part {
@@ -81,7 +81,7 @@ impl Path {
     }
 
     /// Gives the path a rate limit of its own, counted for each taxpayer.
-    pub(crate) fn sensitive(mut self, operation: SensitiveOp) -> Self {
+    pub(crate) fn sensitive(mut self, operation: SensitiveOperation) -> Self {
         self.policy.sensitive = Some(operation);
         self
     }
@@ -187,9 +187,9 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.roles.push((methods.to_vec(), Args::LEAST));
+        self.roles.push((methods.to_vec(), Args::LEAST_ROLE));
         self.allowed.extend(methods.clone());
-        self.allowed.sort_by_key(|method| METHODS.iter().position(|known| known == method));
+        self.allowed.sort_by_key(|method| METHOD_ORDER.iter().position(|known| known == method));
         let by_method = guard::fn_guard(move |context| methods.contains(&context.head().method));
         self.routes.push(web::route().guard(by_method).to(handler));
         self
@@ -201,9 +201,9 @@ impl Path {
         let policy = self.policy;
         self.documented.iter().map(move |(methods, doc)| Operation {
             path,
-            methods: methods.iter().filter_map(http_method).collect(),
+            methods: methods.iter().filter_map(to_openapi_method).collect(),
             keys: policy.surface.map_or(&[], |surface| surface.kinds),
-            refusals: refusals(policy, methods),
+            key_error_codes: key_error_codes(policy, methods),
             least_role: methods.first().and_then(|method| self.least_role(method)),
             doc: doc(),
         })
@@ -223,14 +223,14 @@ impl Path {
 
 /// Returns the error codes of a call whose key is missing or does not allow the call. Empty if the policy checks no
 /// key.
-fn refusals(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
+fn key_error_codes(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
     let Some(surface) = policy.surface else { return Vec::new() };
     let writes = methods.iter().any(|method| !policy.only_reads(method));
-    surface.refusals().into_iter().chain(writes.then_some(ErrorCode::KeyReadOnly)).collect()
+    surface.key_error_codes().into_iter().chain(writes.then_some(ErrorCode::KeyReadOnly)).collect()
 }
 
 /// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.
-fn http_method(method: &Method) -> Option<HttpMethod> {
+fn to_openapi_method(method: &Method) -> Option<HttpMethod> {
     match *method {
         Method::GET => Some(HttpMethod::Get),
         Method::PUT => Some(HttpMethod::Put),
@@ -252,7 +252,7 @@ impl Part {
 }
 
 /// Returns the endpoints in the order in which a request is matched against them.
-pub(crate) fn by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
+pub(crate) fn sort_by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
     endpoints.sort_by_cached_key(Path::precedence);
     endpoints
 }
@@ -263,11 +263,11 @@ impl HttpServiceFactory for Path {
         let taken: Rc<[Method]> = allowed.clone().into();
         let refusal = web::to(move || {
             let allowed = allowed.clone();
-            async move { Err::<&str, _>(ApiError::not_allowed(allowed)) }
+            async move { Err::<&str, _>(ApiError::method_not_allowed(allowed)) }
         });
         let admit = from_fn(move |request: ServiceRequest, next| {
-            let is_taken = taken.contains(request.method());
-            policy.admit(request, next, is_taken)
+            let has_handler = taken.contains(request.method());
+            policy.admit(request, next, has_handler)
         });
         let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
         resource.default_service(refusal).wrap(admit).register(config);
@@ -275,7 +275,7 @@ impl HttpServiceFactory for Path {
 }
 
 /// Answers a request that matches no path.
-pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
+pub(crate) async fn answer_unknown_path() -> Result<&'static str, ApiError> {
     std::future::ready(Err(ApiError::route_not_found())).await
 }
 
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_fixed_segment_is_matched_before_a_parameter() {
         let patterns = ["/a/{id}", "/a/{id}/c", "/a/b", "/{any}", "/a/b/{id}", "/a"];
-        let sorted = by_precedence(patterns.map(path).into());
+        let sorted = sort_by_precedence(patterns.map(path).into());
         let before = |first: &str, second: &str| {
             let at = |pattern| sorted.iter().position(|path| path.pattern == pattern).unwrap();
             assert!(at(first) < at(second), "{first} is not before {second}");

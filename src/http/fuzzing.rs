@@ -38,12 +38,12 @@ use crate::webhook::{AttemptOutcome, fuzzing as webhook_fuzzing};
 /// Reads a body with every form that needs no account, and explains the faults of each form that refuses it.
 pub fn forms(text: &[u8]) {
     let catalog = Arc::new(catalog());
-    if let Ok(body) = json::batch(text)
+    if let Ok(body) = json::parse_batch(text)
         && let Ok(form) = &mut report::read(&body.object, &catalog, batch::read)
     {
         batch::fail_items(&mut form.value, body.key_faults);
     }
-    let Ok(body) = json::object(text) else { return };
+    let Ok(body) = json::parse_object(text) else { return };
     let body = &body;
     let catalog = catalog.as_ref();
     form(body, catalog, standard_invoice::read);
@@ -56,13 +56,13 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, unique_no::read);
     form(body, catalog, supplier_irn::read);
     form(body, catalog, reason::read);
-    form(body, catalog, run_filter::read_move);
+    form(body, catalog, run_filter::read_bulk_move);
     form(body, catalog, reconciliation::read);
     form(body, catalog, replay::read);
     form(body, catalog, replay::read_enable);
     form(body, catalog, dead_letters::read);
     form(body, catalog, notice::read);
-    form(body, catalog, webhook::read_secret);
+    form(body, catalog, webhook::read_secret_type);
     form(body, catalog, |reader| transmit::read(reader, None));
     form(body, catalog, |reader| vat_report::read(reader, None, false));
     judge(body, submission::read(body, None, catalog));

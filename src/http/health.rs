@@ -13,15 +13,15 @@ use crate::authority::Authority;
 use crate::http::cached::Cached;
 use crate::store::db::connections::Store;
 
-const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
-const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
+const DATABASE_PROBE_LIFETIME: Duration = Duration::from_secs(3);
+const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
 /// Timeout of the database probe. It is longer than the longest time that a write may wait in the queue of writes.
-const DATABASE_WAIT: Duration = Duration::from_secs(6);
+const DATABASE_PROBE_TIMEOUT: Duration = Duration::from_secs(6);
 /// Timeout of the authority probe.
-const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
+const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The process is not ready if at least this many taxpayers' actors, and at least half of the active ones, are stuck. A
 /// few stuck actors may be due to the data of their taxpayers.
-const STUCK_MAX: usize = 8;
+const STUCK_ACTORS_MIN: usize = 8;
 
 /// The cached results of the probes of the database and of the authority.
 #[derive(Debug)]
@@ -32,16 +32,19 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        Self { database: Cached::new(DATABASE_LOOK_LASTS), authority: Cached::new(AUTHORITY_LOOK_LASTS) }
+        Self {
+            database: Cached::new(DATABASE_PROBE_LIFETIME),
+            authority: Cached::new(AUTHORITY_PROBE_LIFETIME),
+        }
     }
 }
 
 impl Health {
     /// Returns the current report. Probes the database and the authority at most once every few seconds.
     pub(crate) async fn report(&self, store: &Store, tree: &Tree, client: &Authority) -> HealthReport {
-        let database = self.database.get(database(store)).await;
-        let authority = self.authority.get(authority(client)).await;
-        HealthReport::new(database, actors(tree), authority)
+        let database = self.database.get_or_load(probe_database(store)).await;
+        let authority = self.authority.get_or_load(probe_authority(client)).await;
+        HealthReport::new(database, check_actors(tree), authority)
     }
 }
 
@@ -102,13 +105,13 @@ struct Check {
 impl From<Option<HealthIssue>> for Check {
     fn from(fault: Option<HealthIssue>) -> Self {
         Self {
-            status: status(fault.as_ref().map(|fault| fault.severity)),
+            status: status_name(fault.as_ref().map(|fault| fault.severity)),
             reason: fault.map(|fault| fault.reason),
         }
     }
 }
 
-fn status(severity: Option<Severity>) -> &'static str {
+fn status_name(severity: Option<Severity>) -> &'static str {
     severity.map_or("ok", Severity::name)
 }
 
@@ -120,7 +123,7 @@ impl HealthReport {
     ) -> Self {
         let worst = [&database, &actors, &authority].into_iter().flatten().map(|fault| fault.severity).max();
         let checks = Checks { database: database.into(), actors: actors.into(), authority: authority.into() };
-        Self { status: status(worst), checks }
+        Self { status: status_name(worst), checks }
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -129,13 +132,13 @@ impl HealthReport {
 }
 
 /// Probes the database. Logs the cause of a failure and does not return it, because anybody may call `/health/ready`.
-async fn database(store: &Store) -> Option<HealthIssue> {
-    let error = within(DATABASE_WAIT, store.check()).await.err()?;
+async fn probe_database(store: &Store) -> Option<HealthIssue> {
+    let error = run_probe(DATABASE_PROBE_TIMEOUT, store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");
     Some(HealthIssue::down("the database does not answer or takes no write"))
 }
 
-fn actors(tree: &Tree) -> Option<HealthIssue> {
+fn check_actors(tree: &Tree) -> Option<HealthIssue> {
     if let Err(reason) = tree.readiness() {
         return Some(HealthIssue::down(reason));
     }
@@ -147,18 +150,21 @@ fn stuck_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
     let reason = || format!("{stuck} of {at_work} taxpayers' actors at work are stuck");
     match stuck {
         0 => None,
-        many if many >= STUCK_MAX && many * 2 >= at_work => Some(HealthIssue::down(reason())),
+        many if many >= STUCK_ACTORS_MIN && many * 2 >= at_work => Some(HealthIssue::down(reason())),
         _ => Some(HealthIssue::degradation(reason())),
     }
 }
 
-async fn within<E: Display>(wait: Duration, look: impl Future<Output = Result<(), E>>) -> Result<(), String> {
+async fn run_probe<E: Display>(
+    wait: Duration,
+    look: impl Future<Output = Result<(), E>>,
+) -> Result<(), String> {
     let seen = timeout(wait, look).await.map_err(|_| format!("nothing came within {wait:?}"))?;
     seen.map_err(|error| error.to_string())
 }
 
-async fn authority(client: &Authority) -> Option<HealthIssue> {
-    let is_alive = timeout(AUTHORITY_WAIT, client.alive()).await.unwrap_or(false);
+async fn probe_authority(client: &Authority) -> Option<HealthIssue> {
+    let is_alive = timeout(AUTHORITY_PROBE_TIMEOUT, client.is_alive()).await.unwrap_or(false);
     (!is_alive).then(|| HealthIssue::degradation("the authority does not answer"))
 }
 
@@ -188,16 +194,19 @@ mod tests {
         let severity = |count, at_work| stuck_issue(count, at_work).map(|fault| fault.severity);
         assert_eq!(severity(0, 100), None);
         assert_eq!(severity(1, 1), Some(Severity::Degraded));
-        assert_eq!(severity(STUCK_MAX, 100), Some(Severity::Degraded));
-        assert_eq!(severity(STUCK_MAX, STUCK_MAX), Some(Severity::Down));
+        assert_eq!(severity(STUCK_ACTORS_MIN, 100), Some(Severity::Degraded));
+        assert_eq!(severity(STUCK_ACTORS_MIN, STUCK_ACTORS_MIN), Some(Severity::Down));
         assert_eq!(severity(50, 100), Some(Severity::Down));
     }
 
     #[actix_web::test]
     async fn a_look_ends_though_what_it_looks_at_says_nothing() {
-        let silent = within(Duration::from_millis(1), std::future::pending::<Result<(), String>>()).await;
+        let silent = run_probe(Duration::from_millis(1), std::future::pending::<Result<(), String>>()).await;
         assert_eq!(silent.unwrap_err(), "nothing came within 1ms");
-        assert_eq!(within(DATABASE_WAIT, async { Err(broken_reason()) }).await, Err(broken_reason()));
-        assert_eq!(within(DATABASE_WAIT, async { Ok::<_, String>(()) }).await, Ok(()));
+        assert_eq!(
+            run_probe(DATABASE_PROBE_TIMEOUT, async { Err(broken_reason()) }).await,
+            Err(broken_reason())
+        );
+        assert_eq!(run_probe(DATABASE_PROBE_TIMEOUT, async { Ok::<_, String>(()) }).await, Ok(()));
     }
 }

@@ -9,7 +9,7 @@ use rand::RngExt as _;
 
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::session::SessionOwner;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock;
 use crate::http::listener::Listener;
@@ -35,14 +35,14 @@ impl<'a> From<&'a Invitation> for InvitationView<'a> {
             id: invitation.owner.id(),
             email: &invitation.email,
             link: &invitation.link,
-            expires_at: precise(invitation.expires_at),
+            expires_at: precise_time(invitation.expires_at),
         }
     }
 }
 
 /// Says who invites whom, and why.
 #[derive(Debug)]
-pub(crate) struct InvitationOrder {
+pub(crate) struct InvitationRequest {
     pub(crate) owner: SessionOwner,
     pub(crate) by: Actor,
     pub(crate) reason: Option<String>,
@@ -53,27 +53,27 @@ pub(crate) struct InvitationOrder {
 pub(crate) async fn make(
     state: &ApiState,
     request: &HttpRequest,
-    order: InvitationOrder,
+    order: InvitationRequest,
 ) -> Result<Option<Invitation>, ApiError> {
-    let InvitationOrder { owner, by, reason } = order;
+    let InvitationRequest { owner, by, reason } = order;
     if by == owner.actor() {
         let message =
             "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
     let Some(person) = people::with_owner(&state.store, owner).await? else { return Ok(None) };
-    let token = InvitationToken::new(clock::chance().random());
+    let token = InvitationToken::new(clock::system_rng().random());
     let new = NewInvitation { owner, token: &token, by, reason, now: state.now() };
     let Some(expires_at) = invitations::add(&state.store, new).await? else { return Ok(None) };
-    let link = address(state, request, owner, token.path());
+    let link = page_url(state, request, owner, token.path());
     Ok(Some(Invitation { owner, email: person.email, link, expires_at }))
 }
 
 /// Returns the full URL of a page, with the host of this request. Returns only the path if the owner of the link signs
 /// in on another listener, because its host is not known here.
-fn address(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
+fn page_url(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let is_here = Listener::of_request(request).serves_person(owner);
+    let is_here = Listener::from_request(request).serves_person(owner);
     let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
     match host.filter(|_| is_here) {
         Some(host) => format!("{scheme}://{host}{path}"),

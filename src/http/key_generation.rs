@@ -9,13 +9,13 @@ use crate::domain::events::delivery::SecretType;
 use crate::http::respond::error::ApiError;
 use crate::webhook::SigningSecret;
 
-pub(crate) fn key(kind: KeyKind) -> Result<SecretString, ApiError> {
+pub(crate) fn generate_key(kind: KeyKind) -> Result<SecretString, ApiError> {
     let mut random = [0; 32];
     SysRng.try_fill_bytes(&mut random).map_err(ApiError::internal)?;
     Ok(new_key(kind, random))
 }
 
-pub(crate) fn webhook_secret(kind: SecretType) -> SigningSecret {
+pub(crate) fn generate_webhook_secret(kind: SecretType) -> SigningSecret {
     match kind {
         SecretType::Hmac => SigningSecret::generate(&mut rand::rng()),
         SecretType::Ed25519 => SigningSecret::generate_pair(&mut rand::rng()),
@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn two_keys_differ() {
-        let [one, other] = [key(KeyKind::Taxpayer).unwrap(), key(KeyKind::Taxpayer).unwrap()];
+        let [one, other] =
+            [generate_key(KeyKind::Taxpayer).unwrap(), generate_key(KeyKind::Taxpayer).unwrap()];
         assert_ne!(one.expose_secret(), other.expose_secret());
     }
 }

@@ -29,7 +29,7 @@ pub(crate) enum Audience {
 }
 
 impl Listener {
-    pub(crate) fn of_request(request: &HttpRequest) -> Self {
+    pub(crate) fn from_request(request: &HttpRequest) -> Self {
         request.app_data().copied().unwrap_or_default()
     }
 

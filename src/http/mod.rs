@@ -73,7 +73,7 @@ pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;
 use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
-pub use stopping::Stopping;
+pub use stopping::StopSignal;
 
 /// The endpoints, grouped by the parts of the API.
 #[rustfmt::skip]
@@ -101,8 +101,8 @@ pub fn openapi_document() -> &'static str {
 
 pub fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(ApiDocument(openapi_document)));
-    for path in endpoint::by_precedence(table()) {
+    for path in endpoint::sort_by_precedence(table()) {
         config.service(path);
     }
-    config.default_service(web::to(endpoint::not_found));
+    config.default_service(web::to(endpoint::answer_unknown_path));
 }

@@ -18,13 +18,14 @@ use crate::http::limits::KeyedSemaphores;
 use crate::http::respond::error::{ApiError, RETRY_AFTER, overload_error};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.
-const AT_ONCE: usize = 2;
+const CONCURRENT_HASHES_MAX: usize = 2;
 /// The maximum number of hashes for sign-ins that run or wait. The last one waits less than a second.
-const ADMITTED_MAX: usize = 32;
+const SIGN_IN_HASHES_MAX: usize = 32;
 /// The maximum number of hashes for the new taxpayers of one integrator that run or wait.
-const ADMITTED_OF_ONE_INTEGRATOR_MAX: usize = 16;
-/// The number of hashes for new taxpayers that run at the same time: the rest of `AT_ONCE` is for people who sign in.
-const ONBOARDINGS_AT_ONCE: usize = 1;
+const INTEGRATOR_HASHES_MAX: usize = 16;
+/// The number of hashes for new taxpayers that run at the same time: the rest of `CONCURRENT_HASHES_MAX` is for people
+/// who sign in.
+const CONCURRENT_ONBOARDINGS_MAX: usize = 1;
 
 /// Hashes passwords. All requests of the process share one queue.
 #[derive(Debug)]
@@ -38,10 +39,10 @@ pub struct Passwords {
 impl Default for Passwords {
     fn default() -> Self {
         Self {
-            admitted: Semaphore::new(ADMITTED_MAX),
-            onboardings: KeyedSemaphores::new(ADMITTED_OF_ONE_INTEGRATOR_MAX),
-            onboarding_turns: TurnGate::new(ONBOARDINGS_AT_ONCE),
-            working: Semaphore::new(AT_ONCE),
+            admitted: Semaphore::new(SIGN_IN_HASHES_MAX),
+            onboardings: KeyedSemaphores::new(INTEGRATOR_HASHES_MAX),
+            onboarding_turns: TurnGate::new(CONCURRENT_ONBOARDINGS_MAX),
+            working: Semaphore::new(CONCURRENT_HASHES_MAX),
         }
     }
 }
@@ -54,13 +55,13 @@ impl Passwords {
         password: SecretString,
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
-        let hash = self.work(move || hash(&password, salted_like.as_deref())).await?;
+        let hash = self.admit_and_run(move || hash(&password, salted_like.as_deref())).await?;
         hash.map_err(ApiError::internal)
     }
 
     /// Hashes the password that an integrator sets for the contact person of a new taxpayer. Integrators take turns. If
     /// too many hashes of this integrator wait, the error asks the caller to retry.
-    pub(crate) async fn hash_for(
+    pub(crate) async fn hash_for_integrator(
         &self,
         integrator: IntegratorId,
         password: SecretString,
@@ -69,29 +70,32 @@ impl Passwords {
         let places = self.onboardings.for_holder(integrator);
         let _admitted = places.try_acquire_owned().map_err(|_| overload_error(RETRY_AFTER))?;
         let _turn = self.onboarding_turns.take(Some(Payer::Integrator(integrator)), 1).await;
-        let hash = self.run(move || hash(&password, salted_like.as_deref())).await?;
+        let hash = self.run_blocking(move || hash(&password, salted_like.as_deref())).await?;
         hash.map_err(ApiError::internal)
     }
 
     /// Returns the position of the first hash that matches the password; `None` if there is none. Computes one hash for
     /// each salt, and one if there are no hashes, so the time of an answer does not show whether an account exists.
-    pub(crate) async fn find(
+    pub(crate) async fn find_match(
         &self,
         password: SecretString,
         hashes: Vec<String>,
     ) -> Result<Option<usize>, ApiError> {
-        self.work(move || find(&password, &hashes)).await
+        self.admit_and_run(move || find_match(&password, &hashes)).await
     }
 
-    async fn work<T: Send + 'static>(
+    async fn admit_and_run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let _admitted = self.admitted.try_acquire().map_err(|_| overload_error(RETRY_AFTER))?;
-        self.run(work).await
+        self.run_blocking(work).await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    async fn run_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
         let _working = self.working.acquire().await.map_err(ApiError::internal)?;
         spawn_blocking(work).await.map_err(ApiError::internal)
     }
@@ -99,7 +103,7 @@ impl Passwords {
     /// Takes every place of this integrator, so that its further hashes are refused.
     #[cfg(test)]
     pub(crate) async fn fill(&self, integrator: IntegratorId) -> tokio::sync::OwnedSemaphorePermit {
-        let places = u32::try_from(ADMITTED_OF_ONE_INTEGRATOR_MAX).unwrap();
+        let places = u32::try_from(INTEGRATOR_HASHES_MAX).unwrap();
         self.onboardings.for_holder(integrator).acquire_many_owned(places).await.unwrap()
     }
 }
@@ -117,7 +121,7 @@ pub(crate) fn hash(password: &SecretString, salted_like: Option<&str>) -> Result
     Ok(hash.to_string())
 }
 
-fn find(password: &SecretString, hashes: &[String]) -> Option<usize> {
+fn find_match(password: &SecretString, hashes: &[String]) -> Option<usize> {
     let mut computed: Vec<PasswordHash> = Vec::new();
     let mut position = None;
     for (index, stored) in hashes.iter().enumerate() {
@@ -168,9 +172,9 @@ mod tests {
         let [right, wrong] = passwords();
         let hash = hash(&right, None).unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert_eq!(find(&right, std::slice::from_ref(&hash)), Some(0));
-        assert_eq!(find(&wrong, &[hash]), None);
-        assert_eq!(find(&right, &[]), None);
+        assert_eq!(find_match(&right, std::slice::from_ref(&hash)), Some(0));
+        assert_eq!(find_match(&wrong, &[hash]), None);
+        assert_eq!(find_match(&right, &[]), None);
     }
 
     #[test]
@@ -183,9 +187,9 @@ mod tests {
         assert_eq!(salt(&first), salt(&second));
         assert_ne!(salt(&first), salt(&foreign));
         let all = [first, "odd".to_owned(), second, foreign.clone()];
-        assert_eq!((find(&one, &all), find(&two, &all)), (Some(0), Some(2)));
-        assert_eq!(find(&two, &[all[0].clone(), foreign]), Some(1), "salts may differ");
-        assert_eq!(find(&"another".into(), &all), None);
+        assert_eq!((find_match(&one, &all), find_match(&two, &all)), (Some(0), Some(2)));
+        assert_eq!(find_match(&two, &[all[0].clone(), foreign]), Some(1), "salts may differ");
+        assert_eq!(find_match(&"another".into(), &all), None);
     }
 
     #[actix_web::test]
@@ -193,20 +197,21 @@ mod tests {
         let passwords = Passwords::default();
         let _all = passwords.fill(IntegratorId(1)).await;
         let password = || SecretString::from("another password");
-        let refused = passwords.hash_for(IntegratorId(1), password(), None).await.unwrap_err();
+        let refused = passwords.hash_for_integrator(IntegratorId(1), password(), None).await.unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY_AFTER)));
-        assert!(passwords.hash_for(IntegratorId(2), password(), None).await.is_ok());
+        assert!(passwords.hash_for_integrator(IntegratorId(2), password(), None).await.is_ok());
         assert!(passwords.hash(password(), None).await.is_ok());
     }
 
     #[actix_web::test]
     async fn new_taxpayers_leave_a_place_to_people_who_sign_in() {
         let passwords = Passwords::default();
-        let _turn = passwords.onboarding_turns.take(None, ONBOARDINGS_AT_ONCE).await;
-        let mut waiting = Box::pin(passwords.hash_for(IntegratorId(1), "another password".into(), None));
+        let _turn = passwords.onboarding_turns.take(None, CONCURRENT_ONBOARDINGS_MAX).await;
+        let mut waiting =
+            Box::pin(passwords.hash_for_integrator(IntegratorId(1), "another password".into(), None));
         assert!(futures_util::poll!(&mut waiting).is_pending());
-        assert_eq!(passwords.working.available_permits(), AT_ONCE);
-        assert!(passwords.find("another password".into(), Vec::new()).await.is_ok());
+        assert_eq!(passwords.working.available_permits(), CONCURRENT_HASHES_MAX);
+        assert!(passwords.find_match("another password".into(), Vec::new()).await.is_ok());
     }
 
     #[test]

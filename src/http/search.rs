@@ -22,12 +22,12 @@ use crate::store::webhooks::delivery_log;
 use crate::store::{invoices, runs};
 
 /// The maximum number of taxpayers that a search by a part of a name, email or tax number finds.
-const NAMED_MAX: u64 = 10;
+const NAMED_TAXPAYERS_MAX: u64 = 10;
 
 /// An object that a text names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Found)]
-pub(crate) struct Found {
+pub(crate) struct FoundObject {
     /// `run`, `reconciliation`, `dead_letter`, `event`, `irn`, `invoice` or `taxpayer`.
     pub(crate) kind: &'static str,
     pub(crate) title: String,
@@ -40,76 +40,80 @@ pub(crate) struct Found {
 /// Finds the objects that a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation or a
 /// dead letter, or a taxpayer's id, tax number or part of a name. If the text starts with a taxpayer's id or tax
 /// number, the rest is first searched among that taxpayer's invoices and events.
-pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<Found>, ApiError> {
+pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject>, ApiError> {
     if let Some((first, rest)) = text.split_once(char::is_whitespace)
-        && let Some(owner) = taxpayer_named(state, first).await?
+        && let Some(owner) = find_taxpayer(state, first).await?
     {
-        let found = of_taxpayer(state, &owner, rest.trim()).await?;
+        let found = find_in_taxpayer(state, &owner, rest.trim()).await?;
         if !found.is_empty() {
             return Ok(found);
         }
     }
     let mut found = Vec::new();
     if let Some(id) = path_ids::uuid(text) {
-        return with_id(state, id).await;
+        return find_by_id(state, id).await;
     }
     if let Ok(irn) = Irn::parse(text)
         && let Some(owner) = taxpayers::with_service_id(&state.store, irn.service_id()).await?
     {
-        found.push(of_irn(owner, &irn));
+        found.push(irn_object(owner, &irn));
     }
     let numbered = search::invoices_with_number(&state.store, text).await?;
-    found.extend(numbered.iter().map(Found::from));
-    found.extend(taxpayers_named(state, text).await?.iter().map(Found::from));
+    found.extend(numbered.iter().map(FoundObject::from));
+    found.extend(find_taxpayers(state, text).await?.iter().map(FoundObject::from));
     Ok(found)
 }
 
 /// Returns the path of the console page that shows an IRN.
-pub(crate) fn page_of_irn(taxpayer: TaxpayerId, irn: &Irn) -> String {
+pub(crate) fn irn_page_path(taxpayer: TaxpayerId, irn: &Irn) -> String {
     format!("/console/taxpayers/{taxpayer}/irn?{}", encode_pair("irn", irn.as_str()))
 }
 
 /// Returns the taxpayer's invoices with this number or IRN, or its event with this id.
-async fn of_taxpayer(state: &ApiState, owner: &Taxpayer, text: &str) -> Result<Vec<Found>, ApiError> {
+async fn find_in_taxpayer(
+    state: &ApiState,
+    owner: &Taxpayer,
+    text: &str,
+) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     if let Some(id) = path_ids::uuid(text) {
         let event = search::event_with_id(store, Some(owner.id), id).await?;
-        return Ok(event.iter().map(Found::from).collect());
+        return Ok(event.iter().map(FoundObject::from).collect());
     }
     let mut found = Vec::new();
     for kind in [UniqueNoType::InternalInvoiceNo, UniqueNoType::Irn] {
         let invoice = invoices::owned_by_with_unique_no(store, owner.id, kind, text).await?;
-        found.extend(invoice.iter().map(Found::from));
+        found.extend(invoice.iter().map(FoundObject::from));
     }
     Ok(found)
 }
 
-async fn with_id(state: &ApiState, id: Uuid) -> Result<Vec<Found>, ApiError> {
+async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     if let Some(run) = runs::with_id(store, id).await? {
         let title = format!("{} of {}, {}", run.operation(), run.irn, run.state());
         let path = format!("/ops/pipeline/runs/{id}");
         let page = format!("/console/runs/{id}");
-        return Ok(vec![Found { kind: "run", title, path, page }]);
+        return Ok(vec![FoundObject { kind: "run", title, path, page }]);
     }
     if let Some(found) = reconciliations::with_id(store, id).await? {
         let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
         let path = format!("/ops/reconciliations/{id}");
         let page = format!("/console/reconciliations/{id}");
-        return Ok(vec![Found { kind: "reconciliation", title, path, page }]);
+        return Ok(vec![FoundObject { kind: "reconciliation", title, path, page }]);
     }
     if let Some(dead) = delivery_log::dead_with_id(store, id).await? {
         let title = format!("Delivery {id} to taxpayer {}", dead.taxpayer_id);
         let query = format!("taxpayer_id={}", dead.taxpayer_id);
         let path = format!("/ops/webhooks/dead-letters?{query}");
         let page = format!("/console/deliveries/dead-letters?{query}");
-        return Ok(vec![Found { kind: "dead_letter", title, path, page }]);
+        return Ok(vec![FoundObject { kind: "dead_letter", title, path, page }]);
     }
     let event = search::event_with_id(store, None, id).await?;
-    Ok(event.iter().map(Found::from).collect())
+    Ok(event.iter().map(FoundObject::from).collect())
 }
 
-async fn taxpayer_named(state: &ApiState, text: &str) -> Result<Option<Taxpayer>, ApiError> {
+async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Option<Taxpayer>, ApiError> {
     let by_id = match parse_number(text).map(TaxpayerId) {
         Some(id) => taxpayers::with_id(state.store.reader(), id).await?,
         None => None,
@@ -122,21 +126,22 @@ async fn taxpayer_named(state: &ApiState, text: &str) -> Result<Option<Taxpayer>
 
 /// Returns the taxpayer with this id or tax number. If there is none, returns those whose name, email or tax number
 /// contains the text.
-async fn taxpayers_named(state: &ApiState, text: &str) -> Result<Vec<Taxpayer>, ApiError> {
-    if let Some(found) = taxpayer_named(state, text).await? {
+async fn find_taxpayers(state: &ApiState, text: &str) -> Result<Vec<Taxpayer>, ApiError> {
+    if let Some(found) = find_taxpayer(state, text).await? {
         return Ok(vec![found]);
     }
     let filter = TaxpayerFilter { search: Some(text.to_owned()), ..TaxpayerFilter::default() };
-    let (found, _) = taxpayers::page(&state.store, filter, Page { number: 1, per_page: NAMED_MAX }).await?;
+    let (found, _) =
+        taxpayers::page(&state.store, filter, Page { number: 1, per_page: NAMED_TAXPAYERS_MAX }).await?;
     Ok(found)
 }
 
-fn of_irn(owner: TaxpayerId, irn: &Irn) -> Found {
-    let path = runs_of(irn.as_str());
-    Found { kind: "irn", title: irn.to_string(), path, page: page_of_irn(owner, irn) }
+fn irn_object(owner: TaxpayerId, irn: &Irn) -> FoundObject {
+    let path = runs_path(irn.as_str());
+    FoundObject { kind: "irn", title: irn.to_string(), path, page: irn_page_path(owner, irn) }
 }
 
-fn runs_of(irn: &str) -> String {
+fn runs_path(irn: &str) -> String {
     format!("/ops/pipeline/runs?{}", encode_pair("irn", irn))
 }
 
@@ -144,25 +149,25 @@ fn encode_pair(name: &str, value: &str) -> String {
     Serializer::new(String::new()).append_pair(name, value).finish()
 }
 
-impl From<&Invoice> for Found {
+impl From<&Invoice> for FoundObject {
     fn from(invoice: &Invoice) -> Self {
         Self {
             kind: "invoice",
             title: format!("{} of taxpayer {}", invoice.invoice_no, invoice.taxpayer_id),
-            path: runs_of(invoice.irn.as_str()),
+            path: runs_path(invoice.irn.as_str()),
             page: format!("/console/taxpayers/{}/invoices/{}", invoice.taxpayer_id, invoice.id),
         }
     }
 }
 
-impl From<&Event> for Found {
+impl From<&Event> for FoundObject {
     /// An event without an IRN leads to the runs and the page of its taxpayer.
     fn from(event: &Event) -> Self {
         let owner = event.taxpayer_id;
         let title = format!("{}, event {} of taxpayer {owner}", event.kind, event.sequence);
         let irn = event.irn.as_deref().and_then(|irn| Irn::parse(irn).ok());
         let (path, page) = match irn {
-            Some(irn) => (runs_of(irn.as_str()), page_of_irn(owner, &irn)),
+            Some(irn) => (runs_path(irn.as_str()), irn_page_path(owner, &irn)),
             None => {
                 (format!("/ops/pipeline/runs?taxpayer_id={owner}"), format!("/console/taxpayers/{owner}"))
             }
@@ -171,7 +176,7 @@ impl From<&Event> for Found {
     }
 }
 
-impl From<&Taxpayer> for Found {
+impl From<&Taxpayer> for FoundObject {
     fn from(taxpayer: &Taxpayer) -> Self {
         Self {
             kind: "taxpayer",

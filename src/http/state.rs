@@ -33,7 +33,7 @@ use crate::http::metrics::database_counts::CachedCounts;
 use crate::http::metrics::traffic::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
-use crate::http::stopping::Stopping;
+use crate::http::stopping::StopSignal;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::integrations;
@@ -66,7 +66,7 @@ pub struct ApiState {
     pub pages: PageLimits,
     pub sign_ins: SignInAttempts,
     pub in_progress: InProgressRequests,
-    pub stopping: Stopping,
+    pub stopping: StopSignal,
 }
 
 #[derive(Debug, Clone)]
@@ -122,7 +122,7 @@ impl SessionSettings {
 impl ApiState {
     /// Returns the present day in UTC or in the authority's time zone, whichever is later.
     pub(crate) fn today(&self) -> Date {
-        last_day(self.clock.now(), self.settings.utc_offset)
+        latest_date(self.clock.now(), self.settings.utc_offset)
     }
 
     /// Returns the policy for this taxpayer's webhook URLs. It allows public addresses, the networks in the settings
@@ -132,7 +132,7 @@ impl ApiState {
         taxpayer: TaxpayerId,
     ) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
-        Ok(self.webhook_urls.with(&own))
+        Ok(self.webhook_urls.with_networks(&own))
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -140,7 +140,7 @@ impl ApiState {
     }
 }
 
-fn last_day(now: Timestamp, zone: Offset) -> Date {
+fn latest_date(now: Timestamp, zone: Offset) -> Date {
     Offset::UTC.to_datetime(now).date().max(zone.to_datetime(now).date())
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_day_begins_where_it_is_latest() {
-        let last = |now: &str, zone| last_day(now.parse().unwrap(), Offset::constant(zone)).to_string();
+        let last = |now: &str, zone| latest_date(now.parse().unwrap(), Offset::constant(zone)).to_string();
         assert_eq!(last("2026-01-15T22:59:59Z", 1), "2026-01-15");
         assert_eq!(last("2026-01-15T23:00:00Z", 1), "2026-01-16");
         assert_eq!(last("2026-01-15T00:30:00Z", -1), "2026-01-15", "the day of UTC counts too");

@@ -4,16 +4,16 @@
 use tokio::sync::watch;
 
 #[derive(Debug, Clone)]
-pub struct Stopping(watch::Sender<bool>);
+pub struct StopSignal(watch::Sender<bool>);
 
-impl Default for Stopping {
+impl Default for StopSignal {
     fn default() -> Self {
         Self(watch::Sender::new(false))
     }
 }
 
-impl Stopping {
-    pub fn request(&self) {
+impl StopSignal {
+    pub fn request_stop(&self) {
         self.0.send_replace(true);
     }
 
@@ -35,10 +35,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_stop_is_noticed_before_and_after_it_is_requested() {
-        let stopping = Stopping::default();
+        let stopping = StopSignal::default();
         let other = stopping.clone();
         assert!(!stopping.is_requested());
-        tokio::join!(async { other.request() }, stopping.wait_for_stop());
+        tokio::join!(async { other.request_stop() }, stopping.wait_for_stop());
         stopping.wait_for_stop().await;
         assert!(stopping.is_requested());
     }

@@ -52,7 +52,7 @@ use crate::http::Traffic;
 use crate::http::TrustedProxies;
 use crate::http::forms::testing::catalog;
 use crate::http::state::{ApiSettings, ApiState, SessionSettings};
-use crate::http::stopping::Stopping;
+use crate::http::stopping::StopSignal;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
@@ -193,7 +193,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         pages: PageLimits::new(PageRates { per_s: 0, concurrent_max: 16 }),
         answers: AnswerMemory::new(ANSWERS),
         in_progress: InProgressRequests::default(),
-        stopping: Stopping::default(),
+        stopping: StopSignal::default(),
     };
     TestApp { state: web::Data::new(state), arbiters, _database: database }
 }

@@ -9,7 +9,7 @@ use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect, QueryTrait};
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::CommandId;
 use crate::store::db::column::{RowRef, json};
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -89,8 +89,8 @@ pub(crate) async fn keep(
     entries: &[&KeyEntry],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in portions(entries) {
-        let rows = chunk.iter().map(|entry| row(store, entry)).collect::<Result<Vec<_>, _>>()?;
+    for chunk in statement_portions(entries) {
+        let rows = chunk.iter().map(|entry| to_row(store, entry)).collect::<Result<Vec<_>, _>>()?;
         let expired = Expr::col((Entity, Column::ExpiresAt)).lte(now.as_microsecond());
         let written = Entity::insert_many(rows.into_iter().map(IntoActiveModel::into_active_model))
             .on_conflict(
@@ -113,7 +113,7 @@ pub(crate) async fn keep(
     Ok(())
 }
 
-fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
+fn to_row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     let seal = |answer: &StoredResponse| store.vault().seal(&entry.claim.id, &json(answer));
     Ok(Model {
         id: entry.claim.id.clone(),
@@ -143,7 +143,7 @@ pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), Stor
 
 /// True if one of these commands stored one of the claimed keys. Its transaction was then committed, although the
 /// answer to the commit was lost.
-pub(crate) async fn any_of_commands(
+pub(crate) async fn is_stored_by_any(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
     commands: &[CommandId],
@@ -254,9 +254,9 @@ mod tests {
             keep_one(&test.store, &one, at(1)).await.unwrap();
             let tx = test.store.begin().await.unwrap();
             let command = one.command_id.unwrap();
-            assert!(any_of_commands(&tx, &[&one.claim], &[clock::new_id(), command]).await.unwrap());
-            assert!(!any_of_commands(&tx, &[&one.claim], &[clock::new_id()]).await.unwrap());
-            assert!(!any_of_commands(&tx, &[], &[command]).await.unwrap());
+            assert!(is_stored_by_any(&tx, &[&one.claim], &[clock::new_id(), command]).await.unwrap());
+            assert!(!is_stored_by_any(&tx, &[&one.claim], &[clock::new_id()]).await.unwrap());
+            assert!(!is_stored_by_any(&tx, &[], &[command]).await.unwrap());
             let found = taken_keys(&tx, &[&one.claim], at(99)).await.unwrap();
             assert_eq!(found, std::slice::from_ref(&one.claim.id));
             assert!(taken_keys(&tx, &[&one.claim], at(100)).await.unwrap().is_empty());

@@ -11,15 +11,16 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::config::{LogFormat, LogLevel, LogSettings};
 
 /// The environment variable with a detailed log filter, which overrides the setting `log.level`.
-const VARIABLE: &str = "RUST_LOG";
+const FILTER_VARIABLE: &str = "RUST_LOG";
 
 /// Makes crates with many routine messages log only warnings. `actix_http` logs nothing, because it would log every
 /// malformed request of a stranger as an error.
-const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
+const QUIET_DIRECTIVES: [&str; 4] =
+    ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
-    let detail = std::env::var(VARIABLE).unwrap_or_default();
+    let detail = std::env::var(FILTER_VARIABLE).unwrap_or_default();
     let (filter, complaint) = filter(log.level, &detail);
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     let is_terminal = stderr().is_terminal();
@@ -30,7 +31,7 @@ pub fn init(log: &LogSettings) {
         lines.with_ansi(is_terminal).try_init()
     };
     if let (Ok(()), Some(complaint)) = (started, complaint) {
-        tracing::warn!("{VARIABLE} is not used: {complaint}");
+        tracing::warn!("{FILTER_VARIABLE} is not used: {complaint}");
     }
 }
 
@@ -47,8 +48,10 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
 fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
     let by_level = || {
         let ours = EnvFilter::default().add_directive(threshold(level).into());
-        let quiet =
-            QUIET.iter().filter(|_| level == LogLevel::Info).filter_map(|directive| directive.parse().ok());
+        let quiet = QUIET_DIRECTIVES
+            .iter()
+            .filter(|_| level == LogLevel::Info)
+            .filter_map(|directive| directive.parse().ok());
         quiet.fold(ours, EnvFilter::add_directive)
     };
     if detail.is_empty() {
@@ -84,7 +87,7 @@ mod tests {
     #[test]
     fn verbose_crates_are_quiet_at_info() {
         let quiet = filter(LogLevel::Info, "").0.to_string();
-        assert!(QUIET.iter().all(|directive| quiet.contains(directive)), "{quiet}");
+        assert!(QUIET_DIRECTIVES.iter().all(|directive| quiet.contains(directive)), "{quiet}");
         assert!(quiet.contains("info"), "{quiet}");
         assert!(quiet.contains("actix_http=off"), "anybody could fill the log: {quiet}");
         assert_eq!(filter(LogLevel::Off, "").0.to_string(), "off");

@@ -2,7 +2,7 @@
 
 use super::attempt::{AttemptOutcome, AttemptResult};
 use super::auth::read_token;
-use super::format::interpret;
+use super::format::interpret_body;
 use crate::domain::integration::Format;
 
 /// Reads the bytes as a response in each format that has a result in the body, and as a response of a token endpoint.
@@ -14,7 +14,7 @@ pub(crate) fn read_response(text: &[u8]) {
         Format::GraphQl { mutation: empty() },
         Format::JsonRpc { method: empty() },
     ] {
-        drop(interpret(delivered.clone(), &format, "e1", 64));
+        drop(interpret_body(delivered.clone(), &format, "e1", 64));
     }
     drop(read_token(&delivered));
     drop(read_token(&response(text, 400, AttemptOutcome::Rejected(400))));

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::domain::kernel::jitter::up_to;
+use crate::domain::kernel::jitter::full_jitter;
 
 /// A longer Retry-After is cut to this.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
@@ -29,7 +29,7 @@ impl RetrySchedule {
     /// the delay by up to a tenth. A longer `retry_after` (at most 24 h) is used instead.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
-        let jittered = delay.saturating_add(up_to(delay / 10, jitter));
+        let jittered = delay.saturating_add(full_jitter(delay / 10, jitter));
         let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
         Some(jittered.max(asked))
     }

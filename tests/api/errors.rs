@@ -7,8 +7,8 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{
-    ACKNOWLEDGE, BULK, EVENTS, FULL, GET_SUPPLIER_INVOICE, INBOX, INVOICES, SUBMIT, TAXPAYERS, TRANSMIT,
-    UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
+    ACKNOWLEDGE, BULK, EVENTS, FULL_INVOICES, GET_SUPPLIER_INVOICE, INBOX, INVOICES, SUBMIT, TAXPAYERS,
+    TRANSMIT, UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
 };
 
 use crate::support::world::World;
@@ -16,7 +16,7 @@ use crate::support::world::World;
 /// Every path that takes a body, with a method it takes.
 const WRITES: [(&str, &str); 12] = [
     ("POST", INVOICES),
-    ("POST", FULL),
+    ("POST", FULL_INVOICES),
     ("PUT", UPDATE),
     ("PATCH", UPDATE_STATUS),
     ("PATCH", UPDATE_PAYMENT),
@@ -54,7 +54,7 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world
         ("/v1/core/commons/invoice-categories".to_owned(), "GET"),
         (INVOICES.to_owned(), "GET POST"),
         (format!("{INVOICES}/1"), "GET"),
-        (FULL.to_owned(), "POST"),
+        (FULL_INVOICES.to_owned(), "POST"),
         (UPDATE.to_owned(), "PUT"),
         (UPDATE_STATUS.to_owned(), "PATCH"),
         (UPDATE_PAYMENT.to_owned(), "PATCH"),

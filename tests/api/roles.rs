@@ -50,16 +50,20 @@ fn is_page(path: &OperatorPath) -> bool {
 fn a_path_that_reads_is_for_each_role_and_one_that_acts_is_not() {
     let paths = operator_paths();
     assert!(paths.len() > 80, "{}", paths.len());
-    for OperatorPath { method, pattern, least } in &paths {
+    for OperatorPath { method, pattern, least_role } in &paths {
         let reads = method == "GET";
-        assert_eq!(*least == Some(OperatorRole::Viewer), reads, "{method} {pattern} needs {least:?}");
+        assert_eq!(
+            *least_role == Some(OperatorRole::Viewer),
+            reads,
+            "{method} {pattern} needs {least_role:?}"
+        );
     }
     let accounts =
         ["disable", "enable", "remove", "role", "api-key/", "access", "second-factor/", "invitation"];
     let others = ["integration", "verify", "subscription", "development/", "panic"];
-    for OperatorPath { pattern, least, .. } in paths.iter().filter(|path| path.method != "GET") {
+    for OperatorPath { pattern, least_role, .. } in paths.iter().filter(|path| path.method != "GET") {
         let is_admins = accounts.iter().chain(&others).any(|part| pattern.contains(&format!("/{part}")));
-        assert_eq!(*least == Some(OperatorRole::Admin), is_admins, "{pattern} needs {least:?}");
+        assert_eq!(*least_role == Some(OperatorRole::Admin), is_admins, "{pattern} needs {least_role:?}");
     }
 }
 
@@ -74,7 +78,7 @@ async fn a_key_carries_the_role_of_its_operator(world: &World) {
         for path in operator_paths().iter().filter(|path| path.pattern.starts_with("/ops/")) {
             let (status, text) = call(&http, &world.root(), key, path).await;
             let named = format!("{role}: {} {}: {status} {text}", path.method, path.pattern);
-            if path.least.is_some_and(|least| *role < least) {
+            if path.least_role.is_some_and(|least| *role < least) {
                 let answer: Value = strict_json::from_trusted(&text).unwrap();
                 assert_eq!((status, &answer["error_code"]), (403, &"ROLE_INSUFFICIENT".into()), "{named}");
                 assert!(!text.contains("api_key"), "{named}");
@@ -91,7 +95,7 @@ async fn a_session_carries_the_role_of_its_operator(world: &World) {
         let visitor = Visitor::operator(world, *role).await;
         let csrf = visitor.get("/account/password").await.expect(200).csrf();
         for path in operator_paths().iter().filter(|path| is_page(path)) {
-            let is_allowed = path.least.is_some_and(|least| *role >= least);
+            let is_allowed = path.least_role.is_some_and(|least| *role >= least);
             let place = filled(path.pattern);
             let reads = path.method == "GET";
             let named = format!("{role}: {} {place}", path.method);

@@ -21,11 +21,11 @@ use crate::support::world::World;
 const AXE: &str = include_str!("axe.min.js");
 
 /// A page with its style, its script and its icon.
-const BYTES_MAX: u64 = 100_000;
+const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const NO_PAGES: [&str; 6] = [
+const PATHS_WITHOUT_PAGE: [&str; 6] = [
     "/assets/{hash}/{name}",
     "/console/live/overview",
     "/console/live/supervision",
@@ -35,7 +35,7 @@ const NO_PAGES: [&str; 6] = [
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
-const OF_OWNERS: [&str; 4] = [
+const OWNER_PAGES: [&str; 4] = [
     "/dashboard/{taxpayer}/activity",
     "/dashboard/{taxpayer}/contacts",
     "/dashboard/{taxpayer}/integration",
@@ -43,7 +43,7 @@ const OF_OWNERS: [&str; 4] = [
 ];
 
 /// Returns what is seriously wrong with the page that is open, by these rules of axe-core or by all.
-const CHECK: &str = "
+const CHECK_SCRIPT: &str = "
     const rules = arguments[0] ? { runOnly: { type: 'rule', values: [arguments[0]] } } : {};
     const show = (one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(' ')}`;
     const is_bad = (one) => ['serious', 'critical'].includes(one.impact);
@@ -51,7 +51,7 @@ const CHECK: &str = "
         .then((found) => found.violations.filter(is_bad).map(show));";
 
 /// Returns the status of the page that is open, and its bytes with all that it loaded.
-const MEASURE: &str = "
+const MEASURE_SCRIPT: &str = "
     const [page] = performance.getEntriesByType('navigation');
     const loaded = performance.getEntriesByType('resource');
     const bytes = [page, ...loaded].reduce((sum, one) => sum + one.encodedBodySize, 0);
@@ -59,7 +59,7 @@ const MEASURE: &str = "
 
 /// Returns what is wrong with the width of the page that is open. A page that is too wide makes a phone show it smaller,
 /// so that it seems to fit.
-const OVERFLOW: &str = "
+const OVERFLOW_SCRIPT: &str = "
     const { scrollWidth } = document.scrollingElement;
     return scrollWidth > screen.width ? `${scrollWidth} pixels wide on a phone` : null;";
 
@@ -79,7 +79,7 @@ impl Look {
         }
     }
 
-    async fn put_on(self, visitor: &Visitor) {
+    async fn apply_to(self, visitor: &Visitor) {
         let scheme = if self == Self::Dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         visitor.session.devtools("Emulation.setEmulatedMedia", &features).await;
@@ -116,29 +116,34 @@ impl Walk<'_> {
     async fn visit(&self, pattern: &str, path: &str) -> Vec<String> {
         let visitor = &self.visitor;
         let session = &self.visitor.session;
-        Look::Light.put_on(visitor).await;
+        Look::Light.apply_to(visitor).await;
         visitor.open(path).await;
-        let measured = session.script(MEASURE, &[]).await;
+        let measured = session.script(MEASURE_SCRIPT, &[]).await;
         let bytes = measured["bytes"].as_u64().unwrap();
         let mut findings = visitor.complaints().await;
         if measured["status"] != 200 || measured["loaded"].as_u64() < Some(2) {
             findings.push(format!("it does not answer with a whole page: {measured}"));
         }
-        if bytes > BYTES_MAX {
+        if bytes > PAGE_BYTES_MAX {
             findings.push(format!("{bytes} bytes"));
         }
         for (look, rule) in [(Look::Light, ""), (Look::Dark, "color-contrast"), (Look::Phone, "")] {
-            look.put_on(visitor).await;
+            look.apply_to(visitor).await;
             if look == Look::Phone {
-                let wide = session.script(OVERFLOW, &[]).await;
+                let wide = session.script(OVERFLOW_SCRIPT, &[]).await;
                 findings.extend(wide.as_str().map(str::to_owned));
             } else {
-                let found = session.script(CHECK, &[rule]).await;
+                let found = session.script(CHECK_SCRIPT, &[rule]).await;
                 let texts = found.as_array().unwrap().iter().filter_map(Value::as_str);
                 findings.extend(texts.map(|text| format!("{}: {text}", look.name())));
             }
             if let Some(directory) = self.pictures {
-                self.take_picture(&directory.join(format!("{}-{}.png", name_of(pattern), look.name()))).await;
+                self.take_picture(&directory.join(format!(
+                    "{}-{}.png",
+                    pattern_file_name(pattern),
+                    look.name()
+                )))
+                .await;
             }
         }
         findings
@@ -157,18 +162,18 @@ impl Walk<'_> {
 }
 
 /// Returns the name of a page's pictures: the words of its path, and `one` for the page of one thing.
-fn name_of(pattern: &str) -> String {
+fn pattern_file_name(pattern: &str) -> String {
     let words = pattern.split('/').filter(|segment| !segment.is_empty() && !segment.starts_with('{'));
     let is_one = pattern.ends_with('}') && pattern != "/dashboard/{taxpayer}";
     words.chain(is_one.then_some("one")).collect::<Vec<_>>().join("-")
 }
 
 /// Returns the pages whose pattern begins like this.
-fn below(pages: &[(&'static str, String)], start: &str) -> Vec<(&'static str, String)> {
+fn pages_below(pages: &[(&'static str, String)], start: &str) -> Vec<(&'static str, String)> {
     pages.iter().filter(|page| page.0.starts_with(start)).cloned().collect()
 }
 
-async fn operator<'a>(
+async fn operator_walk<'a>(
     world: &World,
     role: OperatorRole,
     pages: &[(&'static str, String)],
@@ -180,7 +185,7 @@ async fn operator<'a>(
         OperatorRole::Admin => "admin",
     };
     let visitor = Visitor::operator(world, role).await;
-    let pages = below(pages, "/account").into_iter().chain(below(pages, "/console"));
+    let pages = pages_below(pages, "/account").into_iter().chain(pages_below(pages, "/console"));
     Walk { role: name, visitor, pages: pages.collect(), pictures }
 }
 
@@ -189,7 +194,7 @@ async fn walk_as_operators(world: &World, shown: &Showcase, pictures: Option<&Pa
     let mut findings = Vec::new();
     let all = [(OperatorRole::Viewer, None), (OperatorRole::Operator, None), (OperatorRole::Admin, pictures)];
     for (role, pictures) in all {
-        findings.extend(operator(world, role, &pages, pictures).await.findings().await);
+        findings.extend(operator_walk(world, role, &pages, pictures).await.findings().await);
     }
     findings
 }
@@ -200,8 +205,8 @@ async fn walk_as_contacts(world: &World, shown: &Showcase, pictures: Option<&Pat
     for (role, pictures) in all {
         shown.account.set_role(world, role).await;
         let visitor = Visitor::signed_in(world, &shown.account.email, PASSWORD).await;
-        let mut pages = below(&shown.pages(), "/dashboard/{taxpayer}");
-        pages.retain(|page| role == "owner" || !OF_OWNERS.contains(&page.0));
+        let mut pages = pages_below(&shown.pages(), "/dashboard/{taxpayer}");
+        pages.retain(|page| role == "owner" || !OWNER_PAGES.contains(&page.0));
         findings.extend(Walk { role, visitor, pages, pictures }.findings().await);
     }
     findings
@@ -209,18 +214,18 @@ async fn walk_as_contacts(world: &World, shown: &Showcase, pictures: Option<&Pat
 
 /// Begins with the sign-in, before there is a session.
 async fn walk_as_integrator(world: &World, shown: &Showcase, pictures: Option<&Path>) -> Vec<String> {
-    let pages = below(&shown.pages(), "/sign-in");
+    let pages = pages_below(&shown.pages(), "/sign-in");
     let mut findings =
         Walk { role: "nobody", visitor: Visitor::new(world).await, pages, pictures }.findings().await;
     let (email, password) = &shown.integrator;
     let visitor = Visitor::new(world).await;
     visitor.sign_in(email, password).await;
-    visitor.sees("All taxpayers").await;
+    visitor.wait_to_see("All taxpayers").await;
     // Pictures only of the page that no other role has.
-    let all = below(&shown.pages(), "/dashboard/taxpayers");
+    let all = pages_below(&shown.pages(), "/dashboard/taxpayers");
     let walk = Walk { role: "integrator", visitor, pages: all, pictures };
     findings.extend(walk.findings().await);
-    let pages = below(&shown.pages(), "/dashboard/{taxpayer}");
+    let pages = pages_below(&shown.pages(), "/dashboard/{taxpayer}");
     findings.extend(Walk { pages, pictures: None, ..walk }.findings().await);
     findings
 }
@@ -231,7 +236,7 @@ fn every_page_is_whole_small_and_open_to_everybody_as_every_role() {
         Box::pin(async move {
             let shown = Showcase::new(world).await;
             let shown_patterns = shown.pages().into_iter().map(|page| page.0);
-            let walked: BTreeSet<_> = shown_patterns.chain(NO_PAGES).collect();
+            let walked: BTreeSet<_> = shown_patterns.chain(PATHS_WITHOUT_PAGE).collect();
             assert_eq!(
                 walked,
                 page_patterns().into_iter().collect(),

@@ -12,15 +12,15 @@ use crate::support::world::World;
 use crate::webdriver::{Element, Session};
 
 /// How long a page may take to show what must come.
-const SIGHT: Duration = Duration::from_secs(30);
+const PAGE_WAIT_MAX: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-const FIELD: &str = "
+const FIELD_SCRIPT: &str = "
     const words = (label) => (label.querySelector('span') ?? label).innerText.trim();
     return [...document.querySelectorAll('label')].find((label) => words(label) === arguments[0])?.control ?? null;";
 
 /// Words in a button that only screen readers say do not count.
-const CONTROL: &str = "
+const CONTROL_SCRIPT: &str = "
     const [kinds, text, row] = arguments;
     const rows = [...document.querySelectorAll('tr')];
     const root = row ? rows.find((one) => one.innerText.split(/[\\t\\n]/).some((cell) => cell.trim() === row)) : document;
@@ -29,7 +29,7 @@ const CONTROL: &str = "
     found?.scrollIntoView({ block: 'center', behavior: 'instant' });
     return found ?? null;";
 
-const BUTTONS: &str = "button, summary";
+const BUTTON_SELECTOR: &str = "button, summary";
 
 pub(crate) struct Visitor {
     pub(crate) session: Session,
@@ -45,7 +45,7 @@ impl Visitor {
     pub(crate) async fn signed_in(world: &World, email: &str, password: &str) -> Self {
         let visitor = Self::new(world).await;
         visitor.sign_in(email, password).await;
-        visitor.sees("Overview").await;
+        visitor.wait_to_see("Overview").await;
         visitor
     }
 
@@ -77,16 +77,16 @@ impl Visitor {
     }
 
     /// Waits until the page shows a text, without opening it again.
-    pub(crate) async fn sees(&self, text: &str) {
-        self.waits_for(text, false).await;
+    pub(crate) async fn wait_to_see(&self, text: &str) {
+        self.wait_for_text(text, false).await;
     }
 
     /// Opens the page again until it shows a text.
-    pub(crate) async fn comes_to_see(&self, text: &str) {
-        self.waits_for(text, true).await;
+    pub(crate) async fn reload_until_seen(&self, text: &str) {
+        self.wait_for_text(text, true).await;
     }
 
-    async fn waits_for(&self, text: &str, reloads: bool) {
+    async fn wait_for_text(&self, text: &str, reloads: bool) {
         let begun = Instant::now();
         loop {
             if reloads {
@@ -96,12 +96,12 @@ impl Visitor {
             if page.contains(text) {
                 return;
             }
-            assert!(begun.elapsed() < SIGHT, "in vain: waited for {text:?} on this page:\n{page}");
+            assert!(begun.elapsed() < PAGE_WAIT_MAX, "in vain: waited for {text:?} on this page:\n{page}");
             sleep(LOOK_EVERY).await;
         }
     }
 
-    async fn found(&self, what: &str, script: &str, arguments: &[&str]) -> Element<'_> {
+    async fn find_element(&self, what: &str, script: &str, arguments: &[&str]) -> Element<'_> {
         let found = self.session.find(script, arguments).await;
         let text = if found.is_none() { self.text().await } else { String::new() };
         found.unwrap_or_else(|| panic!("no {what} on this page:\n{text}"))
@@ -109,29 +109,32 @@ impl Visitor {
 
     /// Types into the field with this label.
     pub(crate) async fn fill(&self, label: &str, text: &str) {
-        self.found(&format!("field {label:?}"), FIELD, &[label]).await.type_over(text).await;
+        self.find_element(&format!("field {label:?}"), FIELD_SCRIPT, &[label]).await.type_over(text).await;
     }
 
     /// Presses the button with these words.
     pub(crate) async fn press(&self, words: &str) {
-        self.found(&format!("button {words:?}"), CONTROL, &[BUTTONS, words]).await.click().await;
+        self.find_element(&format!("button {words:?}"), CONTROL_SCRIPT, &[BUTTON_SELECTOR, words])
+            .await
+            .click()
+            .await;
     }
 
     /// Presses the button with these words in the row that has this cell.
     pub(crate) async fn press_in(&self, row: &str, words: &str) {
         let what = format!("button {words:?} in the row of {row:?}");
-        self.found(&what, CONTROL, &[BUTTONS, words, row]).await.click().await;
+        self.find_element(&what, CONTROL_SCRIPT, &[BUTTON_SELECTOR, words, row]).await.click().await;
     }
 
     /// Follows the link with these words.
     pub(crate) async fn follow(&self, words: &str) {
-        self.found(&format!("link {words:?}"), CONTROL, &["a", words]).await.click().await;
+        self.find_element(&format!("link {words:?}"), CONTROL_SCRIPT, &["a", words]).await.click().await;
     }
 
     /// Follows the link with these words in the row that has this cell.
     pub(crate) async fn follow_in(&self, row: &str, words: &str) {
         let what = format!("link {words:?} in the row of {row:?}");
-        self.found(&what, CONTROL, &["a", words, row]).await.click().await;
+        self.find_element(&what, CONTROL_SCRIPT, &["a", words, row]).await.click().await;
     }
 
     /// Returns the text of the element with this id.

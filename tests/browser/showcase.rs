@@ -44,7 +44,7 @@ impl Showcase {
         let odd = with(&documents::invoice(), "invoice_date", json!("yesterday"));
         let batch = taxpayer.create_batch(&[documents::invoice(), odd]).await.expect_status(201);
         let supplied = supplies::received(world, taxpayer).await;
-        let delivery = delivered(&integrator, id).await;
+        let delivery = wait_for_delivery(&integrator, id).await;
         receiver.answer_always(Reply::Status(500));
         taxpayer.invoice(&documents::invoice()).await;
         let operator = world.new_operator().await;
@@ -53,7 +53,7 @@ impl Showcase {
             (letters.data()["data"].as_array().is_some_and(|all| !all.is_empty())).then_some(())
         };
         eventually("a dead letter", dead).await;
-        quarantine(world, id).await;
+        fill_quarantine(world, id).await;
         let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
         world.authority.add_fault(fault).unwrap();
         let waits = taxpayer.invoice(&documents::invoice()).await;
@@ -61,7 +61,7 @@ impl Showcase {
         taxpayer.app().submit_async(&body).await.expect_status(202);
         let compared = operator.reconcile(id, "2026-01-15").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let run = text(&operator.run_of(taxpayer).await["id"]);
+        let run = text(&operator.newest_run(taxpayer).await["id"]);
         let facts = Facts {
             taxpayer: id,
             invoice: signed["id"].clone(),
@@ -71,7 +71,7 @@ impl Showcase {
             delivery,
             run,
             reconciliation: text(&compared.data()["id"]),
-            invitation: invitation(&integrator, id).await,
+            invitation: make_invitation(&integrator, id).await,
         };
         Self { pages: facts.pages(), account, integrator: (email, password), _receiver: receiver }
     }
@@ -83,7 +83,7 @@ impl Showcase {
 }
 
 /// Returns the path of a link with which the contact person of a taxpayer chooses a password.
-async fn invitation(integrator: &testkit::roles::Integrator, id: i64) -> String {
+async fn make_invitation(integrator: &testkit::roles::Integrator, id: i64) -> String {
     let shown = integrator.get(&format!("{TAXPAYERS}/{id}")).await.expect_status(200);
     let path = format!("{TAXPAYERS}/{id}/contacts/{}/invitation", shown.data()["users"][0]["id"]);
     let made = integrator.call("POST", &path).await.expect_status(200);
@@ -91,7 +91,7 @@ async fn invitation(integrator: &testkit::roles::Integrator, id: i64) -> String 
 }
 
 /// Puts a command, a delivery and a task aside.
-async fn quarantine(world: &World, taxpayer: i64) {
+async fn fill_quarantine(world: &World, taxpayer: i64) {
     let panic = "index out of bounds: the len is 3 but the index is 7 at src/domain/invoice/totals.rs:118:24";
     for statement in [
         format!(
@@ -111,7 +111,7 @@ async fn quarantine(world: &World, taxpayer: i64) {
 }
 
 /// Waits for the first delivery and returns its number.
-async fn delivered(integrator: &testkit::roles::Integrator, id: i64) -> String {
+async fn wait_for_delivery(integrator: &testkit::roles::Integrator, id: i64) -> String {
     let look = async || {
         let log = integrator.deliveries(id, "?state=delivered").await.expect_status(200);
         log.data()["data"][0]["id"].as_str().map(str::to_owned)

@@ -20,12 +20,12 @@ const KILLS: usize = 5;
 const SEED: u64 = 20_261_121;
 
 async fn create(client: &Client, batch: usize) -> Option<Answer> {
-    let invoices: Vec<_> = (0..INVOICES).map(|at| invoice_numbered(&number(batch, at))).collect();
+    let invoices: Vec<_> = (0..INVOICES).map(|at| invoice_numbered(&invoice_no(batch, at))).collect();
     let body = json!({ "invoices": invoices });
     client.call(Method::POST, "/v1/tax-payers/invoices/bulk", Some(&body)).await
 }
 
-fn number(batch: usize, at: usize) -> String {
+fn invoice_no(batch: usize, at: usize) -> String {
     format!("B{batch}N{at}")
 }
 
@@ -56,7 +56,7 @@ async fn batches_survive_kills_whole(backend: Backend) {
 
     let mut there = 0;
     for batch in 0..KILLS {
-        let known = known(&deployment.taxpayer, batch).await;
+        let known = count_known(&deployment.taxpayer, batch).await;
         assert!(known == 0 || known == INVOICES, "{known} invoices of batch {batch} are there");
         assert!(known == INVOICES || !answered.contains(&batch), "batch {batch} was answered");
         there += usize::from(known == INVOICES);
@@ -78,7 +78,7 @@ async fn batches_survive_kills_whole(backend: Backend) {
 }
 
 /// How many invoices of a batch there are.
-async fn known(client: &Client, batch: usize) -> usize {
+async fn count_known(client: &Client, batch: usize) -> usize {
     let path = format!("/v1/tax-payers/invoices?per_page=1&q=b{batch}n");
     let answer = client.get(&path).await.expect("a list");
     usize::try_from(answer.body["data"]["total"].as_u64().unwrap()).unwrap()

@@ -41,25 +41,25 @@ const DELAYS_MS: [u64; 3] = [0, 5, 12];
 /// Where no such call comes meanwhile, the kill comes anyway.
 const BOUNDARY_WAIT: Duration = Duration::from_secs(2);
 /// Invoices that are begun before each kill.
-const PER_KILL: usize = 3;
+const INVOICES_PER_KILL: usize = 3;
 
 #[each_database]
 async fn every_invoice_ends_transmitted_whatever_the_authority_does(backend: Backend) {
     for seed in sizes("EINVOICE_CHAOS_SEEDS", 1) {
-        withstand(backend, seed).await;
+        run_under_faults(backend, seed).await;
     }
 }
 
-async fn withstand(backend: Backend, seed: u64) {
+async fn run_under_faults(backend: Backend, seed: u64) {
     let count = size("EINVOICE_CHAOS_INVOICES", 24);
     let deployment = Deployment::with(backend, &[TIMEOUT, LEASE]).await;
     let queries = DatabaseQueries::open(&deployment).await;
     let begun = Instant::now();
     chaos::begin(&deployment, seed);
     let invoices = submit_all(&deployment, (0..count).map(|number| format!("CHAOS{number}"))).await;
-    queries.succeeded("submit", count).await;
+    queries.wait_until_all_succeeded("submit", count).await;
     transmit_all(&deployment, &invoices).await;
-    queries.succeeded("transmit", count).await;
+    queries.wait_until_all_succeeded("transmit", count).await;
     println!("{backend:?}, seed {seed}: {count} invoices transmitted in {:?}", begun.elapsed());
     assert_all_done(&deployment, &queries, &invoices).await;
 }
@@ -91,19 +91,21 @@ async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Ba
     let mut at_boundaries = 0;
     for kill in 0..kills {
         let operation = BOUNDARIES[kill % BOUNDARIES.len()];
-        let before = ended(&deployment, operation);
-        let begun = submit_all(&deployment, (0..PER_KILL).map(|number| format!("KILL{kill}N{number}"))).await;
+        let before = count_ended_calls(&deployment, operation);
+        let begun =
+            submit_all(&deployment, (0..INVOICES_PER_KILL).map(|number| format!("KILL{kill}N{number}")))
+                .await;
         unsent.extend(begun.iter().cloned());
         invoices.extend(begun);
         transmit_ready(&deployment, &mut unsent).await;
-        at_boundaries += usize::from(is_over(&deployment, operation, before).await);
+        at_boundaries += usize::from(wait_for_another_end(&deployment, operation, before).await);
         sleep(Duration::from_millis(DELAYS_MS[chance.random_range(0..DELAYS_MS.len())])).await;
         deployment.restart_after_kill().await;
     }
     deployment.end_runs(&operator).await;
-    queries.succeeded("submit", invoices.len()).await;
+    queries.wait_until_all_succeeded("submit", invoices.len()).await;
     transmit_all(&deployment, &unsent).await;
-    queries.succeeded("transmit", invoices.len()).await;
+    queries.wait_until_all_succeeded("transmit", invoices.len()).await;
     println!("{backend:?}: {kills} kills, {at_boundaries} of them at the boundary of a step");
     assert_all_done(&deployment, &queries, &invoices).await;
 }
@@ -123,15 +125,15 @@ async fn transmit_ready(deployment: &Deployment, unsent: &mut Vec<Created>) {
 }
 
 /// Calls of this operation that have ended, well or not.
-fn ended(deployment: &Deployment, operation: Operation) -> usize {
+fn count_ended_calls(deployment: &Deployment, operation: Operation) -> usize {
     let calls = deployment.authority.state().calls();
     calls.iter().filter(|call| call.operation == Some(operation) && !call.is_pending()).count()
 }
 
 /// Returns when one more has ended; or none has for long.
-async fn is_over(deployment: &Deployment, operation: Operation, before: usize) -> bool {
+async fn wait_for_another_end(deployment: &Deployment, operation: Operation, before: usize) -> bool {
     let begun = Instant::now();
-    while ended(deployment, operation) == before {
+    while count_ended_calls(deployment, operation) == before {
         if begun.elapsed() > BOUNDARY_WAIT {
             return false;
         }

@@ -28,22 +28,22 @@ const BETWEEN_CALLS: Duration = Duration::from_millis(10);
 const CHECKPOINTS: [(&str, &str); 1] = [("EINVOICE__CHECKPOINTS__EVERY_S", "1")];
 
 /// Runs a call that has to succeed; gives what it prints.
-async fn printed(mut call: Command) -> Value {
+async fn run_and_parse(mut call: Command) -> Value {
     let done = tokio::task::spawn_blocking(move || call.output().unwrap()).await.unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     strict_json::from_untrusted(&done.stdout).unwrap()
 }
 
 /// Whether it succeeds, and what it prints and says.
-async fn ended(mut call: Command) -> (bool, String) {
+async fn run_to_end(mut call: Command) -> (bool, String) {
     let done = tokio::task::spawn_blocking(move || call.output().unwrap()).await.unwrap();
     let text = [done.stdout, done.stderr].concat();
     (done.status.success(), String::from_utf8(text).unwrap())
 }
 
 /// The account of a kind that these tests make.
-async fn listed(deployment: &Deployment, kind: &str) -> Value {
-    let all = printed(deployment.service.call(&[kind, "list"])).await;
+async fn account_in_list(deployment: &Deployment, kind: &str) -> Value {
+    let all = run_and_parse(deployment.service.call(&[kind, "list"])).await;
     let accounts = all[format!("{kind}s")].as_array().unwrap();
     accounts.iter().find(|account| account["email"] == EMAIL).unwrap().clone()
 }
@@ -67,31 +67,31 @@ async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend
         [("integrator", INTEGRATOR_PATH, &["--name", "Acme"] as &[_]), ("operator", OPERATOR_PATH, &[])]
     {
         let create = [&[kind, "create", "--email", EMAIL], more].concat();
-        let made = printed(deployment.service.call(&create)).await;
+        let made = run_and_parse(deployment.service.call(&create)).await;
         let client = |made: &Value| Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
         let first = client(&made);
         assert_eq!(status(&first, path).await, 200, "{kind}");
         eventually("the last use of the key", async || {
-            listed(&deployment, kind).await["api_keys"][0]["last_used_at"].is_string().then_some(())
+            account_in_list(&deployment, kind).await["api_keys"][0]["last_used_at"].is_string().then_some(())
         })
         .await;
 
         let number = made["id"].to_string();
-        assert_eq!(number, listed(&deployment, kind).await["id"].to_string());
+        assert_eq!(number, account_in_list(&deployment, kind).await["id"].to_string());
         use_for_a_while(&first, path).await;
-        let second = client(&printed(deployment.service.call(&[kind, "rotate", &number])).await);
+        let second = client(&run_and_parse(deployment.service.call(&[kind, "rotate", &number])).await);
         assert_eq!((status(&first, path).await, status(&second, path).await), (401, 200), "{kind}");
         use_for_a_while(&second, path).await;
         let rotate = [kind, "rotate", &number, "--overlap-s", "600", "--scope", "read_only"];
-        let third = client(&printed(deployment.service.call(&rotate)).await);
+        let third = client(&run_and_parse(deployment.service.call(&rotate)).await);
         assert_eq!((status(&second, path).await, status(&third, path).await), (200, 200), "{kind}");
-        let keys = listed(&deployment, kind).await["api_keys"].clone();
+        let keys = account_in_list(&deployment, kind).await["api_keys"].clone();
         let terms: Vec<_> = keys.as_array().unwrap().iter().map(|key| &key["scope"]).collect();
         assert_eq!(terms, ["read_only", "full"], "newest first: {keys}");
         assert!(keys[1]["expires_at"].is_string() && keys[0]["created_at"].is_string(), "{keys}");
 
         use_for_a_while(&third, path).await;
-        let revoked = printed(deployment.service.call(&[kind, "revoke", &number])).await;
+        let revoked = run_and_parse(deployment.service.call(&[kind, "revoke", &number])).await;
         assert_eq!(revoked["revoked"], 2, "{revoked}");
         assert_eq!((status(&second, path).await, status(&third, path).await), (401, 401), "{kind}");
     }
@@ -111,15 +111,15 @@ async fn secrets_are_sealed_anew_and_the_old_key_is_needed_no_more(backend: Back
         call.env("EINVOICE__SECRETS__ENCRYPTION_KEYS", old_keys);
         call
     };
-    let (is_done, said) = ended(reseal("[]")).await;
+    let (is_done, said) = run_to_end(reseal("[]")).await;
     assert!(!is_done && said.contains("open with no key"), "{said}");
     let sum = |resealed: &Value, name: &str| {
         let kinds = resealed["kinds"].as_object().unwrap().values();
         kinds.map(|kind| kind[name].as_u64().unwrap()).sum::<u64>()
     };
-    let first = printed(reseal(&old_keys)).await;
+    let first = run_and_parse(reseal(&old_keys)).await;
     assert!(sum(&first, "resealed") >= 1, "{first}");
-    let again = printed(reseal("[]")).await;
+    let again = run_and_parse(reseal("[]")).await;
     assert_eq!((sum(&again, "read"), sum(&again, "resealed")), (sum(&first, "read"), 0), "{again}");
 }
 
@@ -134,15 +134,16 @@ async fn cut_last_event(deployment: &Deployment) {
 #[each_database]
 async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(backend: Backend) {
     let deployment = Deployment::with(backend, &CHECKPOINTS).await;
-    deployment.taxpayer.created(&invoice_numbered("FIRST")).await;
-    let on_demand = printed(deployment.service.call(&["checkpoint"])).await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("FIRST")).await;
+    let on_demand = run_and_parse(deployment.service.call(&["checkpoint"])).await;
     let file = on_demand["file"].as_str().unwrap();
     let key = on_demand["public_key"].as_str().unwrap();
     assert!(on_demand["number"].as_u64().unwrap() >= 1, "{on_demand}");
-    deployment.taxpayer.created(&invoice_numbered("LAST")).await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("LAST")).await;
     let head = DatabaseQueries::open(&deployment).await.number("SELECT MAX(sequence) FROM events").await;
     let signed = format!("{}:{head}:", deployment.taxpayer_id());
-    let verify = || ended(deployment.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
+    let verify =
+        || run_to_end(deployment.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
     eventually("a checkpoint by the service", async || {
         std::fs::read_to_string(file).unwrap().contains(&signed).then_some(())
     })

@@ -21,16 +21,16 @@ use crate::support::deployment::Deployment;
 use crate::support::size::size;
 
 /// The number of pieces of each kind of work that are in flight at a kill.
-const PIECES: usize = 4;
+const PIECES_IN_FLIGHT: usize = 4;
 /// Longer than a scene needs to see the quarantine before it is lifted.
 const LIFT_AFTER: (&str, &str) = ("EINVOICE__CLUSTER__QUARANTINE_LIFT_S", "10");
-const SLOW: Duration = Duration::from_millis(300);
+const RECEIVER_DELAY: Duration = Duration::from_millis(300);
 /// Long enough that the answer never comes before the kill.
-const LATE: Duration = Duration::from_mins(2);
+const ANSWER_DELAY: Duration = Duration::from_mins(2);
 /// A reconciliation asks the authority about every invoice, whatever the state of its run.
 const NO_RECONCILIATION: (&str, &str) = ("EINVOICE__RECONCILE__EVERY_S", "0");
 /// Longer than a lane waits that is due.
-const WHILE: Duration = Duration::from_secs(3);
+const LANE_WAIT: Duration = Duration::from_secs(3);
 
 #[each_database]
 async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: Backend) {
@@ -38,22 +38,22 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     let receiver = Receiver::start();
     deployment.set_webhook(&receiver.url()).await;
     let neighbour = deployment.newcomer().await;
-    deployment.set_webhook_of(neighbour.id, &receiver.url()).await;
+    deployment.set_webhook_for(neighbour.id, &receiver.url()).await;
     end_process_on_arrival(&receiver, deployment.service.id());
     // Beside it others are under way at the same endpoint.
     for number in 0..4 {
-        deployment.taxpayer.created(&invoice_numbered(&format!("BEFORE{number}"))).await;
+        deployment.taxpayer.create_invoice(&invoice_numbered(&format!("BEFORE{number}"))).await;
     }
     // The answer may not come: the process ends.
     deployment.taxpayer.create(&invoice_numbered("FATAL1")).await;
     for _ in 0..3 {
-        deployment.service.ended().await;
+        deployment.service.wait_for_end().await;
         deployment.service.launch();
         end_process_on_arrival(&receiver, deployment.service.id());
     }
-    deployment.service.ready().await;
-    let after = deployment.taxpayer.created(&invoice_numbered("AFTER1")).await;
-    let beside = neighbour.client.created(&invoice_numbered("BESIDE1")).await;
+    deployment.service.wait_until_ready().await;
+    let after = deployment.taxpayer.create_invoice(&invoice_numbered("AFTER1")).await;
+    let beside = neighbour.client.create_invoice(&invoice_numbered("BESIDE1")).await;
     eventually("the notifications of others", async || {
         let arrivals = receiver.received_notifications();
         [&after.irn, &beside.irn]
@@ -71,7 +71,7 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     let letters = listed.as_array().unwrap();
     assert_eq!(letters.len(), 1, "innocent ones go on: {listed}");
     assert!(letters[0].to_string().contains("quarantined"), "{listed}");
-    sleep(WHILE).await;
+    sleep(LANE_WAIT).await;
     let fatal = |receiver: &Receiver| {
         receiver.received_notifications().iter().filter(|one| one.irn().starts_with("FATAL")).count()
     };
@@ -102,7 +102,7 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
     // While it is signed, and twice while it is asked whether it was.
     let calls = [(Operation::Sign, 1), (Operation::Confirm, 1), (Operation::Confirm, 2)];
     for (operation, _) in calls {
-        deployment.order_late(FaultKind::Latency, operation, irn, LATE);
+        deployment.order_late(FaultKind::Latency, operation, irn, ANSWER_DELAY);
     }
     let created = deployment.submit(fatal).await;
     assert_eq!(created.irn, irn);
@@ -118,14 +118,14 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
     })
     .await;
     assert!(run["last_error"].as_str().unwrap().contains("the process ended three times"), "{run}");
-    deployment.taxpayer.succeeded(&other.irn, "submit").await;
+    deployment.taxpayer.wait_until_succeeded(&other.irn, "submit").await;
     let calls = deployment.authority.state().calls().len();
     let again = deployment
         .taxpayer
         .call(Method::POST, "/v1/app/invoices/submit", Some(&submission(&Registration::demo(), fatal)))
         .await;
     assert!(again.is_some());
-    sleep(WHILE).await;
+    sleep(LANE_WAIT).await;
     assert_eq!(
         deployment.taxpayer.run(irn, "submit").await.unwrap()["state"],
         "paused",
@@ -142,7 +142,7 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
     let path = format!("/ops/pipeline/runs/{}/resume", paused[0]["id"].as_str().unwrap());
     let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
-    deployment.taxpayer.succeeded(irn, "submit").await;
+    deployment.taxpayer.wait_until_succeeded(irn, "submit").await;
     assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1);
     deployment.intact_events().await;
 }
@@ -153,17 +153,17 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
     let kills = size("EINVOICE_QUICK_KILLS", 6);
     let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION, LIFT_AFTER]).await;
     let receiver = Receiver::start();
-    receiver.delay(SLOW);
+    receiver.delay(RECEIVER_DELAY);
     let neighbour = deployment.newcomer().await;
     deployment.set_webhook(&receiver.url()).await;
-    deployment.set_webhook_of(neighbour.id, &receiver.url()).await;
+    deployment.set_webhook_for(neighbour.id, &receiver.url()).await;
     deployment.authority.state().add_fault(slow_signatures()).unwrap();
     let begun = Instant::now();
     let mut irns = Vec::new();
     for kill in 0..kills {
-        for number in 0..PIECES {
+        for number in 0..PIECES_IN_FLIGHT {
             irns.push(deployment.submit(&format!("QUICK{kill}N{number}")).await.irn);
-            neighbour.client.created(&invoice_numbered(&format!("BESIDE{kill}N{number}"))).await;
+            neighbour.client.create_invoice(&invoice_numbered(&format!("BESIDE{kill}N{number}"))).await;
         }
         deployment.restart_after_kill().await;
     }
@@ -189,7 +189,7 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
 /// Each signature takes a while, so that a kill meets some.
 fn slow_signatures() -> FaultOrder {
     let mut order = FaultOrder::new(FaultKind::Latency).on(Operation::Sign).times(u32::MAX);
-    order.latency_ms = Some(u64::try_from(SLOW.as_millis()).unwrap());
+    order.latency_ms = Some(u64::try_from(RECEIVER_DELAY.as_millis()).unwrap());
     order
 }
 

@@ -14,16 +14,17 @@ use crate::support::database::{PostgresDatabase, connect};
 use crate::support::deployment::Deployment;
 
 /// How long each of the others holds the database, and how short it lets it go.
-const HELD: Duration = Duration::from_millis(40);
+const LOCK_HOLD: Duration = Duration::from_millis(40);
 const WRITERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_integrator_is_created_beside_a_database_that_is_written_to_without_a_pause() {
     let deployment = Deployment::open(Backend::Sqlite).await;
     let is_over = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> =
-        (0..WRITERS).map(|_| tokio::spawn(hammer(deployment.sqlite_url(), Arc::clone(&is_over)))).collect();
-    sleep(HELD).await;
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|_| tokio::spawn(hold_lock_repeatedly(deployment.sqlite_url(), Arc::clone(&is_over))))
+        .collect();
+    sleep(LOCK_HOLD).await;
     for number in 0..3 {
         let begun = Instant::now();
         let email = format!("it{number}@acme.example");
@@ -40,13 +41,13 @@ async fn an_integrator_is_created_beside_a_database_that_is_written_to_without_a
 }
 
 /// Takes the write lock again as soon as it has let it go. Gives how often.
-async fn hammer(url: String, is_over: Arc<AtomicBool>) -> u32 {
+async fn hold_lock_repeatedly(url: String, is_over: Arc<AtomicBool>) -> u32 {
     let connection = connect(&url).await;
     connection.execute_unprepared("PRAGMA busy_timeout = 20000").await.unwrap();
     let mut taken = 0;
     while !is_over.load(Ordering::SeqCst) {
         if connection.execute_unprepared("BEGIN IMMEDIATE").await.is_ok() {
-            sleep(HELD).await;
+            sleep(LOCK_HOLD).await;
             connection.execute_unprepared("COMMIT").await.unwrap();
             taken += 1;
         }
@@ -83,5 +84,5 @@ async fn a_process_whose_writes_all_fail_is_not_ready(backend: Backend) {
         deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
     })
     .await;
-    deployment.taxpayer.created(&invoice_numbered("ROOM")).await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("ROOM")).await;
 }

@@ -16,7 +16,7 @@ use crate::support::deployment::Deployment;
 
 const WRITES: usize = 8;
 /// No caller waits longer, whatever the database does.
-const BOUND: Duration = Duration::from_secs(30);
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_sqlite_database_is_waited_for() {
@@ -38,10 +38,10 @@ async fn a_postgresql_database_that_goes_away_is_waited_for(backend: Backend) {
     // Some of these are under way when the database goes.
     let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("CUT{number}"))).collect();
     let writes = join_all(bodies.iter().map(|body| deployment.taxpayer.create(body)));
-    let (written, ()) = tokio::join!(writes, database.let_in(false));
+    let (written, ()) = tokio::join!(writes, database.allow_connections(false));
     assert_refused_in_time(&deployment).await;
     assert_not_ready(&deployment).await;
-    database.let_in(true).await;
+    database.allow_connections(true).await;
     let accepted = written.into_iter().flatten().map(|(_, created)| created);
     let stored: Vec<_> = stored.into_iter().chain(accepted).collect();
     assert_recovered(&deployment, &stored, &running).await;
@@ -50,7 +50,7 @@ async fn a_postgresql_database_that_goes_away_is_waited_for(backend: Backend) {
 /// Some invoices, and one more whose run goes on while the database is away.
 async fn begin(deployment: &Deployment) -> (Vec<Created>, Created) {
     let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("BEFORE{number}"))).collect();
-    let stored = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
+    let stored = join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
     let irn = "RUNNING1-94CD90AA-20260115";
     deployment.order_late(FaultKind::Latency, Operation::Sign, irn, Duration::from_secs(1));
     let running = deployment.submit("RUNNING1").await;
@@ -76,7 +76,7 @@ async fn assert_refused_in_time(deployment: &Deployment) {
         let wait = answer.headers["retry-after"].to_str().unwrap().parse::<u64>().unwrap();
         assert!(wait >= 1);
     }
-    assert!(begun.elapsed() < BOUND, "answered after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < ANSWER_WAIT_MAX, "answered after {:?}", begun.elapsed());
     println!("refused in {:?}", begun.elapsed());
 }
 
@@ -101,7 +101,7 @@ async fn assert_recovered(deployment: &Deployment, stored: &[Created], running: 
         deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
     })
     .await;
-    deployment.taxpayer.succeeded(&running.irn, "submit").await;
+    deployment.taxpayer.wait_until_succeeded(&running.irn, "submit").await;
     for created in stored {
         let (status, found) =
             deployment.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();

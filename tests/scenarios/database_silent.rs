@@ -29,7 +29,7 @@ const TAXPAYERS: usize = 18;
 /// Beyond the lock timeout, and short of the deadline on our side: the database gives up, its connection is good.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(8);
 /// How long they write before and at least after that.
-const LOAD: Duration = Duration::from_secs(2);
+const LOAD_SPAN: Duration = Duration::from_secs(2);
 
 async fn post(client: &Client, invoice_no: &str) -> Answer {
     client
@@ -43,12 +43,12 @@ fn assert_come_back(answer: &Answer) {
     assert!(answer.headers["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
 }
 
-async fn timed<T>(call: impl Future<Output = T>) -> (T, Duration) {
+async fn measure_time<T>(call: impl Future<Output = T>) -> (T, Duration) {
     let begun = Instant::now();
     (call.await, begun.elapsed())
 }
 
-fn hold(taxpayers: &[i64]) -> String {
+fn lock_statement(taxpayers: &[i64]) -> String {
     let keys: Vec<_> = taxpayers.iter().map(|id| format!("'{id}'")).collect();
     format!("BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'taxpayer' AND key IN ({})", keys.join(", "))
 }
@@ -62,10 +62,10 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
         assert_eq!(post(&one.client, "FIRST").await.status, 201);
     }
     let silent = connect(&deployment.postgres.as_ref().unwrap().url()).await;
-    silent.execute_unprepared(&hold(&ids[..1])).await.unwrap();
-    let (held_up, neighbour) = tokio::join!(timed(post(&held[0].client, "HELD")), async {
+    silent.execute_unprepared(&lock_statement(&ids[..1])).await.unwrap();
+    let (held_up, neighbour) = tokio::join!(measure_time(post(&held[0].client, "HELD")), async {
         sleep(Duration::from_millis(300)).await;
-        timed(post(&deployment.taxpayer, "NEIGHBOUR")).await
+        measure_time(post(&deployment.taxpayer, "NEIGHBOUR")).await
     });
     assert_come_back(&held_up.0);
     assert!(held_up.1 < LOCK_WAIT_MAX, "{:?}", held_up.1);
@@ -76,7 +76,7 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
     );
 
     silent.execute_unprepared("ROLLBACK").await.unwrap();
-    silent.execute_unprepared(&hold(&ids)).await.unwrap();
+    silent.execute_unprepared(&lock_statement(&ids)).await.unwrap();
     let begun = Instant::now();
     let (held_up, read) = tokio::join!(
         join_all(held.iter().map(async |one| (post(&one.client, "HELD").await, begun.elapsed()))),
@@ -106,7 +106,7 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
     let held = deployment.newcomer().await;
     let neighbours = join_all((1..=TAXPAYERS).map(|_| deployment.newcomer())).await;
     let receiver = Receiver::start();
-    deployment.set_webhook_of(held.id, &receiver.url_at("/")).await;
+    deployment.set_webhook_for(held.id, &receiver.url_at("/")).await;
     assert_eq!(post(&held.client, "FIRST").await.status, 201);
     let silent = connect(&deployment.postgres.as_ref().unwrap().url()).await;
     let lock_endpoint =
@@ -114,7 +114,7 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
     silent.execute_unprepared(&lock_endpoint).await.unwrap();
     let is_over = AtomicBool::new(false);
     let post_held = async {
-        let answer = timed(post(&held.client, "HELD")).await;
+        let answer = measure_time(post(&held.client, "HELD")).await;
         is_over.store(true, Ordering::SeqCst);
         answer
     };
@@ -124,7 +124,7 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
             if is_over.load(Ordering::SeqCst) {
                 break;
             }
-            let (answer, elapsed) = timed(post(&one.client, &format!("NEIGHBOUR{number}"))).await;
+            let (answer, elapsed) = measure_time(post(&one.client, &format!("NEIGHBOUR{number}"))).await;
             assert_eq!(answer.status, 201, "{answer:?}");
             slowest = slowest.max(elapsed);
         }
@@ -147,7 +147,7 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
 async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds(backend: Backend) {
     let deployment = Deployment::open(backend).await;
     let (second, there) = deployment.second_process().await;
-    let before = there.created(&invoice_numbered("BEFORE")).await;
+    let before = there.create_invoice(&invoice_numbered("BEFORE")).await;
     let url = deployment.postgres.as_ref().unwrap().url();
     let gate = connect(&url).await;
     let queries = DatabaseQueries::open(&deployment).await;
@@ -202,7 +202,7 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(b
     let is_over = AtomicBool::new(false);
     let load = join_all(clients.iter().map(|client| write_until(client, &is_over)));
     let silenced = async {
-        sleep(LOAD).await;
+        sleep(LOAD_SPAN).await;
         let at = Instant::now();
         println!("{} connections fall silent under load", proxy.silence());
         eventually("a create at each taxpayer", async || {
@@ -216,7 +216,7 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(b
         })
         .await;
         println!("creates of all {TAXPAYERS} taxpayers flow again after {:?}", at.elapsed());
-        sleep(LOAD).await;
+        sleep(LOAD_SPAN).await;
         is_over.store(true, Ordering::SeqCst);
     };
     let (written, ()) = tokio::join!(load, silenced);
@@ -260,12 +260,12 @@ async fn a_process_whose_database_is_frozen_stops_in_bounded_time(backend: Backe
     let clients: Vec<_> = join_all((1..=4).map(|_| deployment.newcomer())).await;
     let load = join_all(clients.iter().map(|one| call_until(&one.client, &is_over)));
     let stop = async {
-        sleep(LOAD).await;
+        sleep(LOAD_SPAN).await;
         proxy.freeze();
         sleep(Duration::from_millis(200)).await;
         let begun = Instant::now();
         deployment.service.signal("TERM");
-        let status = deployment.service.ended().await;
+        let status = deployment.service.wait_for_end().await;
         is_over.store(true, Ordering::SeqCst);
         println!("a stop with a frozen database: {status} after {:?}", begun.elapsed());
         status
@@ -288,10 +288,10 @@ async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runti
                 .flat_map(|one| [call_until(&one.client, &is_over), call_until(&one.client, &is_over)]),
         );
         let stop = async {
-            sleep(LOAD).await;
+            sleep(LOAD_SPAN).await;
             let begun = Instant::now();
             deployment.service.signal("TERM");
-            let status = deployment.service.ended().await;
+            let status = deployment.service.wait_for_end().await;
             is_over.store(true, Ordering::SeqCst);
             println!("stop {round} under load: {status} after {:?}", begun.elapsed());
             status

@@ -55,7 +55,7 @@ async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
         deployment.service.signal("TERM");
     };
     let (answered, ()) = tokio::join!(join_all((0..WRITERS).map(write)), stop);
-    let status = deployment.service.ended().await;
+    let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
 
     deployment.service.restart().await;
@@ -67,7 +67,7 @@ async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
         assert_eq!((status, &found), (200, created), "what was answered is there");
     }
     for created in [&brief, &long] {
-        deployment.taxpayer.succeeded(&created.irn, "submit").await;
+        deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
     }
     let events = deployment.intact_events().await;
     for created in [&brief, &long] {
@@ -83,13 +83,13 @@ async fn deliveries_in_flight_are_finished() {
     let mut deployment = Deployment::open(Backend::Sqlite).await;
     deployment.set_webhook(&receiver.url()).await;
     let bodies: Vec<_> = (0..5).map(|number| invoice_numbered(&format!("LASTCALL{number}"))).collect();
-    join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
+    join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
     eventually("five notifications", async || (receiver.requests() >= 5).then_some(())).await;
     deployment.service.signal("TERM");
-    let status = deployment.service.ended().await;
+    let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
     deployment.service.restart().await;
-    let last = deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
+    let last = deployment.taxpayer.create_invoice(&invoice_numbered("AFTERWARDS")).await;
     eventually("a notification after the start", async || {
         receiver.received_notifications().iter().any(|one| one.irn() == last.irn).then_some(())
     })
@@ -127,7 +127,7 @@ async fn connections_in_use_are_closed_by_an_answer() {
     };
     let (answers, ()) = tokio::join!(join_all(clients), stop);
     assert!(answers.iter().all(|answers| *answers > 1), "they were in use: {answers:?}");
-    let status = deployment.service.ended().await;
+    let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
 }
 
@@ -161,7 +161,7 @@ async fn idle_connections_do_not_hold_up_the_stop() {
     waiting.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
-    let status = deployment.service.ended().await;
+    let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
     println!("idle connections were closed after {closed:?}; the process ended after {:?}", begun.elapsed());
 }

@@ -22,7 +22,7 @@ const WRITERS: usize = 4;
 const KILLS: usize = 5;
 const SEED: u64 = 20_260_115;
 /// After no answer: the process may be down.
-const PAUSE: Duration = Duration::from_millis(40);
+const PAUSE_WITHOUT_ANSWER: Duration = Duration::from_millis(40);
 
 /// Lets writers write while the process is killed at moments left to chance; gives what each of them did.
 async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write: impl Write<T>) -> Vec<T> {
@@ -40,7 +40,7 @@ async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write
                     let (done, is_answered) = write.write(&client, format!("W{writer}N{number}")).await;
                     written.push(done);
                     if !is_answered {
-                        sleep(PAUSE).await;
+                        sleep(PAUSE_WITHOUT_ANSWER).await;
                     }
                 }
                 written
@@ -150,7 +150,7 @@ impl Write<(String, Option<u16>)> for Pay {
 #[each_database]
 async fn payments_survive_kills(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
-    let created = deployment.taxpayer.created(&invoice_numbered("PAID1")).await;
+    let created = deployment.taxpayer.create_invoice(&invoice_numbered("PAID1")).await;
     assert_eq!(deployment.taxpayer.set_status(&created.irn, "approved").await.unwrap().status, 200);
     let written = write_under_kills(&mut deployment, Pay { irn: created.irn.clone() }).await;
 

@@ -18,7 +18,7 @@ use crate::support::service::{Service, Settings};
 
 /// Moments of the kill after the launch, in milliseconds: from nothing done to all done.
 const KILLS: u64 = 8;
-const APART_MS: u64 = 36;
+const KILL_STEP_MS: u64 = 36;
 /// Processes under way at a time.
 const AT_ONCE: usize = 3;
 /// Replicas that are started together.
@@ -35,7 +35,7 @@ async fn several_processes_make_the_first_start_together(_: Backend) {
         .map(|replica| Service::new(directory.path().to_owned(), &name(replica), settings.clone()))
         .collect();
     replicas.iter_mut().for_each(Service::launch);
-    join_all(replicas.iter_mut().map(Service::ready)).await;
+    join_all(replicas.iter_mut().map(Service::wait_until_ready)).await;
 }
 
 /// The directory is one that others may list: what keeps them out is the mode of each file.
@@ -79,14 +79,14 @@ async fn a_first_start_killed_at_any_moment_is_made_up_for(backend: Backend) {
             let settings = settings(&directory, database.as_ref(), authority);
             let mut service = Service::new(directory.path().to_owned(), "first", settings);
             service.launch();
-            sleep(Duration::from_millis(kill * APART_MS)).await;
+            sleep(Duration::from_millis(kill * KILL_STEP_MS)).await;
             service.kill_9();
             service.restart().await;
             let (is_intact, said) = service.verify();
-            assert!(is_intact, "killed after {} ms: {said}", kill * APART_MS);
+            assert!(is_intact, "killed after {} ms: {said}", kill * KILL_STEP_MS);
         })
         .await;
-    println!("{backend:?}: {KILLS} first starts killed within {} ms", KILLS * APART_MS);
+    println!("{backend:?}: {KILLS} first starts killed within {} ms", KILLS * KILL_STEP_MS);
 }
 
 /// With keys that are there already: making them takes longer than the rest of a start.

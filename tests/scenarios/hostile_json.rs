@@ -38,7 +38,7 @@ fn body() -> String {
 }
 
 /// Answers everything with 200 and this text; gives its address.
-fn answering(text: String) -> String {
+fn start_answering(text: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let text = web::Data::new(text);
@@ -51,7 +51,7 @@ fn answering(text: String) -> String {
 }
 
 /// A deployment without limits of requests, and an operator of it.
-async fn unlimited() -> (Deployment, Client) {
+async fn deploy_without_limits() -> (Deployment, Client) {
     let settings = [
         ("EINVOICE__RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
         ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0]"),
@@ -89,7 +89,7 @@ async fn call_often(deployment: &Deployment, what: &str, call: impl AsyncFn(usiz
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_nest_private_tokens_are_refused() {
-    let (mut deployment, operator) = unlimited().await;
+    let (mut deployment, operator) = deploy_without_limits().await;
     let taxpayer = deployment.taxpayer_id();
     let webhook = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook");
     let integration = format!("/ops/taxpayers/{taxpayer}/integration");
@@ -112,14 +112,14 @@ async fn requests_that_nest_private_tokens_are_refused() {
         status
     })
     .await;
-    deployment.service.ready().await;
-    deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
+    deployment.service.wait_until_ready().await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("AFTERWARDS")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other() {
-    let (mut deployment, operator) = unlimited().await;
-    let endpoint = answering(format!(r#"{{"jsonrpc":"2.0","id":"e","result":{}}}"#, nested(64, 125)));
+    let (mut deployment, operator) = deploy_without_limits().await;
+    let endpoint = start_answering(format!(r#"{{"jsonrpc":"2.0","id":"e","result":{}}}"#, nested(64, 125)));
     deployment.set_webhook(&endpoint).await;
     let taxpayer = deployment.taxpayer_id();
     let set = async |integration: Value| {
@@ -137,7 +137,7 @@ async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other(
         call_often(&deployment, &format!("tests of an endpoint of {format}"), tested).await;
     }
     // A delivery is rejected as often as its schedule says, and then left.
-    deployment.taxpayer.created(&invoice_numbered("NESTED")).await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("NESTED")).await;
     let queries = DatabaseQueries::open(&deployment).await;
     eventually("the attempts at the delivery", async || {
         let sql = "SELECT COUNT(*) FROM attempts";
@@ -147,6 +147,6 @@ async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other(
     let client = json!({ "token_url": format!("{endpoint}/token"), "client_id": "c", "client_secret": "s" });
     set(json!({ "auth_type": "client_credentials", "data_format": "rest", "auth": client })).await;
     call_often(&deployment, "tests with a token endpoint", tested).await;
-    deployment.service.ready().await;
-    deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
+    deployment.service.wait_until_ready().await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("AFTERWARDS")).await;
 }

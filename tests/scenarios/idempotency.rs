@@ -32,16 +32,16 @@ async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
     while repeated == 0 {
         assert!(begun.elapsed() < PATIENCE, "of {kills} kills none fell between a commit and its answer");
         kills += 1;
-        let created = approved(&deployment.taxpayer, &format!("KEYED{kills}")).await;
+        let created = create_approved(&deployment.taxpayer, &format!("KEYED{kills}")).await;
         let references: Vec<_> = (0..AT_ONCE).map(|n| format!("K{kills}N{n}")).collect();
         let last = last_event(&database).await;
         let payments = pay_all(&deployment.taxpayer, &created, &references);
         while last_event(&database).await == last {}
         deployment.restart_after_kill().await;
-        let booked = booked(&database).await;
+        let booked = load_payments(&database).await;
         for (reference, answer) in references.iter().zip(join_all(payments).await) {
             let is_answered = answer.unwrap().is_some();
-            let again = settled(&deployment.taxpayer, &created, reference).await;
+            let again = pay_until_answered(&deployment.taxpayer, &created, reference).await;
             let Some(payment) = booked.get(reference) else {
                 assert!(!is_answered, "{reference} was answered and must be there");
                 continue;
@@ -62,8 +62,8 @@ async fn last_event(database: &DatabaseConnection) -> i64 {
     database.query_one_raw(statement).await.unwrap().unwrap().try_get("", "last").unwrap()
 }
 
-async fn approved(client: &Client, invoice_no: &str) -> Created {
-    let created = client.created(&invoice_numbered(invoice_no)).await;
+async fn create_approved(client: &Client, invoice_no: &str) -> Created {
+    let created = client.create_invoice(&invoice_numbered(invoice_no)).await;
     assert_eq!(client.set_status(&created.irn, "approved").await.unwrap().status, 200);
     created
 }
@@ -79,7 +79,7 @@ fn pay_all(client: &Client, created: &Created, references: &[String]) -> Vec<Joi
 }
 
 /// The payments of the log by their references, read beside the process.
-async fn booked(database: &DatabaseConnection) -> BTreeMap<String, Value> {
+async fn load_payments(database: &DatabaseConnection) -> BTreeMap<String, Value> {
     let text = "SELECT data FROM events WHERE kind = 'payment.status-updated'";
     let statement = Statement::from_string(database.get_database_backend(), text);
     let rows = database.query_all_raw(statement).await.unwrap();
@@ -89,7 +89,7 @@ async fn booked(database: &DatabaseConnection) -> BTreeMap<String, Value> {
 }
 
 /// Asks until there is the payment's answer.
-async fn settled(client: &Client, created: &Created, reference: &str) -> Answer {
+async fn pay_until_answered(client: &Client, created: &Created, reference: &str) -> Answer {
     eventually("the answer of a payment", async || {
         let answer = client.pay_one_once(&created.irn, reference).await?;
         assert!([200, 409, 503].contains(&answer.status), "{answer:?}");
@@ -113,7 +113,7 @@ async fn assert_paid_once(deployment: &Deployment, count: usize) {
 async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
     let deployment = Deployment::open(backend).await;
     let (_second, elsewhere) = deployment.second_process().await;
-    let created = approved(&deployment.taxpayer, "SHARED1").await;
+    let created = create_approved(&deployment.taxpayer, "SHARED1").await;
     let mut carried_out = 0;
     let mut repeated = 0;
     let mut in_progress = 0;

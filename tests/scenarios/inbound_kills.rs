@@ -15,53 +15,53 @@ use crate::support::deployment::Deployment;
 
 const TIN: &str = "12345678-0001";
 const TOKEN: &str = "the-token-of-the-scenario";
-const OWN: [(&str, &str); 2] =
+const OWN_SETTINGS: [(&str, &str); 2] =
     [("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", TOKEN), ("EINVOICE__AUTHORITY__PULL_EVERY_S", "1")];
 /// Long enough that the answer never comes before the kill.
-const LATE: Duration = Duration::from_mins(2);
+const ANSWER_DELAY: Duration = Duration::from_mins(2);
 /// From the authority's answer to the kill: before what follows from it is written, about then, and after it.
 const DELAYS_MS: [u64; 4] = [0, 3, 8, 20];
 const ACKNOWLEDGE: &str = "/v1/tax-payers/invoices/acknowledge-supplier-invoice";
 
 #[each_database]
 async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
-    let mut deployment = Deployment::with(backend, &OWN).await;
+    let mut deployment = Deployment::with(backend, &OWN_SETTINGS).await;
     let url = format!("{}/authority/notifications/{TOKEN}", deployment.service.url());
     deployment.authority.state().register_access_point(&url).unwrap();
     let mut irns = Vec::new();
 
     // The document is in the authority's hands when the process dies; then right after it was handed out.
-    let irn = planted(&deployment, irns.len(), false);
-    deployment.order_late(FaultKind::Latency, Operation::Download, &irn, LATE);
+    let irn = plant_invoice(&deployment, irns.len(), false);
+    deployment.order_late(FaultKind::Latency, Operation::Download, &irn, ANSWER_DELAY);
     deployment.authority.state().notify(&irn, "TRANSMITTING");
-    pending_calls(&deployment, Operation::Download, &irn).await;
+    wait_for_pending_call(&deployment, Operation::Download, &irn).await;
     deployment.restart_after_kill().await;
     irns.push(irn);
     for delay in DELAYS_MS {
-        let irn = planted(&deployment, irns.len(), true);
-        called(&deployment, Operation::Download, &irn).await;
+        let irn = plant_invoice(&deployment, irns.len(), true);
+        wait_for_answer(&deployment, Operation::Download, &irn).await;
         sleep(Duration::from_millis(delay)).await;
         deployment.restart_after_kill().await;
         irns.push(irn);
     }
     // Nobody is there to receive it.
     deployment.service.kill_9();
-    irns.push(planted(&deployment, irns.len(), true));
+    irns.push(plant_invoice(&deployment, irns.len(), true));
     deployment.service.restart().await;
     for irn in &irns {
-        arrived(&deployment.taxpayer, irn).await;
+        wait_in_inbox(&deployment.taxpayer, irn).await;
     }
 
     // The acknowledgement took effect, and its answer never came; then just came.
-    deployment.order_late(FaultKind::Latency, Operation::Acknowledge, &irns[0], LATE);
+    deployment.order_late(FaultKind::Latency, Operation::Acknowledge, &irns[0], ANSWER_DELAY);
     for (irn, delay) in irns.iter().zip(std::iter::once(None).chain(DELAYS_MS.map(Some))) {
         let client = deployment.taxpayer.clone();
         let named = irn.clone();
         let asking = tokio::spawn(async move { acknowledge(&client, &named).await });
         match delay {
-            None => pending_calls(&deployment, Operation::Acknowledge, irn).await,
+            None => wait_for_pending_call(&deployment, Operation::Acknowledge, irn).await,
             Some(delay) => {
-                called(&deployment, Operation::Acknowledge, irn).await;
+                wait_for_answer(&deployment, Operation::Acknowledge, irn).await;
                 sleep(Duration::from_millis(delay)).await;
             }
         }
@@ -77,14 +77,14 @@ async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
 
     let events = deployment.intact_events().await;
     for irn in &irns {
-        assert_eq!(arrived(&deployment.taxpayer, irn).await["acknowledged"], json!(true), "{irn}");
+        assert_eq!(wait_in_inbox(&deployment.taxpayer, irn).await["acknowledged"], json!(true), "{irn}");
         let expected = ["supplier-invoice.received", "supplier-invoice.acknowledged"];
         assert_eq!(kinds(&events, irn), expected, "{irn}");
     }
     println!("{backend:?}: {} invoices received and acknowledged once under kills", irns.len());
 }
 
-fn planted(deployment: &Deployment, number: usize, notify: bool) -> String {
+fn plant_invoice(deployment: &Deployment, number: usize, notify: bool) -> String {
     let inbound = Inbound {
         tin: TIN.into(),
         irn: Some(format!("SUP{number}-5A0D0001-20260115")),
@@ -94,19 +94,19 @@ fn planted(deployment: &Deployment, number: usize, notify: bool) -> String {
     deployment.authority.state().plant(&inbound).unwrap()
 }
 
-async fn pending_calls(deployment: &Deployment, operation: Operation, irn: &str) {
+async fn wait_for_pending_call(deployment: &Deployment, operation: Operation, irn: &str) {
     let what = format!("{operation:?} in flight for {irn}");
     eventually(&what, async || (deployment.pending_calls(operation, irn) > 0).then_some(())).await;
 }
 
 /// Waits until the authority has answered a call.
-async fn called(deployment: &Deployment, operation: Operation, irn: &str) {
+async fn wait_for_answer(deployment: &Deployment, operation: Operation, irn: &str) {
     let what = format!("{operation:?} of {irn}");
     let answered = || deployment.calls(operation, irn).iter().any(|call| call.status().is_some());
     eventually(&what, async || answered().then_some(())).await;
 }
 
-async fn arrived(client: &Client, irn: &str) -> Value {
+async fn wait_in_inbox(client: &Client, irn: &str) -> Value {
     eventually(&format!("{irn} in the inbox"), async || {
         let inbox = client.get("/v1/tax-payers/supplier-invoices?per_page=100").await?;
         let lines = inbox.body["data"]["data"].as_array()?.clone();

@@ -22,7 +22,7 @@ const SETTINGS: [(&str, &str); 4] = [
 const FAILURES: usize = 5;
 
 /// Answers everything with the status of the moment; gives its address.
-fn answering(status: &Arc<AtomicU16>) -> String {
+fn start_answering(status: &Arc<AtomicU16>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let status = web::Data::from(Arc::clone(status));
@@ -35,7 +35,7 @@ fn answering(status: &Arc<AtomicU16>) -> String {
 }
 
 /// Waits until the log has so many of these lines, and checks that they are counted.
-async fn expect_told(deployment: &Deployment, count: usize, line: &str, metric: &str) {
+async fn wait_for_warnings(deployment: &Deployment, count: usize, line: &str, metric: &str) {
     eventually(&format!("{count} x {line}"), async || {
         (deployment.service.output().matches(line).count() >= count).then_some(())
     })
@@ -50,19 +50,25 @@ async fn expect_told(deployment: &Deployment, count: usize, line: &str, metric: 
 async fn each_case_for_an_operator_is_one_warning_and_one_count(backend: Backend) {
     let deployment = Deployment::with(backend, &SETTINGS).await;
     let status = Arc::new(AtomicU16::new(503));
-    deployment.set_webhook(&answering(&status)).await;
+    deployment.set_webhook(&start_answering(&status)).await;
     for number in 0..FAILURES {
-        deployment.taxpayer.created(&invoice_numbered(&format!("DEAD{number}"))).await;
+        deployment.taxpayer.create_invoice(&invoice_numbered(&format!("DEAD{number}"))).await;
         let dead = "gave up on a delivery";
-        expect_told(&deployment, number + 1, dead, r#"einvoice_dead_letters_total{reason="given_up"}"#).await;
+        wait_for_warnings(&deployment, number + 1, dead, r#"einvoice_dead_letters_total{reason="given_up"}"#)
+            .await;
     }
-    expect_told(&deployment, 1, "parked an endpoint that keeps failing", "einvoice_endpoints_parked_total")
-        .await;
+    wait_for_warnings(
+        &deployment,
+        1,
+        "parked an endpoint that keeps failing",
+        "einvoice_endpoints_parked_total",
+    )
+    .await;
     status.store(410, Ordering::SeqCst);
-    deployment.taxpayer.created(&invoice_numbered("GONE")).await;
-    expect_told(&deployment, 1, "disabled an endpoint", "einvoice_endpoints_disabled_total").await;
+    deployment.taxpayer.create_invoice(&invoice_numbered("GONE")).await;
+    wait_for_warnings(&deployment, 1, "disabled an endpoint", "einvoice_endpoints_disabled_total").await;
 
     deployment.submit("INV1SBXDOWN").await;
     let paused = r#"einvoice_runs_paused_total{reason="given_up"}"#;
-    expect_told(&deployment, 1, "paused a run for an operator", paused).await;
+    wait_for_warnings(&deployment, 1, "paused a run for an operator", paused).await;
 }

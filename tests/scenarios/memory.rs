@@ -27,17 +27,17 @@ const MIB: u64 = 1 << 20;
 /// The share of one key (`http.bodies_bytes_per_account_max`), and 160 MiB for all that a process does beside it: a
 /// connection that waits for its refusal takes half a MiB in a debug build. Three quarters of a share are for large
 /// bodies.
-const ONE_KEY_MAX: u64 = (64 + 160) * MIB;
+const ONE_KEY_BYTES_MAX: u64 = (64 + 160) * MIB;
 /// The bodies of `BODY_BYTES` that have room in the share of one key, and in that of an integrator.
-const BODIES_OF_KEY: usize = 5;
-const BODIES_OF_INTEGRATOR: usize = 10;
+const BODIES_PER_KEY: usize = 5;
+const BODIES_PER_INTEGRATOR: usize = 10;
 /// The share of an integrator with all its keys (`http.bodies_bytes_per_integrator_max`), and 128 MiB beside it.
-const ALL_KEYS_MAX: u64 = (128 + 128) * MIB;
+const ALL_KEYS_BYTES_MAX: u64 = (128 + 128) * MIB;
 /// The share of one key in what bodies are parsed to, and as much as that beside it for the documents made of them.
-const WAITING_MAX: u64 = (64 + 64 + 64) * MIB;
+const WAITING_BYTES_MAX: u64 = (64 + 64 + 64) * MIB;
 
 /// Opens a request whose body is there but for its last byte.
-async fn open(client: &Client, number: usize, is_keyed: bool) -> TcpStream {
+async fn open_unfinished_request(client: &Client, number: usize, is_keyed: bool) -> TcpStream {
     let header = if is_keyed { format!("idempotency-key: open-{number}\r\n") } else { String::new() };
     client.begin(BULK, &header, &BODY[1..], BODY_BYTES).await
 }
@@ -50,14 +50,14 @@ async fn status(stream: &mut TcpStream) -> Option<u16> {
 }
 
 /// Serves others while bodies are open: their calls all succeed. Gives the slowest.
-async fn served_meanwhile(client: &Client, phase: &str, is_over: &AtomicBool) -> Duration {
+async fn call_meanwhile(client: &Client, phase: &str, is_over: &AtomicBool) -> Duration {
     let mut slowest = Duration::ZERO;
     for number in 0.. {
         if is_over.load(Ordering::Relaxed) {
             break;
         }
         let begun = Instant::now();
-        client.created(&invoice_numbered(&format!("{phase}{number}"))).await;
+        client.create_invoice(&invoice_numbered(&format!("{phase}{number}"))).await;
         let listed = client.get("/v1/tax-payers/invoices").await.expect("an answer to a read");
         assert_eq!(listed.status, 200);
         slowest = slowest.max(begun.elapsed());
@@ -76,7 +76,9 @@ async fn open_bodies_take_no_more_than_their_share() {
     for (is_keyed, phase) in [(true, "KEYED"), (false, "PLAIN")] {
         is_over.store(false, Ordering::Relaxed);
         let opened = async {
-            let mut streams = join_all((0..bodies).map(|n| open(&deployment.taxpayer, n, is_keyed))).await;
+            let mut streams =
+                join_all((0..bodies).map(|n| open_unfinished_request(&deployment.taxpayer, n, is_keyed)))
+                    .await;
             // A caller without a permit gets its refusal after a while.
             let mut statuses = vec![0; streams.len()];
             eventually("answers to most of the bodies", async || {
@@ -84,13 +86,13 @@ async fn open_bodies_take_no_more_than_their_share() {
                 {
                     *known = status(stream).await.unwrap_or_default();
                 }
-                (statuses.iter().filter(|status| **status == 0).count() <= BODIES_OF_KEY).then_some(())
+                (statuses.iter().filter(|status| **status == 0).count() <= BODIES_PER_KEY).then_some(())
             })
             .await;
             is_over.store(true, Ordering::Relaxed);
             statuses
         };
-        let (statuses, slowest) = tokio::join!(opened, served_meanwhile(&other.client, phase, &is_over));
+        let (statuses, slowest) = tokio::join!(opened, call_meanwhile(&other.client, phase, &is_over));
         let refused = statuses.iter().filter(|status| **status == 429).count();
         let peak = deployment.service.memory_peak_bytes();
         println!(
@@ -98,8 +100,8 @@ async fn open_bodies_take_no_more_than_their_share() {
             before / MIB,
             peak / MIB
         );
-        assert_eq!(refused + BODIES_OF_KEY, bodies, "{statuses:?}");
-        assert!(peak < before + ONE_KEY_MAX, "{} MiB", peak / MIB);
+        assert_eq!(refused + BODIES_PER_KEY, bodies, "{statuses:?}");
+        assert!(peak < before + ONE_KEY_BYTES_MAX, "{} MiB", peak / MIB);
     }
 }
 
@@ -108,7 +110,9 @@ async fn open_bodies_of_many_keys_take_no_more_than_their_integrator_may() {
     let deployment = Deployment::open(Backend::Sqlite).await;
     let newcomers = join_all((1..=8).map(|_| deployment.newcomer())).await;
     let before = deployment.service.memory_bytes();
-    let opening = newcomers.iter().flat_map(|newcomer| (0..12).map(|n| open(&newcomer.client, n, true)));
+    let opening = newcomers
+        .iter()
+        .flat_map(|newcomer| (0..12).map(|n| open_unfinished_request(&newcomer.client, n, true)));
     let mut streams = join_all(opening).await;
     let mut waiting = 0;
     eventually("answers to those that find no room", async || {
@@ -118,14 +122,14 @@ async fn open_bodies_of_many_keys_take_no_more_than_their_integrator_may() {
             let seen = timeout(Duration::from_millis(5), stream.peek(&mut peeked)).await;
             waiting += usize::from(seen.is_err());
         }
-        (waiting <= BODIES_OF_INTEGRATOR).then_some(())
+        (waiting <= BODIES_PER_INTEGRATOR).then_some(())
     })
     .await;
     let peak = deployment.service.memory_peak_bytes();
     let from = before / MIB;
     let to = peak / MIB;
     println!("96 bodies of 10 MB of 8 keys: {waiting} held, from {from} to {to} MiB");
-    assert!(peak < before + ALL_KEYS_MAX, "{to} MiB");
+    assert!(peak < before + ALL_KEYS_BYTES_MAX, "{to} MiB");
 }
 
 /// A body of many numbers is ten times as large when it is parsed. Nothing of it stays while its Submit waits.
@@ -153,5 +157,5 @@ async fn a_submit_that_waits_holds_nothing_of_its_body() {
     let from = before / MIB;
     let to = peak / MIB;
     println!("8 Submits of 200,000 numbers wait: from {from} to {to} MiB");
-    assert!(peak < before + WAITING_MAX, "{to} MiB");
+    assert!(peak < before + WAITING_BYTES_MAX, "{to} MiB");
 }

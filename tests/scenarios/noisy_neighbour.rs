@@ -22,8 +22,8 @@ const CONCURRENCY_MAX: (&str, &str) = ("EINVOICE__PIPELINE__CONCURRENCY_MAX", "8
 /// its calls were made.
 const TURNS_MAX: usize = 3 * CONCURRENCY;
 /// Long enough that hardly anything is done while the queue is made, short enough for what follows.
-const WHILE_QUEUEING_MS: u64 = 1_000;
-const THEN_MS: u64 = 20;
+const SIGN_MS_WHILE_QUEUEING: u64 = 1_000;
+const SIGN_MS_AFTERWARDS: u64 = 20;
 /// Requests under way at a time.
 const AT_ONCE: usize = 8;
 
@@ -33,13 +33,13 @@ async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend
     let deployment = Deployment::with(backend, &[CONCURRENCY_MAX]).await;
     let queries = DatabaseQueries::open(&deployment).await;
     let neighbour = deployment.newcomer().await;
-    take(&deployment, WHILE_QUEUEING_MS);
+    set_sign_latency(&deployment, SIGN_MS_WHILE_QUEUEING);
     let begun = Instant::now();
-    queue(&deployment, queued).await;
+    queue_runs(&deployment, queued).await;
     let open = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
     println!("{backend:?}: {queued} runs queued in {:?}, {open} of them open", begun.elapsed());
     assert!(usize::try_from(open).unwrap() > TURNS_MAX, "the queue is long enough to tell");
-    take(&deployment, THEN_MS);
+    set_sign_latency(&deployment, SIGN_MS_AFTERWARDS);
 
     let body = submission(&neighbour.registration, "SINGLE1");
     let irn = irn(&neighbour.registration, "SINGLE1");
@@ -58,13 +58,13 @@ async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend
 }
 
 /// Has every call take so long.
-fn take(deployment: &Deployment, ms: u64) {
+fn set_sign_latency(deployment: &Deployment, ms: u64) {
     let order = LatencyOrder { fixed_ms: Some(ms), ..LatencyOrder::default() };
     deployment.authority.state().add_latency(order).unwrap();
 }
 
 /// Has the demo taxpayer submit so many invoices; they need not be stored.
-async fn queue(deployment: &Deployment, runs: usize) {
+async fn queue_runs(deployment: &Deployment, runs: usize) {
     stream::iter(0..runs)
         .for_each_concurrent(AT_ONCE, async |number| {
             let invoice_no = format!("NOISE{number}");

@@ -24,14 +24,14 @@ use crate::support::deployment::Deployment;
 use crate::support::size::size;
 
 /// How long creates are measured before the outage.
-const BEFORE: Duration = Duration::from_secs(1);
+const SPAN_BEFORE: Duration = Duration::from_secs(1);
 /// Between two submissions during the outage.
 const SUBMIT_EVERY: Duration = Duration::from_millis(150);
 /// Between two creates of a writer.
 const CREATE_EVERY: Duration = Duration::from_millis(15);
 const WRITERS: usize = 2;
 const PHASES: [&str; 3] = ["before", "during", "after"];
-const OVER: usize = PHASES.len();
+const PHASE_OVER: usize = PHASES.len();
 const CATEGORIES: [&str; 2] = ["B2B", "B2C"];
 
 #[each_database]
@@ -42,7 +42,7 @@ async fn creates_continue_during_an_outage_and_what_waits_is_signed_afterwards(b
     let phase = Arc::new(AtomicUsize::new(0));
     let writers: Vec<_> =
         (0..WRITERS).map(|writer| create_on(&deployment.taxpayer, writer, &phase)).collect();
-    sleep(BEFORE).await;
+    sleep(SPAN_BEFORE).await;
 
     let outage = FaultOrder { for_s: Some(seconds), ..FaultOrder::new(FaultKind::Outage) };
     let ends = Instant::now() + Duration::from_secs(seconds);
@@ -56,13 +56,13 @@ async fn creates_continue_during_an_outage_and_what_waits_is_signed_afterwards(b
     phase.store(2, Ordering::Relaxed);
     assert!(deployment.authority.state().invoices().is_empty(), "it was out");
     let begun = Instant::now();
-    queries.succeeded("submit", accepted.len()).await;
+    queries.wait_until_all_succeeded("submit", accepted.len()).await;
     println!(
         "{backend:?}: out for {seconds} s, {} runs waited, drained in {:?}",
         accepted.len(),
         begun.elapsed()
     );
-    phase.store(OVER, Ordering::Relaxed);
+    phase.store(PHASE_OVER, Ordering::Relaxed);
     print_creates(writers).await;
 
     assert_eq!(queries.unknown_or_open().await, 0);
@@ -111,7 +111,7 @@ fn create_on(client: &Client, writer: usize, phase: &Arc<AtomicUsize>) -> JoinHa
         let mut taken = Vec::new();
         for number in 0.. {
             let now = phase.load(Ordering::Relaxed);
-            if now == OVER {
+            if now == PHASE_OVER {
                 break;
             }
             let begun = Instant::now();
@@ -125,7 +125,7 @@ fn create_on(client: &Client, writer: usize, phase: &Arc<AtomicUsize>) -> JoinHa
 }
 
 async fn print_creates(writers: Vec<JoinHandle<Vec<(usize, Duration)>>>) {
-    let mut phases: [Vec<Duration>; OVER] = Default::default();
+    let mut phases: [Vec<Duration>; PHASE_OVER] = Default::default();
     for writer in writers {
         for (phase, taken) in writer.await.unwrap() {
             phases[phase].push(taken);

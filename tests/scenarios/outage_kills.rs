@@ -24,12 +24,12 @@ const KILLS: usize = 2;
 const AT_ONCE: usize = 4;
 const STARTED: &str = "authority.outage-started";
 const ENDED: &str = "authority.outage-ended";
-const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_CLEAR_AFTER_S", "2");
+const CLEAR_AFTER: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_CLEAR_AFTER_S", "2");
 
 /// On PostgreSQL with a second process beside the one that is killed, which sees the same outage.
 #[each_database]
 async fn each_taxpayer_is_notified_once(backend: Backend) {
-    let mut deployment = Deployment::with(backend, &[QUIET]).await;
+    let mut deployment = Deployment::with(backend, &[CLEAR_AFTER]).await;
     let second = if backend == Backend::Postgres { Some(deployment.second_process().await) } else { None };
     let making = stream::iter(0..SUBSCRIBERS).map(|_| subscriber(&deployment));
     let subscribers: Vec<_> = making.buffered(AT_ONCE).collect().await;
@@ -42,7 +42,7 @@ async fn each_taxpayer_is_notified_once(backend: Backend) {
         }
     }
     kill_some_times(&mut deployment, &subscribers, STARTED, &mut chance).await;
-    all_notified(&subscribers, STARTED).await;
+    wait_until_all_notified(&subscribers, STARTED).await;
     // Longer than the quiet that ends an outage, with breakers that are new.
     sleep(Duration::from_secs(3)).await;
     for subscriber in &subscribers {
@@ -50,7 +50,7 @@ async fn each_taxpayer_is_notified_once(backend: Backend) {
     }
     deployment.authority.state().clear_faults();
     kill_some_times(&mut deployment, &subscribers, ENDED, &mut chance).await;
-    all_notified(&subscribers, ENDED).await;
+    wait_until_all_notified(&subscribers, ENDED).await;
     for subscriber in &subscribers {
         assert_eq!(outage_events(subscriber).await, [STARTED, ENDED]);
         assert_gapless(&subscriber.events().await);
@@ -76,7 +76,7 @@ async fn kill_some_times(
     }
 }
 
-async fn all_notified(subscribers: &[Client], name: &str) {
+async fn wait_until_all_notified(subscribers: &[Client], name: &str) {
     for subscriber in subscribers {
         eventually("every taxpayer to be notified", async || {
             outage_events(subscriber).await.iter().any(|one| one == name).then_some(())
@@ -94,16 +94,21 @@ async fn outage_events(subscriber: &Client) -> Vec<String> {
 /// A taxpayer that wants notifications; nobody answers at its URL.
 async fn subscriber(deployment: &Deployment) -> Client {
     let integrators = |path: &str| format!("/v1/system-integrators/taxpayers{path}");
-    let data = sent(deployment, Method::POST, &integrators(""), &taxpayer()).await;
+    let data = call_as_integrator(deployment, Method::POST, &integrators(""), &taxpayer()).await;
     let id = data["id"].as_i64().unwrap();
     let hook = json!({ "webhook_url": "http://127.0.0.1:9/nobody", "enabled_events": [STARTED, ENDED] });
-    sent(deployment, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
-    let rotated =
-        sent(deployment, Method::POST, &integrators(&format!("/{id}/api-key/rotate")), &json!({})).await;
+    call_as_integrator(deployment, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
+    let rotated = call_as_integrator(
+        deployment,
+        Method::POST,
+        &integrators(&format!("/{id}/api-key/rotate")),
+        &json!({}),
+    )
+    .await;
     Client::new(deployment.service.url(), rotated["api_key"].as_str().unwrap())
 }
 
-async fn sent(deployment: &Deployment, method: Method, path: &str, body: &Value) -> Value {
+async fn call_as_integrator(deployment: &Deployment, method: Method, path: &str, body: &Value) -> Value {
     let answer = deployment.integrator.call(method, path, Some(body)).await.unwrap();
     assert!(answer.status < 300, "{path}: {answer:?}");
     answer.body["data"].clone()
@@ -111,6 +116,6 @@ async fn sent(deployment: &Deployment, method: Method, path: &str, body: &Value)
 
 /// A run that is begun at another process.
 async fn submit_at(client: &Client, invoice_no: &str) {
-    client.created(&invoice_numbered(invoice_no)).await;
+    client.create_invoice(&invoice_numbered(invoice_no)).await;
     client.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
 }

@@ -19,13 +19,13 @@ const SUBMIT: [Operation; 4] =
     [Operation::IrnValidate, Operation::Validate, Operation::Sign, Operation::Confirm];
 const TRANSMIT: [Operation; 3] = [Operation::Health, Operation::Lookup, Operation::Transmit];
 /// With the effect done at once and the answer late; and with no effect, the failure late.
-const COMMITS_OR_NOT: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
+const LATE_FAULTS: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
 /// Long enough that the answer never comes before the kill.
-const LATE: Duration = Duration::from_mins(2);
+const ANSWER_DELAY: Duration = Duration::from_mins(2);
 /// From the reply of a call to the kill: before its outcome is written, about then, and after it.
 const DELAYS_MS: [u64; 3] = [0, 5, 12];
 /// With an effect and no usable answer, and without an effect.
-const FLAKY: [FaultKind; 5] = [
+const FLAKY_FAULTS: [FaultKind; 5] = [
     FaultKind::CommitThenDrop,
     FaultKind::Garbage,
     FaultKind::Reset,
@@ -44,7 +44,7 @@ async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
     let mut submitted = Vec::new();
     for operation in SUBMIT {
-        for kind in COMMITS_OR_NOT {
+        for kind in LATE_FAULTS {
             let invoice_no = format!("FLIGHT{operation:?}{kind:?}");
             let irn = format!("{invoice_no}-94CD90AA-20260115");
             let start = async || submitted.push(deployment.submit(&invoice_no).await);
@@ -53,11 +53,11 @@ async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
     }
     deployment.restart_after_kill().await;
     for created in &submitted {
-        deployment.taxpayer.succeeded(&created.irn, "submit").await;
+        deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
     }
 
-    let points = TRANSMIT.iter().flat_map(|operation| COMMITS_OR_NOT.map(|kind| (*operation, kind)));
-    let (transmitted, only_submitted) = submitted.split_at(TRANSMIT.len() * COMMITS_OR_NOT.len());
+    let points = TRANSMIT.iter().flat_map(|operation| LATE_FAULTS.map(|kind| (*operation, kind)));
+    let (transmitted, only_submitted) = submitted.split_at(TRANSMIT.len() * LATE_FAULTS.len());
     // The health check names no invoice: its faults come last, when nobody else asks for it.
     let (health, others): (Vec<_>, Vec<_>) =
         points.partition(|(operation, _)| *operation == Operation::Health);
@@ -66,7 +66,7 @@ async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
     }
     deployment.restart_after_kill().await;
     for created in transmitted {
-        deployment.taxpayer.succeeded(&created.irn, "transmit").await;
+        deployment.taxpayer.wait_until_succeeded(&created.irn, "transmit").await;
     }
 
     let events = deployment.intact_events().await;
@@ -94,7 +94,7 @@ async fn hold_up(
     start: impl AsyncFnOnce(),
 ) {
     let before = deployment.pending_calls(operation, irn);
-    deployment.order_late(kind, operation, irn, LATE);
+    deployment.order_late(kind, operation, irn, ANSWER_DELAY);
     start().await;
     let what = format!("{operation:?} in flight for {irn}");
     eventually(&what, async || (deployment.pending_calls(operation, irn) > before).then_some(())).await;
@@ -124,20 +124,20 @@ async fn kill_after_replies(backend: Backend, points: Vec<(Operation, u64)>) -> 
         let invoice_no = format!("AFTER{operation:?}{delay_ms}");
         let created = if is_transmit {
             let created = deployment.submit(&invoice_no).await;
-            deployment.taxpayer.succeeded(&created.irn, "submit").await;
-            let before = replies(&deployment, operation, &created);
+            deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+            let before = count_replies(&deployment, operation, &created);
             deployment.transmit(&created).await;
-            after_reply(&deployment, operation, &created, before).await;
+            wait_for_reply(&deployment, operation, &created, before).await;
             created
         } else {
             let created = deployment.submit(&invoice_no).await;
-            after_reply(&deployment, operation, &created, 0).await;
+            wait_for_reply(&deployment, operation, &created, 0).await;
             created
         };
         sleep(Duration::from_millis(delay_ms)).await;
         deployment.restart_after_kill().await;
         let name = if is_transmit { "transmit" } else { "submit" };
-        let run = deployment.taxpayer.succeeded(&created.irn, name).await;
+        let run = deployment.taxpayer.wait_until_succeeded(&created.irn, name).await;
         let steps = run["steps"].as_array().unwrap();
         unanswered += steps.iter().filter(|step| step["outcome"].is_null()).count();
         done.push((created, is_transmit));
@@ -150,15 +150,15 @@ async fn kill_after_replies(backend: Backend, points: Vec<(Operation, u64)>) -> 
     unanswered
 }
 
-fn replies(deployment: &Deployment, operation: Operation, created: &Created) -> usize {
+fn count_replies(deployment: &Deployment, operation: Operation, created: &Created) -> usize {
     let calls = deployment.calls(operation, &created.irn);
     calls.iter().filter(|call| call.status().is_some()).count()
 }
 
 /// Returns at once when the authority has answered one more call.
-async fn after_reply(deployment: &Deployment, operation: Operation, created: &Created, before: usize) {
+async fn wait_for_reply(deployment: &Deployment, operation: Operation, created: &Created, before: usize) {
     let begun = Instant::now();
-    while replies(deployment, operation, created) == before {
+    while count_replies(deployment, operation, created) == before {
         assert!(begun.elapsed() < PATIENCE, "no reply to {operation:?}");
         tokio::task::yield_now().await;
     }
@@ -169,7 +169,7 @@ async fn after_reply(deployment: &Deployment, operation: Operation, created: &Cr
 #[each_database]
 async fn runs_end_well_under_kills_and_a_flaky_authority(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
-    for kind in FLAKY {
+    for kind in FLAKY_FAULTS {
         let mut order = FaultOrder::new(kind);
         order.probability = Some("0.05".parse().unwrap());
         deployment.authority.state().add_fault(order).unwrap();
@@ -187,7 +187,7 @@ async fn runs_end_well_under_kills_and_a_flaky_authority(backend: Backend) {
         }
         deployment.end_runs(&operator).await;
         for created in &invoices {
-            deployment.taxpayer.succeeded(&created.irn, operation).await;
+            deployment.taxpayer.wait_until_succeeded(&created.irn, operation).await;
             if operation == "submit" {
                 deployment.transmit(created).await;
             }

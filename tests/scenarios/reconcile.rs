@@ -3,7 +3,7 @@
 use std::process::Output;
 use std::time::Duration;
 
-use einvoice::internals::{Clock, SystemClock, day_of};
+use einvoice::internals::{Clock, SystemClock, day_at};
 use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use crate::support::deployment::Deployment;
 
-const OWN: [(&str, &str); 4] = [
+const OWN_SETTINGS: [(&str, &str); 4] = [
     ("EINVOICE__RECONCILE__EVERY_S", "0"),
     ("EINVOICE__AUTHORITY__UTC_OFFSET", "+00:00"),
     ("EINVOICE__AUTHORITY__PULL_EVERY_S", "86400"),
@@ -23,7 +23,7 @@ const OWN: [(&str, &str); 4] = [
 ];
 
 fn today() -> String {
-    day_of(SystemClock.now(), Offset::UTC).to_string()
+    day_at(SystemClock.now(), Offset::UTC).to_string()
 }
 
 /// The exit code, the lines of JSON and what was said on standard error.
@@ -37,9 +37,9 @@ async fn reconcile(deployment: &Deployment, taxpayer: i64, day: &str) -> (i32, V
 }
 
 /// A submission that is given up behind its signature.
-async fn paused(deployment: &Deployment, invoice_no: &str) -> String {
+async fn submit_until_paused(deployment: &Deployment, invoice_no: &str) -> String {
     let state = deployment.authority.state();
-    let created = deployment.taxpayer.created(&invoice_numbered(invoice_no)).await;
+    let created = deployment.taxpayer.create_invoice(&invoice_numbered(invoice_no)).await;
     for (kind, operation) in
         [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
     {
@@ -63,9 +63,9 @@ async fn paused(deployment: &Deployment, invoice_no: &str) -> String {
 
 #[each_database]
 async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
-    let mut deployment = Deployment::with(backend, &OWN).await;
+    let mut deployment = Deployment::with(backend, &OWN_SETTINGS).await;
     let taxpayer = deployment.taxpayer_id();
-    let irn = paused(&deployment, "PAUSED1").await;
+    let irn = submit_until_paused(&deployment, "PAUSED1").await;
     let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(code, 0, "{lines:?} {said}");
     assert_eq!((&lines[0]["what"], &lines[0]["irn"]), (&json!("unfinished_locally"), &json!(irn)));
@@ -74,7 +74,7 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
         (&lines[1]["state"], &lines[1]["mended"], &lines[1]["listed"]),
         (&json!("done"), &json!(1), &json!(0))
     );
-    deployment.taxpayer.succeeded(&irn, "submit").await;
+    deployment.taxpayer.wait_until_succeeded(&irn, "submit").await;
 
     // Paid here and not there: an operator is to look.
     let body = json!({ "unique_no": irn, "unique_no_type": "IRN", "status": "paid", "remark": "in cash" });
@@ -116,9 +116,9 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reconciler_killed_at_its_work_is_made_up_for() {
-    let often = [("EINVOICE__RECONCILE__EVERY_S", "1"), OWN[1], OWN[2], OWN[3]];
+    let often = [("EINVOICE__RECONCILE__EVERY_S", "1"), OWN_SETTINGS[1], OWN_SETTINGS[2], OWN_SETTINGS[3]];
     let mut deployment = Deployment::with(Backend::Sqlite, &often).await;
-    let irn = paused(&deployment, "KILLED1").await;
+    let irn = submit_until_paused(&deployment, "KILLED1").await;
     for kill in 0..6_u64 {
         let mut order = FaultOrder::new(FaultKind::Latency).on(Operation::Search).times(1);
         order.latency_ms = Some(400);

@@ -12,19 +12,19 @@ use crate::support::client::kinds;
 use crate::support::deployment::Deployment;
 
 /// Long enough that the answer never comes before the kill.
-const LATE: Duration = Duration::from_mins(2);
+const ANSWER_DELAY: Duration = Duration::from_mins(2);
 /// With the effect done and the answer late; and with no effect, the failure late.
-const COMMITS_OR_NOT: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
+const LATE_FAULTS: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
 
 #[each_database]
 async fn reports_and_payments_killed_in_flight_end_by_themselves(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
     let mut signed = Vec::new();
-    for kind in COMMITS_OR_NOT {
+    for kind in LATE_FAULTS {
         let created = deployment.submit(&format!("RELAY{kind:?}")).await;
-        deployment.taxpayer.succeeded(&created.irn, "submit").await;
-        deployment.order_late(kind, Operation::Report, &created.irn, LATE);
-        deployment.order_late(kind, Operation::Update, &created.irn, LATE);
+        deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+        deployment.order_late(kind, Operation::Report, &created.irn, ANSWER_DELAY);
+        deployment.order_late(kind, Operation::Update, &created.irn, ANSWER_DELAY);
         deployment.taxpayer.start_run("report", &report(&Registration::demo(), &created.irn)).await;
         assert_eq!(deployment.taxpayer.relay_payment(&created.irn, "PAID").await, 202);
         for operation in [Operation::Report, Operation::Update] {
@@ -36,8 +36,8 @@ async fn reports_and_payments_killed_in_flight_end_by_themselves(backend: Backen
     }
     deployment.restart_after_kill().await;
     for created in &signed {
-        deployment.taxpayer.succeeded(&created.irn, "report").await;
-        deployment.taxpayer.succeeded(&created.irn, "update-payment-status").await;
+        deployment.taxpayer.wait_until_succeeded(&created.irn, "report").await;
+        deployment.taxpayer.wait_until_succeeded(&created.irn, "update-payment-status").await;
     }
     let events = deployment.intact_events().await;
     for created in &signed {
@@ -53,7 +53,7 @@ async fn reports_and_payments_killed_in_flight_end_by_themselves(backend: Backen
         assert_eq!(deployment.taxpayer.start_run("report", &report(&Registration::demo(), irn)).await, 200);
         let again = deployment.taxpayer.relay_payment(irn, "PAID").await;
         assert!([200, 202].contains(&again), "{again}");
-        deployment.taxpayer.succeeded(irn, "update-payment-status").await;
+        deployment.taxpayer.wait_until_succeeded(irn, "update-payment-status").await;
         let after = deployment.authority.state().invoice(irn).unwrap();
         assert_eq!(
             (after.report_attempts, after.update_attempts),

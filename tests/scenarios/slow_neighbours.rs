@@ -34,7 +34,7 @@ use crate::support::size::size;
 /// cores can do, so that none waits for those before it.
 const PACE: Duration = Duration::from_millis(10);
 /// IRNs of each neighbour. While it is slow it ends one notification of each in 10 s.
-const IRNS: usize = 3;
+const IRNS_PER_NEIGHBOUR: usize = 3;
 /// As it is where nobody is killed: the lanes of the slow ones are prolonged seldom.
 const LEASE: (&str, &str) = ("EINVOICE__CLUSTER__LEASE_S", "30");
 /// Requests under way at a time where no pace is kept.
@@ -59,13 +59,13 @@ async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
             times[index].extend(neighbourhood.round(&format!("{name}{pair}"), behaviour).await);
         }
     }
-    let [prompt, slow] = times.map(|mut times| share(&mut times, 990));
+    let [prompt, slow] = times.map(|mut times| percentile(&mut times, 990));
     let per_cent = slow.as_micros() * 100 / prompt.as_micros().max(1);
     println!("  p99 beside slow ones {slow:?}, beside prompt ones {prompt:?}: {per_cent} %");
 }
 
 /// Returns the time that so many per mille did not exceed.
-fn share(times: &mut [Duration], per_mille: usize) -> Duration {
+fn percentile(times: &mut [Duration], per_mille: usize) -> Duration {
     times.sort_unstable();
     times[(times.len() - 1) * per_mille / 1_000]
 }
@@ -86,13 +86,13 @@ impl Neighbourhood {
         let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
         let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start());
         let neighbours =
-            stream::iter(onboard(deployment, slow, &at_times_slow).await).then(Neighbour::settle);
+            stream::iter(onboard(deployment, slow, &at_times_slow).await).then(Neighbour::from_newcomer);
         Self {
             neighbours: neighbours.collect().await,
             fast: onboard(deployment, fast, &always_prompt).await,
             always_prompt,
             at_times_slow,
-            backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 10) * IRNS,
+            backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 10) * IRNS_PER_NEIGHBOUR,
         }
     }
 
@@ -102,7 +102,7 @@ impl Neighbourhood {
         self.let_all_answer().await;
         behaviour.apply_to(receiver);
         for one in &self.neighbours {
-            one.change(self.backlog).await;
+            one.change_invoices(self.backlog).await;
         }
         if behaviour.latency.is_zero() {
             self.let_all_answer().await;
@@ -117,7 +117,7 @@ impl Neighbourhood {
         );
         let seen = receiver.requests();
         let answered = receiver.answers();
-        let [median, late] = [500, 990].map(|per_mille| share(&mut times, per_mille));
+        let [median, late] = [500, 990].map(|per_mille| percentile(&mut times, per_mille));
         println!("  {name:<7} from commit to arrival: p50 {median:?}, p99 {late:?} of {}", times.len());
         println!("          neighbours answered {} and hold {}", answered - before, seen - answered);
         times
@@ -127,7 +127,7 @@ impl Neighbourhood {
     /// from the answer to the change.
     async fn notify(&self, name: &str) -> Vec<Duration> {
         let committed: HashMap<String, Instant> = paced(&self.fast, PACE)
-            .map(async |one| (one.client.created(&invoice_numbered(name)).await.irn, Instant::now()))
+            .map(async |one| (one.client.create_invoice(&invoice_numbered(name)).await.irn, Instant::now()))
             .buffer_unordered(self.fast.len())
             .collect()
             .await;
@@ -146,13 +146,13 @@ impl Neighbourhood {
     async fn keep_neighbours_busy(&self) {
         let [notified, others] =
             [self.fast.len(), self.neighbours.len()].map(|count| u32::try_from(count).unwrap());
-        let change = async |one: &Neighbour| one.change(IRNS).await;
+        let change = async |one: &Neighbour| one.change_invoices(IRNS_PER_NEIGHBOUR).await;
         paced(&self.neighbours, PACE * notified / others).for_each_concurrent(None, change).await;
     }
 
     async fn let_all_answer(&self) {
         Behaviour::PROMPT.apply_to(&self.at_times_slow);
-        let due: usize = self.neighbours.iter().map(Neighbour::due).sum();
+        let due: usize = self.neighbours.iter().map(Neighbour::due_count).sum();
         eventually("neighbours to answer", async || (self.at_times_slow.answers() == due).then_some(()))
             .await;
     }
@@ -168,7 +168,7 @@ impl Neighbourhood {
         let mut arrivals = self.at_times_slow.received_notifications();
         arrivals.retain(|seen| seen.is_answered);
         let answered = |id| arrivals.iter().filter(|seen| seen.taxpayer() == id).count();
-        self.neighbours.iter().all(|one| answered(one.id) < one.due())
+        self.neighbours.iter().all(|one| answered(one.id) < one.due_count())
     }
 }
 
@@ -181,27 +181,30 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    async fn settle(newcomer: Newcomer) -> Self {
+    async fn from_newcomer(newcomer: Newcomer) -> Self {
         let mut irns = Vec::new();
-        for number in 0..IRNS {
-            irns.push(newcomer.client.created(&invoice_numbered(&format!("NEIGHBOUR{number}"))).await.irn);
+        for number in 0..IRNS_PER_NEIGHBOUR {
+            irns.push(
+                newcomer.client.create_invoice(&invoice_numbered(&format!("NEIGHBOUR{number}"))).await.irn,
+            );
         }
         Self { id: newcomer.id, client: newcomer.client, irns, changes: AtomicUsize::new(0) }
     }
 
     /// So many changes, one after the other, of its invoices in turn.
-    async fn change(&self, count: usize) {
+    async fn change_invoices(&self, count: usize) {
         for _ in 0..count {
             let number = self.changes.fetch_add(1, Ordering::Relaxed);
-            let status = if (number / IRNS).is_multiple_of(2) { "approved" } else { "draft" };
-            let answer = self.client.set_status(&self.irns[number % IRNS], status).await.unwrap();
+            let status = if (number / IRNS_PER_NEIGHBOUR).is_multiple_of(2) { "approved" } else { "draft" };
+            let answer =
+                self.client.set_status(&self.irns[number % IRNS_PER_NEIGHBOUR], status).await.unwrap();
             assert_eq!(answer.status, 200, "{answer:?}");
         }
     }
 
     /// How many notifications it has had coming.
-    fn due(&self) -> usize {
-        IRNS + self.changes.load(Ordering::Relaxed)
+    fn due_count(&self) -> usize {
+        IRNS_PER_NEIGHBOUR + self.changes.load(Ordering::Relaxed)
     }
 }
 
@@ -209,7 +212,7 @@ async fn onboard(deployment: &Deployment, count: usize, receiver: &Receiver) -> 
     let url = receiver.url();
     let making = stream::iter(0..count).map(async |_| {
         let newcomer = deployment.newcomer().await;
-        deployment.set_webhook_of(newcomer.id, &url).await;
+        deployment.set_webhook_for(newcomer.id, &url).await;
         newcomer
     });
     making.buffer_unordered(AT_ONCE).collect().await

@@ -13,7 +13,7 @@ const JSON: (&str, &str) = ("EINVOICE__LOG__FORMAT", "json");
 const PROXIES: (&str, &str) = ("EINVOICE__HTTP__TRUSTED_PROXIES", r#"["127.0.0.0/8"]"#);
 
 /// The line of the log that has these members.
-async fn line(deployment: &Deployment, members: &Value) -> Value {
+async fn wait_for_log_line(deployment: &Deployment, members: &Value) -> Value {
     eventually(&format!("a line with {members}"), async || {
         let output = deployment.service.output();
         let mut lines = output.lines().filter_map(|line| strict_json::from_trusted::<Value>(line).ok());
@@ -36,7 +36,9 @@ async fn a_request_leaves_a_trail_without_its_secrets() {
     let body = json!({ "invoice_no": "SECRETVALUE1", "currency": "SECRETVALUE2" });
     let refused = request("POST", INVOICES).header("x-api-key", &key).json(&body).send().await.unwrap();
     assert_eq!(refused.status(), 422);
-    let logged = line(&deployment, &json!({ "message": "answered", "route": INVOICES, "status": 422 })).await;
+    let logged =
+        wait_for_log_line(&deployment, &json!({ "message": "answered", "route": INVOICES, "status": 422 }))
+            .await;
     assert_eq!(logged["peer"], "203.0.113.7", "{logged}");
     assert_eq!(
         (&logged["user_agent"], &logged["error_code"]),
@@ -46,20 +48,26 @@ async fn a_request_leaves_a_trail_without_its_secrets() {
     assert_eq!(logged["account"], format!("taxpayer:{}", deployment.taxpayer_id()));
 
     request("GET", "/nowhere/to/be/found?key=SECRETVALUE3").send().await.unwrap();
-    let lost = line(&deployment, &json!({ "error_code": "ROUTE_NOT_FOUND", "route": "unmatched" })).await;
+    let lost =
+        wait_for_log_line(&deployment, &json!({ "error_code": "ROUTE_NOT_FOUND", "route": "unmatched" }))
+            .await;
     assert_eq!(lost["path"], "/nowhere/to/be/found", "{lost}");
     request("POST", "/authority/notifications/SECRETVALUE4").send().await.unwrap();
     request("POST", "/authority/%6eotifications/SECRETVALUE5/x").send().await.unwrap();
-    line(&deployment, &json!({ "path": "/authority/notifications/***", "route": "unmatched" })).await;
-    line(
+    wait_for_log_line(&deployment, &json!({ "path": "/authority/notifications/***", "route": "unmatched" }))
+        .await;
+    wait_for_log_line(
         &deployment,
         &json!({ "path": "/authority/notifications/***", "route": "/authority/notifications/{token}" }),
     )
     .await;
 
     request("GET", INVOICES).header("x-api-key", "tpk_SECRETVALUE6").send().await.unwrap();
-    let failed =
-        line(&deployment, &json!({ "message": "an authentication failed", "reason": "unknown key" })).await;
+    let failed = wait_for_log_line(
+        &deployment,
+        &json!({ "message": "an authentication failed", "reason": "unknown key" }),
+    )
+    .await;
     assert_eq!(
         (&failed["key_kind"], &failed["peer"]),
         (&json!("taxpayer"), &json!("203.0.113.7")),
@@ -67,11 +75,11 @@ async fn a_request_leaves_a_trail_without_its_secrets() {
     );
     assert_eq!((&failed["route"], &failed["level"]), (&json!(INVOICES), &json!("WARN")));
     request("GET", "/ops/audit").header("x-api-key", &key).send().await.unwrap();
-    let failed = line(&deployment, &json!({ "reason": "key of another surface" })).await;
+    let failed = wait_for_log_line(&deployment, &json!({ "reason": "key of another surface" })).await;
     assert_eq!(failed["account"], format!("taxpayer:{}", deployment.taxpayer_id()), "{failed}");
     let twice = request("GET", INVOICES).header("x-api-key", &key).header("x-api-key", &key);
     assert_eq!(twice.send().await.unwrap().status(), 401);
-    line(&deployment, &json!({ "reason": "two keys" })).await;
+    wait_for_log_line(&deployment, &json!({ "reason": "two keys" })).await;
 
     let output = deployment.service.output();
     assert!(!output.contains("SECRETVALUE"), "a value is in the log");

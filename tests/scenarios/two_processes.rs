@@ -21,12 +21,12 @@ const AT_ONCE: usize = 64;
 const RUNS: usize = 10;
 /// As many calls of a kind as a process makes at once for one taxpayer before it knows how many the authority bears:
 /// of four places one is for the others.
-const HELD_UP: usize = 3;
+const HELD_UP_RUNS: usize = 3;
 /// Rotations while requests go on, and how many requests are accepted before each.
 const ROTATIONS: usize = 3;
 const ACCEPTED_MIN: usize = 10;
 /// Longer than it takes to have all runs under way.
-const LATE: Duration = Duration::from_secs(6);
+const ANSWER_DELAY: Duration = Duration::from_secs(6);
 
 #[on_postgresql]
 async fn two_processes_share_one_database(backend: Backend) {
@@ -57,7 +57,7 @@ async fn one_of_many_twins_is_created(both: &[Client; 2]) {
 }
 
 async fn payments_stop_at_the_payable(both: &[Client; 2]) {
-    let created = both[0].created(&invoice_over("50", "2")).await;
+    let created = both[0].create_invoice(&invoice_over("50", "2")).await;
     assert_eq!(both[1].set_status(&created.irn, "approved").await.unwrap().status, 200);
     let payments = stream::iter(0..500).map(|at| {
         let client = &both[at % 2];
@@ -74,13 +74,13 @@ async fn each_invoice_is_signed_once(deployment: &Deployment, both: &[Client; 2]
     let mut invoices = Vec::new();
     for number in 0..RUNS {
         let invoice_no = format!("SHARED{number}");
-        let created = both[0].created(&invoice_numbered(&invoice_no)).await;
+        let created = both[0].create_invoice(&invoice_numbered(&invoice_no)).await;
         let body = submission(&Registration::demo(), &invoice_no);
         join_all((0..4).map(|at| both[at % 2].start_run("submit", &body))).await;
         invoices.push(created);
     }
     for created in &invoices {
-        both[1].succeeded(&created.irn, "submit").await;
+        both[1].wait_until_succeeded(&created.irn, "submit").await;
     }
     let events = both[0].events().await;
     assert_gapless(&events);
@@ -94,34 +94,34 @@ async fn each_invoice_is_signed_once(deployment: &Deployment, both: &[Client; 2]
 /// Stopped for longer than its leases last, it finds its runs taken over: its late outcomes count for nothing.
 async fn a_process_that_wakes_too_late_changes_nothing(deployment: &Deployment, second: (&Service, &Client)) {
     let (service, client) = second;
-    let invoices = held_up_runs(deployment, client, "SLEEPER").await;
+    let invoices = start_held_up_runs(deployment, client, "SLEEPER").await;
     service.signal("STOP");
     let mut taken_over = 0;
     for created in &invoices {
-        let run = deployment.taxpayer.succeeded(&created.irn, "submit").await;
+        let run = deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
         taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the stopped process drove none");
     service.signal("CONT");
-    let later = client.created(&invoice_numbered("AWAKE1")).await;
+    let later = client.create_invoice(&invoice_numbered("AWAKE1")).await;
     client.start_run("submit", &submission(&Registration::demo(), "AWAKE1")).await;
-    client.succeeded(&later.irn, "submit").await;
+    client.wait_until_succeeded(&later.irn, "submit").await;
     let events = client.events().await;
     for created in invoices.iter().chain([&later]) {
         deployment.assert_done(created, &events, false).await;
     }
     println!(
-        "two processes: {HELD_UP} runs, {taken_over} of them taken over from a process that woke up later"
+        "two processes: {HELD_UP_RUNS} runs, {taken_over} of them taken over from a process that woke up later"
     );
 }
 
 /// Starts runs at one process and waits until the authority works on all their signatures.
-async fn held_up_runs(deployment: &Deployment, client: &Client, name: &str) -> Vec<Created> {
+async fn start_held_up_runs(deployment: &Deployment, client: &Client, name: &str) -> Vec<Created> {
     let mut invoices = Vec::new();
-    for number in 0..HELD_UP {
+    for number in 0..HELD_UP_RUNS {
         let invoice_no = format!("{name}{number}");
-        let created = client.created(&invoice_numbered(&invoice_no)).await;
-        deployment.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
+        let created = client.create_invoice(&invoice_numbered(&invoice_no)).await;
+        deployment.order_late(FaultKind::Latency, Operation::Sign, &created.irn, ANSWER_DELAY);
         client.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
         invoices.push(created);
     }
@@ -139,11 +139,11 @@ async fn the_runs_of_a_dead_process_are_finished(
     second: &mut Service,
     client: &Client,
 ) {
-    let invoices = held_up_runs(deployment, client, "ORPHAN").await;
+    let invoices = start_held_up_runs(deployment, client, "ORPHAN").await;
     second.kill_9();
     let mut taken_over = 0;
     for created in &invoices {
-        let run = deployment.taxpayer.succeeded(&created.irn, "submit").await;
+        let run = deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
         taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the dead process drove none");
@@ -151,16 +151,16 @@ async fn the_runs_of_a_dead_process_are_finished(
     for created in &invoices {
         deployment.assert_done(created, &events, false).await;
     }
-    println!("two processes: {HELD_UP} runs, {taken_over} of them taken over from a dead process");
+    println!("two processes: {HELD_UP_RUNS} runs, {taken_over} of them taken over from a dead process");
 }
 
 async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &Service) {
     for _ in 0..ROTATIONS {
         let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
         let requests = Requests::default();
-        let ((), new) = tokio::join!(requests.go_on(&old), async {
-            requests.are_accepted().await;
-            let new = rotated_key(deployment).await;
+        let ((), new) = tokio::join!(requests.send_until_over(&old), async {
+            requests.wait_until_accepted().await;
+            let new = rotate_key(deployment).await;
             let answers = join_all(old.iter().map(may_read)).await;
             requests.stop();
             assert_eq!(answers, [false, false], "the old key, here and elsewhere");
@@ -175,20 +175,20 @@ async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &
 async fn a_stopped_process_does_not_keep_a_rotated_key(deployment: &mut Deployment, second: &Service) {
     let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
     let requests = Requests::default();
-    tokio::join!(requests.go_on(&old), async {
-        requests.are_accepted().await;
+    tokio::join!(requests.send_until_over(&old), async {
+        requests.wait_until_accepted().await;
         requests.stop();
     });
     second.signal("STOP");
     let begun = Instant::now();
-    let new = rotated_key(deployment).await;
+    let new = rotate_key(deployment).await;
     println!("two processes: a rotation beside a stopped process took {:?}", begun.elapsed());
     second.signal("CONT");
     assert_eq!(join_all(old.iter().map(may_read)).await, [false, false], "the old key, here and elsewhere");
     deployment.taxpayer = Client::new(deployment.service.url(), &new);
 }
 
-async fn rotated_key(deployment: &Deployment) -> String {
+async fn rotate_key(deployment: &Deployment) -> String {
     let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", deployment.taxpayer_id());
     let answer = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert_eq!(answer.status, 200);
@@ -211,7 +211,7 @@ struct Requests {
 
 impl Requests {
     /// Asks both processes in turn, so that both have the key in memory.
-    async fn go_on(&self, both: &[Client; 2]) {
+    async fn send_until_over(&self, both: &[Client; 2]) {
         while !self.is_over.load(Ordering::SeqCst) {
             for client in both {
                 self.accepted.fetch_add(usize::from(may_read(client).await), Ordering::SeqCst);
@@ -219,7 +219,7 @@ impl Requests {
         }
     }
 
-    async fn are_accepted(&self) {
+    async fn wait_until_accepted(&self) {
         let look = async || (self.accepted.load(Ordering::SeqCst) >= ACCEPTED_MIN).then_some(());
         eventually("accepted requests", look).await;
     }

@@ -20,10 +20,10 @@ use crate::support::size::size;
 
 const LIST: &str = "/v1/tax-payers/invoices?per_page=100";
 /// Together 1.9 MB with the names of their fields.
-const LINES: usize = 7_000;
+const LINES_PER_INVOICE: usize = 7_000;
 const MIB: u64 = 1 << 20;
 /// The share of one key (`http.answers_bytes_per_account_max`), and as much beside it for what is being made.
-const UNREAD_MAX: u64 = (64 + 64) * MIB;
+const UNREAD_BYTES_MAX: u64 = (64 + 64) * MIB;
 const STALLED_AFTER: (&str, &str) = ("EINVOICE__HTTP__ANSWER_STALLED_S", "3");
 /// How long all answers may take to be given up.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 fn large_invoice(number: usize) -> Value {
     let mut invoice = invoice_numbered(&format!("LARGE{number}"));
     let line = invoice["invoice_lines"][0].clone();
-    let lines = (0..LINES).map(|number| {
+    let lines = (0..LINES_PER_INVOICE).map(|number| {
         let mut line = line.clone();
         line["item_name"] = json!(format!("Laptop {number} {}", "x".repeat(60)));
         line["item_no"] = json!(format!("LAP-{number}"));
@@ -47,13 +47,13 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
     let lists = size("EINVOICE_UNREAD_LISTS", 20);
     let deployment = Deployment::with(Backend::Sqlite, &[STALLED_AFTER]).await;
     for number in 0..invoices {
-        deployment.taxpayer.created(&large_invoice(number)).await;
+        deployment.taxpayer.create_invoice(&large_invoice(number)).await;
     }
     let before = deployment.service.memory_bytes();
     let sockets = deployment.service.sockets();
     let mut unread = Vec::new();
     for _ in 0..lists {
-        unread.push(ask(&deployment).await);
+        unread.push(ask_for_list(&deployment).await);
     }
     eventually("the connections", async || {
         (deployment.service.sockets() >= sockets + lists / 2).then_some(())
@@ -71,7 +71,7 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
         highest / MIB,
         before / MIB
     );
-    assert!(highest.saturating_sub(before) < UNREAD_MAX, "{highest} bytes, before {before}");
+    assert!(highest.saturating_sub(before) < UNREAD_BYTES_MAX, "{highest} bytes, before {before}");
 
     for mut stream in unread {
         let mut received = Vec::new();
@@ -83,7 +83,7 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
 }
 
 /// Asks for a list, and reads nothing.
-async fn ask(deployment: &Deployment) -> TcpStream {
+async fn ask_for_list(deployment: &Deployment) -> TcpStream {
     let url = deployment.service.url();
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
     let key = deployment.taxpayer.key();
@@ -100,7 +100,7 @@ async fn assert_every_line_arrives(deployment: &Deployment, invoices: usize) {
         rows.iter().filter(|row| row["invoice_no"].as_str().unwrap().starts_with("LARGE")).collect();
     assert_eq!(large.len(), invoices);
     for row in large {
-        assert_eq!(row["invoice_lines"].as_array().unwrap().len(), LINES);
+        assert_eq!(row["invoice_lines"].as_array().unwrap().len(), LINES_PER_INVOICE);
         let body = json!({ "unique_no": row["irn"], "unique_no_type": "IRN" });
         let path = "/v1/tax-payers/invoices/get-by-unique-no";
         let one = deployment.taxpayer.call(Method::POST, path, Some(&body)).await.unwrap();

@@ -39,7 +39,7 @@ async fn notifications_survive_kills(backend: Backend) {
     deployment.set_webhook(&receiver.url()).await;
     let before = deployment.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("HOOK{number}"))).collect();
-    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
+    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
     let queries = DatabaseQueries::open(&deployment).await;
     let mut chance = StdRng::seed_from_u64(11);
     for round in 0..kills {
@@ -69,7 +69,10 @@ async fn notifications_survive_kills(backend: Backend) {
         let event = &events[usize::try_from(arrival.sequence() - 1).unwrap()];
         assert_eq!(event["id"], json!(arrival.id), "a notification carries the id of its event");
     }
-    println!("{backend:?}: {kills} kills while delivering, {}", figures(due.len(), &arrivals, begun));
+    println!(
+        "{backend:?}: {kills} kills while delivering, {}",
+        describe_deliveries(due.len(), &arrivals, begun)
+    );
 }
 
 /// Events from before there was a webhook, in more than one part, and live ones of the same IRNs beside them.
@@ -80,13 +83,13 @@ async fn a_replay_survives_kills(backend: Backend) {
     let mut deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::RELUCTANT.start();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("OLD{number}"))).collect();
-    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
+    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
     for round in 0..REPLAYED_ROUNDS {
         let status = ["approved", "draft"][round % 2];
         let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, status));
         assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
     }
-    let missing = notified(&deployment.taxpayer.events().await);
+    let missing = notified_sequences(&deployment.taxpayer.events().await);
     deployment.set_webhook(&receiver.url()).await;
     let path = format!("/v1/system-integrators/taxpayers/{}/webhook/replay", deployment.taxpayer_id());
     let body = json!({ "since": 0, "only": "missing" });
@@ -105,7 +108,7 @@ async fn a_replay_survives_kills(backend: Backend) {
         deployment.restart_after_kill().await;
         all_counted_have_ended(&queries, epoch).await;
     }
-    let due = notified(&deployment.intact_events().await);
+    let due = notified_sequences(&deployment.intact_events().await);
     assert_eq!(due.len(), missing.len() + INVOICES);
     eventually("every notification to be accepted", async || {
         (receiver.accepted_sequences(deployment.taxpayer_id()) == due).then_some(())
@@ -113,7 +116,10 @@ async fn a_replay_survives_kills(backend: Backend) {
     .await;
     let arrivals = receiver.received_notifications();
     assert_order(&arrivals);
-    println!("{backend:?}: {kills} kills while replaying, {}", figures(due.len(), &arrivals, started));
+    println!(
+        "{backend:?}: {kills} kills while replaying, {}",
+        describe_deliveries(due.len(), &arrivals, started)
+    );
     let replay = deployment.integrator.get(&path).await.unwrap().body["data"].clone();
     assert_eq!(replay["state"], json!("done"));
     assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
@@ -133,14 +139,14 @@ async fn all_counted_have_ended(queries: &DatabaseQueries, epoch: i64) {
     .await;
 }
 
-fn figures(events: usize, arrivals: &[Received], begun: Instant) -> String {
+fn describe_deliveries(events: usize, arrivals: &[Received], begun: Instant) -> String {
     let count = arrivals.len();
     let twice = duplicates(arrivals);
     format!("{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all", begun.elapsed())
 }
 
 /// Returns the numbers of the events that are notified.
-fn notified(events: &[serde_json::Value]) -> BTreeSet<i64> {
+fn notified_sequences(events: &[serde_json::Value]) -> BTreeSet<i64> {
     let names = ["invoice.created", "invoice.status-updated"];
     let is_named = |event: &&serde_json::Value| names.iter().any(|name| event["type"] == *name);
     events.iter().filter(is_named).map(|event| event["sequence"].as_i64().unwrap()).collect()

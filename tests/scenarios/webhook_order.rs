@@ -15,7 +15,7 @@ use crate::support::receiver::{Behaviour, assert_order, duplicates};
 use crate::support::size::size;
 
 /// Events of an invoice: its creation and its moves.
-const EACH: usize = 5;
+const EVENTS_PER_INVOICE: usize = 5;
 /// Requests under way at a time.
 const AT_ONCE: usize = 16;
 /// Enough attempts that none is given up, however the dice fall, and none waits long.
@@ -24,18 +24,18 @@ const SCHEDULE: (&str, &str) =
 
 #[each_database]
 async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Backend) {
-    let invoices = size("EINVOICE_DELIVERY_EVENTS", 200).div_ceil(EACH);
+    let invoices = size("EINVOICE_DELIVERY_EVENTS", 200).div_ceil(EVENTS_PER_INVOICE);
     let deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::ERRATIC.start();
     deployment.set_webhook(&receiver.url()).await;
     let before = deployment.taxpayer.events().await.len();
     let begun = Instant::now();
     stream::iter(0..invoices)
-        .for_each_concurrent(AT_ONCE, async |number| live(&deployment, number).await)
+        .for_each_concurrent(AT_ONCE, async |number| create_and_move(&deployment, number).await)
         .await;
     let events = deployment.intact_events().await;
     let due = events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
-    let count = invoices * EACH;
+    let count = invoices * EVENTS_PER_INVOICE;
     let patience = PATIENCE + Duration::from_millis(20) * u32::try_from(count).unwrap();
     eventually_within(patience, "every notification to be accepted", async || {
         (receiver.accepted_count() >= count).then_some(())
@@ -55,9 +55,9 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
 }
 
 /// An invoice from its creation on, a notification for each thing that happens to it.
-async fn live(deployment: &Deployment, number: usize) {
-    let created = deployment.taxpayer.created(&invoice_numbered(&format!("ORDER{number}"))).await;
-    for status in ["approved", "draft"].into_iter().cycle().take(EACH - 1) {
+async fn create_and_move(deployment: &Deployment, number: usize) {
+    let created = deployment.taxpayer.create_invoice(&invoice_numbered(&format!("ORDER{number}"))).await;
+    for status in ["approved", "draft"].into_iter().cycle().take(EVENTS_PER_INVOICE - 1) {
         assert_eq!(deployment.taxpayer.set_status(&created.irn, status).await.unwrap().status, 200);
     }
 }

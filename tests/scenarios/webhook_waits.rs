@@ -19,7 +19,7 @@ async fn notifications_that_wait_for_their_next_attempt_cost_nothing() {
             .await;
     // Nobody listens there.
     deployment.set_webhook("http://127.0.0.1:9/notifications").await;
-    let created = deployment.taxpayer.created(&invoice_numbered("DEADEND")).await;
+    let created = deployment.taxpayer.create_invoice(&invoice_numbered("DEADEND")).await;
     for status in ["approved", "draft"] {
         deployment.taxpayer.set_status(&created.irn, status).await.unwrap();
     }

@@ -25,7 +25,7 @@ pub(crate) struct Call {
 impl Call {
     /// Parses a request. Returns `None` if the authority has no route for its method and path.
     pub(crate) fn read(request: &HttpRequest, body: &[u8]) -> Option<Self> {
-        let route = Route::find(request.method().as_str(), below_root(request)?)?;
+        let route = Route::find(request.method().as_str(), path_below_root(request)?)?;
         let query = Query::from_query(request.query_string()).map(Query::into_inner).unwrap_or_default();
         Some(Self {
             operation: route.operation,
@@ -50,7 +50,7 @@ impl Call {
 }
 
 /// Returns the path without the prefix `/api` or `/api/v1`; `None` if it has neither.
-fn below_root(request: &HttpRequest) -> Option<&str> {
+fn path_below_root(request: &HttpRequest) -> Option<&str> {
     match request.match_info().get("path") {
         Some("v1") => Some(""),
         Some(path) => Some(path),

@@ -6,23 +6,23 @@ use serde_json::{Number, Value};
 /// Two sums count as equal if they differ by at most this: 0.01.
 pub(crate) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
-pub(crate) fn of_number(number: &Number) -> Option<Decimal> {
-    of_text(number.as_str())
+pub(crate) fn from_number(number: &Number) -> Option<Decimal> {
+    from_text(number.as_str())
 }
 
 /// Parses a number that was sent as text, in decimal or scientific notation. VAT reports contain their numbers as text.
-pub(crate) fn of_text(text: &str) -> Option<Decimal> {
+pub(crate) fn from_text(text: &str) -> Option<Decimal> {
     Decimal::from_str_exact(text).ok().or_else(|| Decimal::from_scientific(text).ok())
 }
 
-pub(crate) fn of_value(value: &Value) -> Option<Decimal> {
+pub(crate) fn from_value(value: &Value) -> Option<Decimal> {
     match value {
-        Value::Number(number) => of_number(number),
+        Value::Number(number) => from_number(number),
         _ => None,
     }
 }
 
-pub(crate) fn agree(left: Decimal, right: Decimal) -> bool {
+pub(crate) fn are_within_tolerance(left: Decimal, right: Decimal) -> bool {
     left.checked_sub(right).is_some_and(|gap| gap.abs() <= TOLERANCE)
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::reply;
 use crate::route::Operation;
 
-const BUSY: &str = "temporarily unavailable, please try again";
+const BUSY_TEXT: &str = "temporarily unavailable, please try again";
 
 /// The version of words and shapes that the simulator uses in its answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Dialect {
 
     /// Returns the message of a refusal in this dialect. Only `AMBIGUOUS` has two versions.
     pub(crate) fn words(self, words: &str) -> &str {
-        if self == Self::Long && words == reply::AMBIGUOUS { BUSY } else { words }
+        if self == Self::Long && words == reply::AMBIGUOUS { BUSY_TEXT } else { words }
     }
 }
 
@@ -50,13 +50,13 @@ fn rename_party(name: &str, value: Value) -> (String, Value) {
         _ => return (name.to_owned(), value),
     };
     let value = match value {
-        Value::Object(party) => Value::Object(quiet(party)),
+        Value::Object(party) => Value::Object(omit_online(party)),
         other => other,
     };
     (name, value)
 }
 
-fn quiet(mut party: Map<String, Value>) -> Map<String, Value> {
+fn omit_online(mut party: Map<String, Value>) -> Map<String, Value> {
     if party.get("online") == Some(&Value::Bool(true)) {
         party.remove("online");
     }

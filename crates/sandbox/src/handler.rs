@@ -13,11 +13,11 @@ use actix_web::{
 use crate::call::Call;
 use crate::calls::{Arrival, Ending, Recording};
 use crate::clock;
-use crate::faults::{Effect, FaultContext, FaultKind, fault_for_all, is_offline, magic};
+use crate::faults::{Effect, FaultContext, FaultKind, fault_for_all, is_offline, magic_effect};
 use crate::operations;
 use crate::reply::{AuthorityReply, Refusal};
 use crate::route::Operation;
-use crate::spoil::{self, plain, spoilt};
+use crate::spoil::{self, plain_response, spoilt_response};
 use crate::state::State;
 use crate::wire;
 
@@ -65,7 +65,7 @@ fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     if let Some(Err(error)) = fault_for_all(&moment).map(|order| state.add_fault(order)) {
         tracing::warn!(error, "a magic word gave an invalid fault");
     }
-    let effect = state.faults.apply(state.seed(), &moment).or_else(|| magic(&moment));
+    let effect = state.faults.apply(state.seed(), &moment).or_else(|| magic_effect(&moment));
     let kind = effect.map(|effect| effect.kind);
     call.offline = kind == Some(FaultKind::AccessPointOffline) || irn.as_deref().is_some_and(is_offline);
     call.unhealthy = kind == Some(FaultKind::HealthDown);
@@ -96,13 +96,13 @@ async fn apply_fault(
     tokio::time::sleep(Duration::from_millis(effect.latency_ms)).await;
     if let Some(reply) = reply.filter(|_| effect.kind.is_answered()) {
         recording.ending = Ending::Answered(reply.status);
-        return spoilt(effect.kind, &reply);
+        return spoilt_response(effect.kind, &reply);
     }
     if effect.kind.is_stall() {
         tokio::time::sleep(STALL).await;
     }
     recording.ending = Ending::Dropped;
-    if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
+    if effect.kind == FaultKind::Reset { wire::reset_connection(request) } else { wire::drop_reply() }
 }
 
 /// Waits for a free slot and performs the operation. Answers after the operation's latency.
@@ -110,7 +110,7 @@ async fn serve(call: &Call, state: &State) -> AuthorityReply {
     let slot = state.latencies.acquire(state.seed(), &moment(call)).await;
     let reply = perform(call, state);
     if let Some(slot) = slot {
-        slot.last().await;
+        slot.sleep().await;
     }
     reply
 }
@@ -134,5 +134,5 @@ fn fail(call: &Call, state: &State, refusal: &Refusal) -> AuthorityReply {
 
 fn send(recording: &mut Recording<'_>, reply: &AuthorityReply) -> HttpResponse {
     recording.ending = Ending::Answered(reply.status);
-    plain(reply)
+    plain_response(reply)
 }

@@ -51,7 +51,7 @@ pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
             .configure(control::routes)
             .configure(handler::routes)
     })
-    .on_connect(wire::keep)
+    .on_connect(wire::keep_socket)
     .workers(WORKERS)
     .shutdown_timeout(SHUTDOWN_S)
     .disable_signals()

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::faults::{Effect, FaultKind};
 use crate::reply::{AuthorityReply, Refusal};
 
-const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
+const GARBAGE_BODY: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
 /// Returns the refusal that is sent without performing the operation; `None` for a fault that sends no refusal.
 pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
@@ -28,20 +28,20 @@ pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
 }
 
 /// Returns the HTTP response for this answer. `Garbage`, `Xml` and `MissingFields` spoil the body and keep the status.
-pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
+pub(crate) fn spoilt_response(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {
-        FaultKind::Garbage => text(reply, "text/html", GARBAGE.to_owned()),
+        FaultKind::Garbage => text(reply, "text/html", GARBAGE_BODY.to_owned()),
         FaultKind::Xml => text(reply, "application/xml", xml()),
         FaultKind::MissingFields => {
-            plain(&AuthorityReply::bare(reply.status, json!({ "code": reply.status })))
+            plain_response(&AuthorityReply::bare(reply.status, json!({ "code": reply.status })))
         }
-        _ => plain(reply),
+        _ => plain_response(reply),
     }
 }
 
 /// Returns the HTTP response for this answer, without a fault.
-pub(crate) fn plain(reply: &AuthorityReply) -> HttpResponse {
+pub(crate) fn plain_response(reply: &AuthorityReply) -> HttpResponse {
     let mut response = HttpResponse::build(status(reply));
     if let Some(seconds) = reply.retry_after_s {
         response.insert_header((RETRY_AFTER, seconds));

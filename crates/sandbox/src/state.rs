@@ -95,7 +95,7 @@ impl State {
     /// Returns the record of a reference number; `None` if no call ever named this number.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
         let ledger = self.ledger.open();
-        let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
+        let known = ledger.invoice(irn).is_some() || ledger.tally.has_calls_for(irn);
         known.then(|| InvoiceSheet::from_ledger(irn, &ledger))
     }
 
@@ -127,7 +127,7 @@ impl State {
 
     /// Returns the keys file for QR codes: `public_key` (base64 of the PEM) and `certificate` (base64).
     pub fn crypto_keys(&self) -> Result<Value, String> {
-        CryptoKeys::file()
+        CryptoKeys::key_file()
     }
 
     /// Decrypts a QR code that was made with the simulator's keys.

@@ -1,7 +1,7 @@
 //! Breaks a connection on purpose, so that the caller gets no answer, not even headers.
 //!
-//! `drop_reply` closes the connection before the first byte of the answer. `reset` closes the socket with a TCP reset:
-//! the server owns the socket, so `keep` stores a second handle of it.
+//! `drop_reply` closes the connection before the first byte of the answer. `reset_connection` closes the socket with a
+//! TCP reset: the server owns the socket, so `keep_socket` stores a second handle of it.
 
 use std::{
     any::Any,
@@ -23,7 +23,7 @@ use socket2::{SockRef, Socket};
 struct Wire(Socket);
 
 /// Stores a second handle of the connection's socket. The server calls this once for each new connection.
-pub(crate) fn keep(connection: &dyn Any, extensions: &mut Extensions) {
+pub(crate) fn keep_socket(connection: &dyn Any, extensions: &mut Extensions) {
     let socket = connection.downcast_ref::<TcpStream>().map(|stream| SockRef::from(stream).try_clone());
     if let Some(Ok(socket)) = socket {
         extensions.insert(Wire(socket));
@@ -32,11 +32,11 @@ pub(crate) fn keep(connection: &dyn Any, extensions: &mut Extensions) {
 
 /// Returns a response that makes the server close the connection without sending anything.
 pub(crate) fn drop_reply() -> HttpResponse {
-    HttpResponse::Ok().body(Severed)
+    HttpResponse::Ok().body(SeveredBody)
 }
 
 /// Returns a response that makes the server close the connection with a TCP reset.
-pub(crate) fn reset(request: &HttpRequest) -> HttpResponse {
+pub(crate) fn reset_connection(request: &HttpRequest) -> HttpResponse {
     if let Some(Wire(socket)) = request.conn_data::<Wire>()
         && let Err(error) = socket.set_linger(Some(Duration::ZERO))
     {
@@ -46,9 +46,9 @@ pub(crate) fn reset(request: &HttpRequest) -> HttpResponse {
 }
 
 /// A response body that fails before its first byte.
-struct Severed;
+struct SeveredBody;
 
-impl MessageBody for Severed {
+impl MessageBody for SeveredBody {
     type Error = std::io::Error;
 
     fn size(&self) -> BodySize {

@@ -21,9 +21,9 @@ const DEPTH_MAX: usize = 192;
 
 /// The bytes of memory that a text may take for each of its bytes. Invoices take six to ten, `[0,0,…]` up to
 /// 40, and `[{"a":0},…]` 90.
-const MEMORY_PER_BYTE: usize = 16;
+const MEMORY_BYTES_PER_TEXT_BYTE: usize = 16;
 /// Memory that every text may use, however short it is.
-const MEMORY_FREE: usize = 1024 * 1024;
+const MEMORY_BYTES_FREE: usize = 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -31,9 +31,9 @@ const VALUE_BYTES: usize = size_of::<Value>();
 const KEY_BYTES: usize = size_of::<String>();
 /// `serde_json` keeps an object in a B-tree. A node of the tree has this many slots and is at least about
 /// half full.
-const NODE_PLACES: usize = 11;
-const NODE_FILLED_MIN: usize = 6;
-const NODE_BYTES: usize = NODE_PLACES * (VALUE_BYTES + KEY_BYTES) + 16;
+const MAP_NODE_SLOTS: usize = 11;
+const MAP_NODE_FILLED_SLOTS_MIN: usize = 6;
+const MAP_NODE_BYTES: usize = MAP_NODE_SLOTS * (VALUE_BYTES + KEY_BYTES) + 16;
 /// The smallest allocation in bytes, which a shorter text takes, too.
 const TEXT_BYTES_MIN: usize = 16;
 
@@ -43,27 +43,29 @@ pub struct JsonLimits {
     /// The maximum nesting of objects and arrays.
     depth_max: usize,
     /// The maximum bytes of memory for each byte of text; `None` means no limit.
-    memory_per_byte: Option<usize>,
+    memory_bytes_per_text_byte: Option<usize>,
 }
 
 impl JsonLimits {
     /// The limits for the body of a request.
-    pub const REQUEST: Self = Self { depth_max: REQUEST_DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
+    pub const REQUEST: Self =
+        Self { depth_max: REQUEST_DEPTH_MAX, memory_bytes_per_text_byte: Some(MEMORY_BYTES_PER_TEXT_BYTE) };
     /// The limits for the response to one of our calls.
-    pub const ANSWER: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: Some(MEMORY_PER_BYTE) };
+    pub const ANSWER: Self =
+        Self { depth_max: DEPTH_MAX, memory_bytes_per_text_byte: Some(MEMORY_BYTES_PER_TEXT_BYTE) };
     /// The limits for text that this service wrote. Its memory was counted when it came in.
-    pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_per_byte: None };
+    pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_bytes_per_text_byte: None };
 
     /// Returns the maximum memory for reading a text, in bytes.
-    pub fn memory_max(self, text: &[u8]) -> usize {
-        let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_FREE);
-        self.memory_per_byte.map_or(usize::MAX, of_text)
+    pub fn memory_bytes_max(self, text: &[u8]) -> usize {
+        let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_BYTES_FREE);
+        self.memory_bytes_per_text_byte.map_or(usize::MAX, of_text)
     }
 }
 
 /// Reads a response to one of our calls. A duplicate or reserved key makes it unreadable.
 pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
-    typed(text, JsonLimits::ANSWER)
+    read_typed(text, JsonLimits::ANSWER)
 }
 
 /// Reads text that this service wrote, such as a column of its database. Its depth and keys were checked when
@@ -71,25 +73,25 @@ pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> 
 /// nearly free, but a second check of each text would take most of the time of a GET.
 pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     if text.contains(PRIVATE_TOKEN) {
-        typed(text.as_bytes(), JsonLimits::TRUSTED)
+        read_typed(text.as_bytes(), JsonLimits::TRUSTED)
     } else {
-        exact(text.as_bytes())
+        read_exact(text.as_bytes())
     }
 }
 
-fn typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T, JsonError> {
+fn read_typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T, JsonError> {
     let mut refused = None;
     let value = read(text, limits, |fault| {
-        refused.get_or_insert_with(|| JsonError::Key { path: path(fault), kind: fault.kind });
+        refused.get_or_insert_with(|| JsonError::Key { path: fault_path(fault), kind: fault.kind });
     })?;
     drop(value);
-    refused.map_or_else(|| exact(text), Err)
+    refused.map_or_else(|| read_exact(text), Err)
 }
 
 /// Reads a text that was checked before. Starts from the text, because converting the value of [`read`] to
 /// `T` would change the spelling of numbers.
 #[expect(clippy::disallowed_methods, reason = "the text has no private token, and its depth is bounded")]
-fn exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+fn read_exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let mut json = serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
     json.disable_recursion_limit();
     let value = T::deserialize(&mut json).map_err(JsonError::Shape)?;
@@ -97,7 +99,7 @@ fn exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     Ok(value)
 }
 
-fn path(fault: &KeyError<'_>) -> String {
+fn fault_path(fault: &KeyError<'_>) -> String {
     let steps = fault.steps().map(|step| match step {
         PathSegment::Key(key) => key.to_owned(),
         PathSegment::Index(index) => index.to_string(),
@@ -118,10 +120,10 @@ pub fn read(
         open: Vec::new(),
         root: Value::Null,
         depth_max: limits.depth_max,
-        memory_left: limits.memory_max(text),
+        memory_left: limits.memory_bytes_max(text),
     };
     loop {
-        match parser.parse_next().map_err(|error| syntax(&error))? {
+        match parser.parse_next().map_err(|error| syntax_error(&error))? {
             JsonEvent::Null => builder.add(Value::Null)?,
             JsonEvent::Boolean(is_true) => builder.add(Value::Bool(is_true))?,
             JsonEvent::Number(digits) => builder.add_number(&digits)?,
@@ -139,7 +141,7 @@ pub fn read(
     }
 }
 
-fn syntax(error: &JsonSyntaxError) -> JsonError {
+fn syntax_error(error: &JsonSyntaxError) -> JsonError {
     let start = error.location().start;
     JsonError::Syntax { message: error.message().to_owned(), line: start.line + 1, column: start.column + 1 }
 }
@@ -238,9 +240,9 @@ impl Builder {
                 self.take_memory(grown * VALUE_BYTES)?;
             }
             Some(Container::Object(members)) if members.is_key_kept => {
-                let is_node_full = members.kept.len().is_multiple_of(NODE_FILLED_MIN);
+                let is_node_full = members.kept.len().is_multiple_of(MAP_NODE_FILLED_SLOTS_MIN);
                 members.kept.insert(members.key.clone(), value);
-                self.take_memory(if is_node_full { NODE_BYTES } else { 0 })?;
+                self.take_memory(if is_node_full { MAP_NODE_BYTES } else { 0 })?;
             }
             Some(Container::Object(_)) => {}
         }
@@ -264,7 +266,7 @@ mod tests {
     fn faults(text: &str) -> Vec<String> {
         let mut found = Vec::new();
         read(text.as_bytes(), JsonLimits::REQUEST, |fault| {
-            found.push(format!("{:?} {}", fault.kind, path(fault)));
+            found.push(format!("{:?} {}", fault.kind, fault_path(fault)));
         })
         .unwrap();
         found

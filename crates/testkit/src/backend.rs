@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, Write as _};
 
 /// The environment variable with the URL of a PostgreSQL server on which tests may create databases.
-const SERVER: &str = "EINVOICE_TEST_POSTGRES";
+const SERVER_VARIABLE: &str = "EINVOICE_TEST_POSTGRES";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
@@ -17,9 +17,9 @@ impl Backend {
     /// skipped. The test harness captures the output of `eprintln!`, but not what is written to
     /// `io::stderr()` itself.
     pub fn is_available(self, test: &str) -> bool {
-        let is_available = self == Self::Sqlite || env::var_os(SERVER).is_some();
+        let is_available = self == Self::Sqlite || env::var_os(SERVER_VARIABLE).is_some();
         if !is_available {
-            let line = format!("skipped: {test}: {SERVER} is not set\n");
+            let line = format!("skipped: {test}: {SERVER_VARIABLE} is not set\n");
             io::stderr().write_all(line.as_bytes()).unwrap();
         }
         is_available
@@ -28,5 +28,5 @@ impl Backend {
 
 /// Returns the URL of the PostgreSQL server for tests.
 pub fn postgres_server() -> String {
-    env::var(SERVER).unwrap_or_else(|_| panic!("{SERVER} is not set"))
+    env::var(SERVER_VARIABLE).unwrap_or_else(|_| panic!("{SERVER_VARIABLE} is not set"))
 }

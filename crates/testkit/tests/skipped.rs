@@ -7,7 +7,7 @@ use std::process::Command;
 
 use testkit::{Backend, on_postgresql};
 
-const SERVER: &str = "EINVOICE_TEST_POSTGRES";
+const SERVER_VARIABLE: &str = "EINVOICE_TEST_POSTGRES";
 
 mod support {
     use std::pin::Pin;
@@ -34,8 +34,8 @@ async fn a_case(backend: Backend) {
 /// error.
 fn case_output(server: Option<&str>) -> (String, String) {
     let mut suite = Command::new(env::current_exe().unwrap());
-    suite.args(["--exact", "a_case_on_postgresql", "--show-output"]).env_remove(SERVER);
-    suite.envs(server.map(|server| (SERVER, server)));
+    suite.args(["--exact", "a_case_on_postgresql", "--show-output"]).env_remove(SERVER_VARIABLE);
+    suite.envs(server.map(|server| (SERVER_VARIABLE, server)));
     let done = suite.output().unwrap();
     assert!(done.status.success());
     (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())

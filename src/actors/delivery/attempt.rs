@@ -14,8 +14,8 @@ use crate::domain::events::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::clock;
 use crate::store::webhooks;
-use crate::webhook::auth::{AuthFault, Credentials, Freshness, NtlmLogin};
-use crate::webhook::format::{FormattedRequest, interpret};
+use crate::webhook::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
+use crate::webhook::format::{FormattedRequest, interpret_body};
 use crate::webhook::{
     AttemptOutcome, AttemptResult, GuardedClient, PostRequest, SecretFault, SignedMessage, SigningSecret,
     TransportFault,
@@ -46,34 +46,34 @@ impl TryFrom<webhooks::LoadedEndpoint> for DeliveryTarget {
 
 /// An event to send, and the target to send it to.
 #[derive(Clone, Copy)]
-pub(super) struct Outgoing<'a> {
+pub(super) struct OutgoingEvent<'a> {
     pub(super) to: &'a DeliveryTarget,
     pub(super) event: &'a Event,
     /// The time of sending, which is part of the signature.
     pub(super) at: Timestamp,
     /// The maximum number of bytes of the response body to keep.
-    pub(super) keep: usize,
+    pub(super) keep_bytes: usize,
 }
 
 impl DeliveryDeps {
-    /// Makes one attempt to deliver an event. Keeps up to `keep` bytes of the response body.
+    /// Makes one attempt to deliver an event. Keeps up to `keep_bytes` bytes of the response body.
     pub(super) async fn attempt(
         &self,
         to: &DeliveryTarget,
         event: &Event,
         at: Timestamp,
-        keep: usize,
+        keep_bytes: usize,
     ) -> AttemptResult {
-        self.send(Outgoing { to, event, at, keep }, |message| message.headers(&to.secrets)).await
+        self.send(OutgoingEvent { to, event, at, keep_bytes }, |message| message.headers(&to.secrets)).await
     }
 
     /// Makes one attempt with the signature headers that `sign` returns.
     pub(super) async fn send(
         &self,
-        outgoing: Outgoing<'_>,
+        outgoing: OutgoingEvent<'_>,
         sign: impl FnOnce(&SignedMessage<'_>) -> Vec<(&'static str, String)>,
     ) -> AttemptResult {
-        let Outgoing { to, event, at, keep } = outgoing;
+        let OutgoingEvent { to, event, at, keep_bytes } = outgoing;
         let notification = event.notification();
         let id = event.id.to_string();
         let format = &to.integration.format;
@@ -85,9 +85,9 @@ impl DeliveryDeps {
             url: &to.endpoint.url,
             headers: &headers,
             body,
-            keep: FormattedRequest::body_bytes_to_keep(format, keep),
+            keep_bytes: FormattedRequest::body_bytes_to_keep(format, keep_bytes),
         };
-        interpret(self.post_authenticated(to, post).await, format, &id, keep)
+        interpret_body(self.post_authenticated(to, post).await, format, &id, keep_bytes)
     }
 
     /// Sends a request with the credentials of the integration, but only to the origin that the credentials were set
@@ -103,24 +103,25 @@ impl DeliveryDeps {
         match &to.integration.auth {
             Auth::None => client.post(post).await,
             Auth::Basic { username, password } => {
-                post_with(&client, Credentials::basic(username, password.expose()), post).await
+                post_with_credentials(&client, Credentials::basic(username, password.expose()), post).await
             }
             Auth::ApiKey { header, value } => {
-                post_with(&client, Credentials::key(header, value.expose()), post).await
+                post_with_credentials(&client, Credentials::api_key(header, value.expose()), post).await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
-                self.with_timeout(self.with_token(&client, to, post)).await
+                self.with_timeout(self.post_with_token(&client, to, post)).await
             }
             Auth::Ntlm { username, password, domain } => {
                 let login = NtlmLogin { username, password, domain: domain.as_deref().unwrap_or_default() };
-                let freshness = Freshness { nonce: clock::chance().random(), now: self.clock.now() };
-                self.with_timeout(self.tokens.ntlm.post(&client, post, login, freshness)).await
+                let nonce_and_time =
+                    NonceAndTime { nonce: clock::system_rng().random(), now: self.clock.now() };
+                self.with_timeout(self.tokens.ntlm.post(&client, post, login, nonce_and_time)).await
             }
         }
     }
 
     /// Makes an attempt with an access token. If the endpoint answers 401, makes a second attempt with a new token.
-    async fn with_token(
+    async fn post_with_token(
         &self,
         client: &GuardedClient,
         to: &DeliveryTarget,
@@ -130,12 +131,12 @@ impl DeliveryDeps {
             Ok(token) => token,
             Err(fault) => return AttemptResult::from_auth_fault(fault),
         };
-        let attempt = post_with(client, Credentials::bearer(token.expose()), post).await;
+        let attempt = post_with_credentials(client, Credentials::bearer(token.expose()), post).await;
         if attempt.status != Some(UNAUTHORIZED) {
             return attempt;
         }
         match self.token_for(to, Some(token)).await {
-            Ok(fresh) => post_with(client, Credentials::bearer(fresh.expose()), post).await,
+            Ok(fresh) => post_with_credentials(client, Credentials::bearer(fresh.expose()), post).await,
             Err(fault) => AttemptResult::from_auth_fault(fault),
         }
     }
@@ -159,13 +160,13 @@ impl DeliveryDeps {
     }
 }
 
-async fn post_with(
+async fn post_with_credentials(
     client: &GuardedClient,
     credentials: Result<Credentials, AuthFault>,
     post: PostRequest<'_>,
 ) -> AttemptResult {
     match credentials {
-        Ok(credentials) => client.post_with(post, &credentials).await,
+        Ok(credentials) => client.post_with_credentials(post, &credentials).await,
         Err(fault) => AttemptResult::from_auth_fault(fault),
     }
 }

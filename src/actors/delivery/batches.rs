@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::supervision::node::Node;
 use crate::actors::supervision::task::survive_panic;
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, hash_of, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, hash_key, supervise};
 use crate::store::db::error::StoreError;
 
 /// Work that handles several requests in one query or transaction.
@@ -34,7 +34,7 @@ pub(super) trait BatchWork: Send + Sync + 'static {
 }
 
 /// A request, and where its answer goes.
-struct Asked<W: BatchWork> {
+struct QueuedRequest<W: BatchWork> {
     request: W::Request,
     at: Instant,
     answer: oneshot::Sender<Result<W::Answer, DeliveryError>>,
@@ -42,37 +42,37 @@ struct Asked<W: BatchWork> {
 
 /// Sends requests to the actor that runs the batches.
 pub(super) struct Batches<W: BatchWork> {
-    asked: mpsc::UnboundedSender<Asked<W>>,
+    queue: mpsc::UnboundedSender<QueuedRequest<W>>,
     _actor: Addr<BatchRunner<W>>,
 }
 
 impl<W: BatchWork> Batches<W> {
     /// Starts the actor under supervision.
     pub(super) fn start(work: W, tree: &Tree, arbiters: &Arbiters) -> Self {
-        let (asked, requests) = mpsc::unbounded_channel();
-        let (shard, arbiter) = arbiters.for_key(hash_of(W::NAME));
+        let (queue, requests) = mpsc::unbounded_channel();
+        let (shard, arbiter) = arbiters.for_key(hash_key(W::NAME));
         let node = tree.node(NodeKind::Webhook, shard, W::NAME);
         let runner = BatchRunner {
             work: Arc::new(work),
             requests: Arc::new(Mutex::new(requests)),
             node: node.clone(),
         };
-        Self { asked, _actor: supervise(arbiter, node, RestartPolicy::default(), |_| runner) }
+        Self { queue, _actor: supervise(arbiter, node, RestartPolicy::default(), |_| runner) }
     }
 
     /// Waits until a batch has handled the request, and returns the answer. Fails with `Unsettled` if the actor has
     /// ended, and with `Panic` if the request panics even when it runs separately.
     pub(super) async fn ask(&self, request: W::Request) -> Result<W::Answer, DeliveryError> {
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { request, at: Instant::now(), answer };
-        if self.asked.send(asked).is_err() {
+        let asked = QueuedRequest { request, at: Instant::now(), answer };
+        if self.queue.send(asked).is_err() {
             return Err(StoreError::Unsettled.into());
         }
         answered.await.unwrap_or(Err(StoreError::Unsettled.into()))
     }
 }
 
-type Requests<W> = mpsc::UnboundedReceiver<Asked<W>>;
+type Requests<W> = mpsc::UnboundedReceiver<QueuedRequest<W>>;
 
 /// Runs one batch after the other.
 struct BatchRunner<W: BatchWork> {
@@ -109,14 +109,14 @@ async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>
     }
 }
 
-async fn run_batch<W: BatchWork>(work: &W, batch: Vec<Asked<W>>, node: &Node) {
+async fn run_batch<W: BatchWork>(work: &W, batch: Vec<QueuedRequest<W>>, node: &Node) {
     let begun = Instant::now();
     let waits: Vec<Duration> = batch.iter().map(|asked| begun.duration_since(asked.at)).collect();
     node.record_wait(waits.iter().max().copied().unwrap_or_default());
-    node.batch_started();
+    node.mark_batch_started();
     let requests: Vec<_> = batch.iter().map(|asked| &asked.request).collect();
-    let answers = answers(work, &requests, node).await;
-    node.batch_finished();
+    let answers = answer_all(work, &requests, node).await;
+    node.mark_batch_finished();
     node.measure_batch(W::COMMAND, &waits, begun.elapsed());
     for (asked, answer) in batch.into_iter().zip(answers) {
         // An endpoint that has stopped meanwhile needs no answer.
@@ -125,7 +125,7 @@ async fn run_batch<W: BatchWork>(work: &W, batch: Vec<Asked<W>>, node: &Node) {
 }
 
 /// Runs a batch. If a single request may have caused the whole batch to fail or panic, runs each request separately.
-async fn answers<W: BatchWork>(
+async fn answer_all<W: BatchWork>(
     work: &W,
     all: &[&W::Request],
     node: &Node,
@@ -134,21 +134,25 @@ async fn answers<W: BatchWork>(
         Some(Ok(answers)) => answers.into_iter().map(|answer| answer.map_err(Into::into)).collect(),
         // An error that no single request has caused, such as a lost connection, would also occur for each request
         // alone. So every request gets this error.
-        Some(Err(error)) if all.len() == 1 || !error.may_concern_one() || error.is_timeout() => {
+        Some(Err(error)) if all.len() == 1 || !error.may_concern_one_member() || error.is_timeout() => {
             all.iter().map(|_| Err(error.clone().into())).collect()
         }
         None if all.len() == 1 => vec![Err(DeliveryError::Panic)],
         Some(Err(_)) | None => {
             let mut answers = Vec::with_capacity(all.len());
             for one in all {
-                answers.push(alone(work, one, node).await);
+                answers.push(answer_one(work, one, node).await);
             }
             answers
         }
     }
 }
 
-async fn alone<W: BatchWork>(work: &W, one: &W::Request, node: &Node) -> Result<W::Answer, DeliveryError> {
+async fn answer_one<W: BatchWork>(
+    work: &W,
+    one: &W::Request,
+    node: &Node,
+) -> Result<W::Answer, DeliveryError> {
     let ran = survive_panic(node, work.run(&[one])).await.ok_or(DeliveryError::Panic)?;
     Ok(ran?.pop().unwrap_or(Err(StoreError::Unsettled))?)
 }

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::in_flight::max_held;
-use crate::actors::incidents::DeathCause;
+use crate::actors::delivery::in_flight::max_in_flight;
+use crate::actors::incidents::DeadLetterCause;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases::{self, Note};
+use crate::store::lanes::leases::{self, LaneNote};
 use crate::store::lanes::{IfTaken, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 
@@ -20,7 +20,7 @@ use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 /// that have been due for the longest time. Some of these were not in flight, because they waited for an earlier
 /// delivery of the same IRN. To reach all deliveries that were in flight, up to this many times the maximum number in
 /// flight are counted.
-const MARGIN: usize = 2;
+const CRASH_COUNT_FACTOR: usize = 2;
 
 impl DeliveryDeps {
     /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases
@@ -37,12 +37,12 @@ impl DeliveryDeps {
             .collect();
         let dead = crashed_deliveries::count_crash(&tx, &endpoints, now).await?;
         for lease in &held {
-            leases::note(&tx, lease, Note::CrashesCounted).await?;
+            leases::write_note(&tx, lease, LaneNote::CrashesCounted).await?;
         }
         tx.commit().await?;
         let failure = "the process crashed three times during its attempts";
         for (delivery, kind) in dead {
-            self.incidents.dead_letter(&delivery, kind, DeathCause::Quarantined, failure);
+            self.incidents.record_dead_letter(&delivery, kind, DeadLetterCause::Quarantined, failure);
         }
         Ok(leases.into_iter().filter(|lease| held.contains(lease)).collect())
     }
@@ -52,7 +52,7 @@ impl DeliveryDeps {
         Some(CrashedEndpoint {
             taxpayer: TaxpayerId(lane.lease.key.parse().ok()?),
             recorded: recorded.split_whitespace().map(str::to_owned).collect(),
-            others_max: max_held(self.max_concurrent).saturating_mul(MARGIN),
+            others_max: max_in_flight(self.max_concurrent).saturating_mul(CRASH_COUNT_FACTOR),
         })
     }
 
@@ -65,7 +65,7 @@ impl DeliveryDeps {
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         let recorded = to_working_on(deliveries);
-        leases::note(&tx, lease, Note::WorkingOn(recorded.as_deref())).await?;
+        leases::write_note(&tx, lease, LaneNote::WorkingOn(recorded.as_deref())).await?;
         tx.commit().await
     }
 }

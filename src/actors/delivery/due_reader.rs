@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::actors::delivery::batches::BatchWork;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::in_flight::max_held;
+use crate::actors::delivery::in_flight::max_in_flight;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -45,7 +45,7 @@ impl BatchWork for DueReader {
         let at = self.0.clock.now();
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::load_due_by_taxpayer(store, &taxpayers, at, max_held(self.0.max_concurrent))
+            delivery_queue::load_due_by_taxpayer(store, &taxpayers, at, max_in_flight(self.0.max_concurrent))
         )?;
         let found = taxpayers.iter().map(|taxpayer| {
             let recipient = recipients.remove(taxpayer)?;

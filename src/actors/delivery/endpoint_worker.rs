@@ -20,7 +20,7 @@ use crate::actors::delivery::batches::Batches;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::due_reader::{DueReader, DueWork};
 use crate::actors::delivery::error::DeliveryError;
-use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_held};
+use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_in_flight};
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
 use crate::actors::supervision::node::Node;
@@ -83,7 +83,7 @@ pub(super) struct EndpointWorker {
     lease: Lease,
     taxpayer: TaxpayerId,
     /// Cancelled when the lane has been leased again: then `lease` is no longer held.
-    is_over: CancellationToken,
+    lease_end: CancellationToken,
     in_flight: InFlight,
     poll_after: Duration,
     /// Counts the rounds in which a replay was open and a slot was free.
@@ -96,14 +96,14 @@ impl EndpointWorker {
         shared: Arc<SharedWork>,
         lease: Lease,
         taxpayer: TaxpayerId,
-        is_over: CancellationToken,
+        lease_end: CancellationToken,
     ) -> Self {
         Self {
             deps,
             shared,
             lease,
             taxpayer,
-            is_over,
+            lease_end,
             in_flight: InFlight::default(),
             poll_after: POLL_INITIAL,
             rounds: 0,
@@ -116,14 +116,14 @@ impl EndpointWorker {
         let deps = Arc::clone(&self.deps);
         let wakeup = deps.wakeups.join(self.taxpayer);
         loop {
-            if self.is_over.is_cancelled() {
+            if self.lease_end.is_cancelled() {
                 return Err(StoreError::Stale.into());
             }
-            node.batch_started();
+            node.mark_batch_started();
             // The subscription starts before the load, so that no new work is missed.
             let new_work = pin!(wakeup.next_notification().fuse());
             let handled = self.deliver(new_work).await?;
-            node.batch_finished();
+            node.mark_batch_finished();
             if handled != WorkStatus::More {
                 return Ok(handled);
             }
@@ -201,7 +201,7 @@ impl EndpointWorker {
             work.next.clear();
             return Ok(work);
         }
-        work.has_all_due = work.next.len() < max_held(self.deps.max_concurrent);
+        work.has_all_due = work.next.len() < max_in_flight(self.deps.max_concurrent);
         work.next.retain(|(delivery, _)| !self.in_flight.holds(delivery));
         if work.to.is_replaying {
             self.replay(&mut work).await?;
@@ -238,7 +238,7 @@ impl EndpointWorker {
         let mut starting = Vec::new();
         while self.in_flight.free_slots(work.slots) > starting.len() {
             let Some(next) = work.next.pop_front() else { break };
-            if next.0.goes_alone() {
+            if next.0.must_run_alone() {
                 let is_alone = starting.is_empty() && self.in_flight.is_empty();
                 work.next.push_front(next);
                 if is_alone {
@@ -273,13 +273,13 @@ impl EndpointWorker {
         let (delivery, event) = next;
         self.poll_after = POLL_INITIAL;
         if delivery.is_suspect() {
-            self.in_flight.suspect(&delivery);
+            self.in_flight.mark_suspect(&delivery);
         }
         let deps = Arc::clone(&self.deps);
         let to = Arc::clone(&work.to);
         self.in_flight.start(delivery.id, delivery.sequence, async move {
             let at = deps.clock.now();
-            let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG);
+            let attempt = deps.attempt(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
             let attempt = run_in_turn(turn, attempt).await;
             deps.durations.record_attempt(attempt.outcome.name(), attempt.duration);
             let as_of = to.endpoint.updated_at;
@@ -295,7 +295,7 @@ impl EndpointWorker {
         }
         tokio::select! {
             biased;
-            () = self.is_over.cancelled() => return Err(StoreError::Stale.into()),
+            () = self.lease_end.cancelled() => return Err(StoreError::Stale.into()),
             finished = self.in_flight.next_finished() => finished?,
             () = new_work => {}
             () = sleep(self.poll_after) => self.poll_after = self.poll_after.saturating_mul(2).min(POLL_MAX),
@@ -349,13 +349,13 @@ impl EndpointWorker {
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
-        let parked = streak.as_ref().and_then(|now| now.newly_parked(before.as_ref()));
+        let parked = streak.as_ref().and_then(|now| now.first_park(before.as_ref()));
         if let Some((failures, until)) = parked {
-            deps.incidents.endpoint_parked(endpoint, failures, until);
+            deps.incidents.record_parked_endpoint(endpoint, failures, until);
         }
         if let Some(reason) = reason_to_disable(is_gone, should_disable) {
             deps.taxpayers.send(self.taxpayer, DisableEndpoint { as_of, reason: reason.to_owned() }).await?;
-            deps.incidents.endpoint_disabled(endpoint, reason);
+            deps.incidents.record_disabled_endpoint(endpoint, reason);
         }
         work.failure_streak = streak;
         Ok(handled)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::actors::delivery::attempt::{DeliveryTarget, Outgoing};
+use crate::actors::delivery::attempt::{DeliveryTarget, OutgoingEvent};
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
@@ -89,7 +89,7 @@ impl DeliveryDeps {
             };
             series.left = series.left.saturating_sub(attempt.duration);
             worst = Some(match worst {
-                Some(before) => worse(before, attempt),
+                Some(before) => worse_attempt(before, attempt),
                 None => attempt,
             });
         }
@@ -99,10 +99,13 @@ impl DeliveryDeps {
     async fn send_signed(&self, series: &TestSeries, event: &Event, signing: Signing) -> AttemptResult {
         let age = if signing == Signing::Old { OLD_TIMESTAMP_AGE } else { Duration::ZERO };
         let at = self.clock.now().saturating_sub(age).unwrap_or(Timestamp::MIN);
-        let outgoing = Outgoing { to: &series.to, event, at, keep: PostRequest::KEPT_FOR_LOG };
+        let outgoing =
+            OutgoingEvent { to: &series.to, event, at, keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG };
         self.send(outgoing, |message| {
             let mut headers = match signing {
-                Signing::WithOtherSecret => message.headers(&[SigningSecret::generate(&mut clock::chance())]),
+                Signing::WithOtherSecret => {
+                    message.headers(&[SigningSecret::generate(&mut clock::system_rng())])
+                }
                 Signing::Right | Signing::Absent | Signing::Old => message.headers(&series.to.secrets),
             };
             headers.retain(|(name, _)| signing != Signing::Absent || *name != "webhook-signature");
@@ -144,7 +147,7 @@ fn check_data(check: GradeCheck, subject: &str) -> Value {
 
 /// Returns the worse of two attempts: the one that was not delivered or, if both or neither were delivered, the slower
 /// one.
-fn worse(one: AttemptResult, other: AttemptResult) -> AttemptResult {
+fn worse_attempt(one: AttemptResult, other: AttemptResult) -> AttemptResult {
     match (one.is_delivered(), other.is_delivered()) {
         (false, true) => one,
         (true, false) => other,

@@ -53,7 +53,7 @@ pub(super) struct InFlight {
 
 /// Returns the maximum number of deliveries in flight, which is twice `slots`: up to `slots` attempts may run while as
 /// many finished attempts wait until their outcomes are written.
-pub(super) fn max_held(slots: usize) -> usize {
+pub(super) fn max_in_flight(slots: usize) -> usize {
     slots.saturating_mul(2)
 }
 
@@ -64,7 +64,7 @@ impl InFlight {
             return 0;
         }
         let free = slots.saturating_sub(self.running.len());
-        free.min(max_held(slots).saturating_sub(self.held.len()))
+        free.min(max_in_flight(slots).saturating_sub(self.held.len()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -90,7 +90,7 @@ impl InFlight {
     /// True if an event in flight is one that the replay has not queued yet. The replay must then wait: if it queued
     /// the event now, the outcome of the attempt in flight would overwrite the replayed delivery.
     pub(super) fn has_event_ahead_of(&self, replay: &Replay) -> bool {
-        self.held.values().any(|sequence| replay.is_ahead(*sequence))
+        self.held.values().any(|sequence| replay.must_still_process(*sequence))
     }
 
     pub(super) fn start(
@@ -106,9 +106,9 @@ impl InFlight {
 
     /// Marks a delivery in flight as one that was in flight at an earlier crash. If it goes alone, no other delivery
     /// starts until its outcome is written.
-    pub(super) fn suspect(&mut self, delivery: &Delivery) {
+    pub(super) fn mark_suspect(&mut self, delivery: &Delivery) {
         self.suspects.insert(delivery.id);
-        self.is_isolated |= delivery.goes_alone();
+        self.is_isolated |= delivery.must_run_alone();
     }
 
     pub(super) fn suspects(&self) -> &HashSet<Uuid> {
@@ -246,8 +246,8 @@ mod tests {
     #[actix_rt::test]
     async fn an_event_is_ahead_of_a_replay_until_its_outcome_is_written() {
         let replay = |sequence| {
-            let range = ReplayRange::only(sequence);
-            Replay::open(Uuid::nil(), TaxpayerId(7), range, 9, Timestamp::UNIX_EPOCH)
+            let range = ReplayRange::for_event(sequence);
+            Replay::new(Uuid::nil(), TaxpayerId(7), range, 9, Timestamp::UNIX_EPOCH)
         };
         let mut in_flight = InFlight::default();
         finish_attempts(&mut in_flight, 5..6).await;

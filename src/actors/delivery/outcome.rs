@@ -30,10 +30,11 @@ impl DeliveryDeps {
                 AttemptOutcome::Aborted(_) => return before,
                 _ => {}
             }
-            let jitter = clock::chance().random();
+            let jitter = clock::system_rng().random();
             let retry_after = attempt.retry_after.map(|header| header.wait(at));
             let failure = attempt.outcome.name();
-            let failure = endpoint_health::EndpointFailure { at, asked: retry_after, jitter, failure };
+            let failure =
+                endpoint_health::EndpointFailure { at, requested_wait: retry_after, jitter, failure };
             Some(FailureStreak::after(before, failure, &self.circuit))
         })
     }
@@ -64,11 +65,11 @@ impl DeliveryDeps {
         attempt: &webhook::AttemptResult,
         endpoint: &Endpoint,
     ) -> Option<Timestamp> {
-        let made = usize::try_from(delivery.attempts_of_schedule()).unwrap_or(usize::MAX);
+        let made = usize::try_from(delivery.schedule_attempts()).unwrap_or(usize::MAX);
         let schedule = RetrySchedule::for_endpoint(&self.schedule, endpoint.retry_schedule.as_deref());
         let now = self.clock.now();
         let retry_after = attempt.retry_after.map(|header| header.wait(now));
-        let delay = schedule.next(made, retry_after, clock::chance().random())?;
+        let delay = schedule.next(made, retry_after, clock::system_rng().random())?;
         Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
     }
 }
@@ -79,12 +80,12 @@ fn log_entry(attempt: &webhook::AttemptResult, at: Timestamp) -> DeliveryAttempt
         status: attempt.status,
         failure: (!attempt.is_delivered()).then(|| attempt.outcome.name().to_owned()),
         duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
-        phases: phases(attempt.phases),
+        phases: to_phase_durations(attempt.phases),
         response: attempt.response_head.replace('\0', " "),
     }
 }
 
-fn phases(phases: webhook::PhaseTimes) -> PhaseDurations {
+fn to_phase_durations(phases: webhook::PhaseTimes) -> PhaseDurations {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     PhaseDurations {
         dns_ms: phases.dns.map(millis),

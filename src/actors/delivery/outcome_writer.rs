@@ -14,7 +14,7 @@ use crate::actors::delivery::batches::{BatchWork, Batches};
 use crate::actors::delivery::crash::to_working_on;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::error::DeliveryError;
-use crate::actors::incidents::{DeathCause, Incidents};
+use crate::actors::incidents::{DeadLetterCause, Incidents};
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
@@ -22,8 +22,8 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases::{self, Fenced, LaneRelease, Note};
-use crate::store::lanes::{IfTaken, Lease, PROBE};
+use crate::store::lanes::leases::{self, FencedLeases, LaneNote, LaneRelease};
+use crate::store::lanes::{IfTaken, Lease, PROBE_STEP};
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
@@ -95,9 +95,12 @@ impl OutcomeWriter {
             return;
         }
         let failure = attempt.failure.as_deref().unwrap_or_default();
-        let cause =
-            if failure == AttemptOutcome::ABORTED { DeathCause::Aborted } else { DeathCause::GivenUp };
-        self.incidents.dead_letter(delivery, kind, cause, failure);
+        let cause = if failure == AttemptOutcome::ABORTED {
+            DeadLetterCause::Aborted
+        } else {
+            DeadLetterCause::GivenUp
+        };
+        self.incidents.record_dead_letter(delivery, kind, cause, failure);
     }
 }
 
@@ -134,7 +137,7 @@ impl BatchWork for OutcomeWriter {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
-        let Fenced { held, skipped } = leases::fence(&tx, &leases, IfTaken::Skip).await?;
+        let FencedLeases { held, skipped } = leases::fence(&tx, &leases, IfTaken::Skip).await?;
         let held_reports: Vec<&OutcomeReport> =
             reports.iter().map(|report| &***report).filter(|report| held.contains(&report.lease)).collect();
         let outcomes: Vec<_> =
@@ -149,10 +152,10 @@ impl BatchWork for OutcomeWriter {
             }
             if let Some(recorded) = &report.still_recorded {
                 let recorded = to_working_on(recorded);
-                leases::note(&tx, &report.lease, Note::WorkingOn(recorded.as_deref())).await?;
+                leases::write_note(&tx, &report.lease, LaneNote::WorkingOn(recorded.as_deref())).await?;
             }
         }
-        let rests = rests(&tx, &held_reports, now).await?;
+        let rests = idle_lane_releases(&tx, &held_reports, now).await?;
         leases::release(&tx, &rests).await?;
         tx.commit().await?;
         for (delivery, kind, attempt) in &outcomes {
@@ -171,7 +174,7 @@ impl BatchWork for OutcomeWriter {
 
 /// Returns the lanes to release because nothing is due now, each with the delay until it is due again. No new work is
 /// missed: `tx` has locked the lanes, so a writer of new work makes its lane due only after this commit.
-async fn rests(
+async fn idle_lane_releases(
     tx: &Transaction,
     reports: &[&OutcomeReport],
     now: Timestamp,
@@ -181,14 +184,14 @@ async fn rests(
         return Ok(Vec::new());
     }
     let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
-    let is_replaying = delivery_queue::in_service(tx, &taxpayers).await?;
+    let is_replaying = delivery_queue::replaying_by_active_taxpayer(tx, &taxpayers).await?;
     let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
     let releases = resting.into_iter().filter_map(|(report, circuit_state)| {
         let delay = idle_time(report.taxpayer, circuit_state, &is_replaying, &due, now);
         if delay == Some(Duration::ZERO) {
             return None;
         }
-        let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(PROBE);
+        let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(PROBE_STEP);
         Some(LaneRelease { next_step, ..LaneRelease::new(&report.lease, delay) })
     });
     Ok(releases.collect())

@@ -14,10 +14,10 @@ use crate::actors::delivery::due_reader::DueReader;
 use crate::actors::delivery::endpoint_worker::{EndpointWorker, SharedWork};
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
-use crate::actors::delivery::serving::Serving;
+use crate::actors::delivery::serving::ServedEndpoints;
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::supervision::task::{TaskEnd, run_task};
-use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_of};
+use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_key};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -28,7 +28,7 @@ pub struct DeliveryPool {
     tree: Tree,
     arbiters: Arc<Arbiters>,
     endpoints: TaskTracker,
-    serving: Serving,
+    serving: ServedEndpoints,
 }
 
 impl DeliveryPool {
@@ -45,7 +45,7 @@ impl DeliveryPool {
             tree: tree.clone(),
             arbiters: Arc::clone(arbiters),
             endpoints: TaskTracker::new(),
-            serving: Serving::default(),
+            serving: ServedEndpoints::default(),
         })
     }
 
@@ -72,14 +72,14 @@ impl DeliveryPool {
             return WorkStatus::Unfinished;
         }
         let served = self.serving.begin(&lease).await;
-        let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
+        let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
         let node = self.tree.node(NodeKind::Webhook, shard, lease.key.as_str());
         let worker = EndpointWorker::new(
             Arc::clone(&self.deps),
             Arc::clone(&self.shared),
             lease,
             taxpayer,
-            served.is_over(),
+            served.lease_end(),
         );
         match run_task(arbiter, node, move |node| worker.serve(node)).await {
             TaskEnd::Returned(Ok(handled)) => handled,

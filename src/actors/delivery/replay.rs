@@ -22,7 +22,8 @@ impl DeliveryDeps {
         next: Vec<(Delivery, Event)>,
         replays: &[Replay],
     ) -> Result<Vec<(Delivery, Event)>, StoreError> {
-        let is_ahead = |delivery: &Delivery| replays.iter().any(|replay| replay.is_ahead(delivery.sequence));
+        let is_ahead =
+            |delivery: &Delivery| replays.iter().any(|replay| replay.must_still_process(delivery.sequence));
         let mut next: Vec<_> = next.into_iter().filter(|(delivery, _)| !is_ahead(delivery)).collect();
         for replay in replays {
             let is_newer = |delivery: &Delivery| delivery.sequence > replay.until;

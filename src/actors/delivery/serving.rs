@@ -10,54 +10,54 @@ use tokio_util::sync::CancellationToken;
 use crate::store::lanes::Lease;
 
 #[derive(Default)]
-pub(super) struct Serving(Arc<DashMap<String, Task>>);
+pub(super) struct ServedEndpoints(Arc<DashMap<String, Task>>);
 
 /// The task that serves an endpoint.
 #[derive(Clone)]
 struct Task {
     epoch: i64,
     /// Cancelled when the lane was leased again.
-    is_over: CancellationToken,
+    lease_end: CancellationToken,
     /// Cancelled when the task has ended.
-    has_ended: CancellationToken,
+    task_end: CancellationToken,
 }
 
 /// An endpoint that counts as served until this value is dropped.
-pub(super) struct Served {
+pub(super) struct ServedEndpoint {
     serving: Arc<DashMap<String, Task>>,
     lane: String,
     task: Task,
 }
 
-impl Serving {
+impl ServedEndpoints {
     /// Begins to serve an endpoint. Waits for the end of a task that served it under a former lease.
-    pub(super) async fn begin(&self, lease: &Lease) -> Served {
+    pub(super) async fn begin(&self, lease: &Lease) -> ServedEndpoint {
         let task = Task {
             epoch: lease.epoch,
-            is_over: CancellationToken::new(),
-            has_ended: CancellationToken::new(),
+            lease_end: CancellationToken::new(),
+            task_end: CancellationToken::new(),
         };
         let former = self.0.insert(lease.key.clone(), task.clone());
-        let served = Served { serving: Arc::clone(&self.0), lane: lease.key.clone(), task };
+        let served = ServedEndpoint { serving: Arc::clone(&self.0), lane: lease.key.clone(), task };
         if let Some(former) = former {
-            former.is_over.cancel();
-            former.has_ended.cancelled().await;
+            former.lease_end.cancel();
+            former.task_end.cancelled().await;
         }
         served
     }
 }
 
-impl Served {
+impl ServedEndpoint {
     /// Returns the token that is cancelled when the lane was leased again.
-    pub(super) fn is_over(&self) -> CancellationToken {
-        self.task.is_over.clone()
+    pub(super) fn lease_end(&self) -> CancellationToken {
+        self.task.lease_end.clone()
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedEndpoint {
     fn drop(&mut self) {
         self.serving.remove_if(&self.lane, |_, task| task.epoch == self.task.epoch);
-        self.task.has_ended.cancel();
+        self.task.task_end.cancel();
     }
 }
 
@@ -74,16 +74,16 @@ mod tests {
 
     #[tokio::test]
     async fn an_endpoint_is_served_again_when_its_former_task_has_ended() {
-        let serving = Serving::default();
+        let serving = ServedEndpoints::default();
         let former = serving.begin(&lease("7", 1)).await;
         let other = serving.begin(&lease("8", 1)).await;
         let next_lease = lease("7", 2);
         let mut next = Box::pin(serving.begin(&next_lease));
         assert!(next.as_mut().now_or_never().is_none(), "the former task has not ended");
-        assert!(former.is_over().is_cancelled() && !other.is_over().is_cancelled());
+        assert!(former.lease_end().is_cancelled() && !other.lease_end().is_cancelled());
         drop(former);
         let next = next.await;
-        assert!(!next.is_over().is_cancelled());
+        assert!(!next.lease_end().is_cancelled());
         drop((next, other));
         assert!(serving.0.is_empty());
     }

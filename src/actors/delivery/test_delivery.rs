@@ -36,7 +36,7 @@ impl DeliveryDeps {
         let now = self.clock.now();
         let to = self.test_target(taxpayer, now).await?;
         let event = test_event(&to.endpoint, 0, now, Value::Null);
-        Ok(self.attempt(&to, &event, now, PostRequest::KEPT_FOR_TEST).await)
+        Ok(self.attempt(&to, &event, now, PostRequest::KEEP_BYTES_FOR_TEST).await)
     }
 
     /// Returns the taxpayer's endpoint as the target of a test, even if the endpoint is disabled.

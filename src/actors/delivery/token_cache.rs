@@ -81,7 +81,7 @@ impl TokenSlot {
     }
 
     /// Returns the cached token if it fits the settings, has not expired and was not refused.
-    fn usable(&self, request: &TokenRequest) -> Option<SecretText> {
+    fn usable_token(&self, request: &TokenRequest) -> Option<SecretText> {
         let held = self.token.as_ref()?;
         let is_for_these = held.version >= request.version && held.origin == request.origin;
         let is_refused = request.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
@@ -90,7 +90,7 @@ impl TokenSlot {
 
     /// Returns the reason of the last failure if the failure happened between `moment` and `now`. A failure after `now`
     /// is ignored: its time is from before the clock was set back.
-    fn failed_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
+    fn failure_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
         self.fault.filter(|(at, _)| moment <= *at && *at <= now).map(|(_, fault)| fault)
     }
 }
@@ -113,7 +113,7 @@ impl DeliveryDeps {
             clock: self.clock.clone(),
         };
         let found = async {
-            if let Some(token) = slot.lock().await.usable(&request) {
+            if let Some(token) = slot.lock().await.usable_token(&request) {
                 return Ok(token);
             }
             let fetched = tokio::spawn(async move { refresh.run(&mut *slot.lock().await, &request).await });
@@ -134,10 +134,10 @@ struct TokenRefresh {
 
 impl TokenRefresh {
     async fn run(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
-        if let Some(token) = slot.usable(request) {
+        if let Some(token) = slot.usable_token(request) {
             return Ok(token);
         }
-        if let Some(fault) = slot.failed_since(request.now, self.clock.now()) {
+        if let Some(fault) = slot.failure_since(request.now, self.clock.now()) {
             return Err(fault);
         }
         slot.token = None;
@@ -150,40 +150,40 @@ impl TokenRefresh {
     /// attempt knows. If the server rejects the refresh token and another process has stored a newer one since, tries
     /// once more with the newer one.
     async fn fetch(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
-        self.store_rotated(slot).await?;
-        let mut found = self.settings_for(request).await?;
-        let mut fetched = self.ask(&found).await;
+        self.store_rotated_refresh_token(slot).await?;
+        let mut found = self.load_settings(request).await?;
+        let mut fetched = self.request_token(&found).await;
         if fetched.as_ref().is_err_and(|fault| fault.is_invalid_grant()) {
             let spent = found.auth.refresh_token().cloned();
-            found = self.settings_for(request).await?;
+            found = self.load_settings(request).await?;
             if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))
             {
-                fetched = self.ask(&found).await;
+                fetched = self.request_token(&found).await;
             }
         }
         let token = fetched?;
         let until = self.clock.now().saturating_add(token.lifetime).unwrap_or(Timestamp::MAX);
-        slot.unstored = token.refresh.and_then(|given| refresh_token_renewal(&found.auth, given));
-        self.store_rotated(slot).await?;
+        slot.unstored = token.refresh_token.and_then(|given| refresh_token_renewal(&found.auth, given));
+        self.store_rotated_refresh_token(slot).await?;
         let Integration { version, origin, .. } = found;
-        slot.token = Some(CachedToken { access: token.access.clone(), until, version, origin });
-        Ok(token.access)
+        slot.token = Some(CachedToken { access: token.access_token.clone(), until, version, origin });
+        Ok(token.access_token)
     }
 
-    async fn ask(&self, found: &Integration) -> Result<auth::Token, AuthFault> {
+    async fn request_token(&self, found: &Integration) -> Result<auth::Token, AuthFault> {
         let client = self.client.for_networks(&found.allowed_networks);
         auth::fetch(&client.map_err(|_| AuthFault::TokenUnreachable)?, &found.auth).await
     }
 
     /// Loads the current settings. Fails if their origin differs from the origin in the attempt's settings.
-    async fn settings_for(&self, request: &TokenRequest) -> Result<Integration, AuthFault> {
+    async fn load_settings(&self, request: &TokenRequest) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
         let found = found.map_err(|_| AuthFault::NotStored)?;
         found.filter(|found| found.origin == request.origin).ok_or(AuthFault::Changed)
     }
 
     /// Stores the rotated refresh token of the slot, if there is one that is not stored yet.
-    async fn store_rotated(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
+    async fn store_rotated_refresh_token(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
         let Some(renewed) = slot.unstored.clone() else { return Ok(()) };
         match self.taxpayers.send(self.taxpayer, renewed).await {
             Ok(()) => {
@@ -202,7 +202,7 @@ impl TokenRefresh {
 /// Returns the old and the new refresh token if the server has replaced the refresh token.
 fn refresh_token_renewal(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
     let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
-    Some(StoreRefreshToken { used, given })
+    Some(StoreRefreshToken { used_token: used, new_token: given })
 }
 
 #[cfg(test)]
@@ -411,7 +411,7 @@ mod tests {
                 }
                 let used = "refresh-0".to_owned().into();
                 let given = "refresh-1".to_owned().into();
-                let other = StoreRefreshToken { used, given };
+                let other = StoreRefreshToken { used_token: used, new_token: given };
                 fixture.deps.taxpayers.send(ID, other).await.unwrap();
                 let head =
                     format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
@@ -438,7 +438,7 @@ mod tests {
             let keep = async |used: &str, given: &str| {
                 let used = used.to_owned().into();
                 let given = given.to_owned().into();
-                let token = StoreRefreshToken { used, given };
+                let token = StoreRefreshToken { used_token: used, new_token: given };
                 fixture.deps.taxpayers.send(ID, token).await.unwrap();
                 fixture.stored_token().await
             };

@@ -15,7 +15,7 @@ pub(super) type BlockedSteps = Arc<Mutex<Vec<BlockedStep>>>;
 
 /// Direct dispatch leaves a quarter of the slots free for lanes that the dispatcher claims. Otherwise new work could
 /// take all slots, and lanes that are already due would wait.
-const DUE_SHARE: usize = 4;
+const DUE_SHARE_DIVISOR: usize = 4;
 
 /// Receives directly dispatched lanes, each with its reserved slot.
 pub(crate) type Arrivals = mpsc::UnboundedReceiver<Arrival>;
@@ -87,7 +87,7 @@ impl DirectDispatch {
     /// Reserves a worker slot. Returns `None` if too few slots are free or no dispatcher is connected.
     pub fn reserve_slot(&self) -> Option<ReservedSlot<'_>> {
         let open = self.0.get()?;
-        if open.slots.available_permits() <= open.slots_max / DUE_SHARE {
+        if open.slots.available_permits() <= open.slots_max / DUE_SHARE_DIVISOR {
             return None;
         }
         let slot = Arc::clone(&open.slots).try_acquire_owned().ok()?;

@@ -1,6 +1,6 @@
 //! Work that was in flight at two crashes, and its lane, are isolated: such work begins alone. Each kind of lane has
 //! one turn, and isolated work begins only when it has got the turn. Work that waits for an answer from outside gives
-//! its turn up after a short time (`TURN`), so that work that hangs does not hold up the rest.
+//! its turn up after a short time (`TURN_MAX`), so that work that hangs does not hold up the rest.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,13 +12,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned::Ended;
+use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::claim::{self, Claimable};
 
 /// Work that still waits after this time gives its turn up, because it then waits for an answer from outside. A
 /// computation keeps the turn, however long it takes, because this time is checked only while the work waits. If the
 /// answer comes within this time, the work handles the answer while it still has the turn.
-const TURN: Duration = Duration::from_millis(100);
+const TURN_MAX: Duration = Duration::from_millis(100);
 
 /// Hands out the turn of one kind of lane to one holder at a time. Clones share the turn.
 #[derive(Debug, Clone)]
@@ -44,12 +44,12 @@ impl Turns {
     }
 }
 
-/// Runs work to its end. If a turn is given, it is kept until the work has ended or still waits after `TURN`. Call this
-/// in the task that does the work: only then a long computation keeps the turn.
+/// Runs work to its end. If a turn is given, it is kept until the work has ended or still waits after `TURN_MAX`. Call
+/// this in the task that does the work: only then a long computation keeps the turn.
 pub async fn run_in_turn<F: Future>(turn: Option<Turn>, work: F) -> F::Output {
     let Some(turn) = turn else { return work.await };
     let mut work = pin!(work);
-    let ended = timeout(TURN, &mut work).await;
+    let ended = timeout(TURN_MAX, &mut work).await;
     drop(turn);
     match ended {
         Ok(output) => output,
@@ -77,13 +77,13 @@ impl Dispatcher {
     pub(super) async fn claim_isolated(&self) -> Result<bool, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(1, &blocked);
-        if !Ended::Isolated.is_due(&self.store, &ask).await? {
+        if !EndedLanes::Isolated.is_due(&self.store, &ask).await? {
             return Ok(false);
         }
         // The slot is acquired first, so that the turn is not taken by a dispatcher that has no slot for it.
         let slot = Arc::clone(&self.slots).acquire_owned().await;
         let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else { return Ok(false) };
-        let claimed = claim::claim(&self.store, Claimable::Ended(Ended::Isolated), &ask).await?;
+        let claimed = claim::claim(&self.store, Claimable::Ended(EndedLanes::Isolated), &ask).await?;
         let Some(claimed) = claimed.lanes.into_iter().next() else { return Ok(false) };
         let assignment = Assignment { lease: claimed.lane.lease, turn: Some(turn) };
         self.hand_out(assignment, Some(claimed.taxpayer_id), Some(slot));

@@ -33,15 +33,15 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare};
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease, Waiting};
+use crate::store::lanes::{self, LaneKind, Lease, WaitingLanes};
 
 /// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes instead of
 /// one.
-const REST_MAX: Duration = Duration::from_millis(50);
+const PAUSE_AFTER_CLAIM_MAX: Duration = Duration::from_millis(50);
 /// If the work of a lane could not be finished, the lane is due again after this delay.
-const AFTER_FAILURE: Duration = Duration::from_secs(5);
+const DELAY_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// If the work of a lane panicked, the lane is due again after this delay.
-const AFTER_PANIC: Duration = Duration::from_mins(1);
+const DELAY_AFTER_PANIC: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkStatus {
@@ -101,7 +101,7 @@ pub struct Dispatcher {
     /// The steps that were blocked at the last claim.
     blocked: Arc<Mutex<Vec<BlockedStep>>>,
     /// The id of the taxpayer that was served last. The next claim begins with the taxpayer after it.
-    last: Arc<AtomicI64>,
+    last_taxpayer: Arc<AtomicI64>,
 }
 
 impl Dispatcher {
@@ -122,7 +122,7 @@ impl Dispatcher {
             handoff: Arc::new(handoff),
             list_blocked: Arc::new(Vec::new),
             blocked: Arc::default(),
-            last: Arc::new(AtomicI64::new(claim::START)),
+            last_taxpayer: Arc::new(AtomicI64::new(claim::ROUND_START)),
         }
     }
 
@@ -160,8 +160,8 @@ impl Dispatcher {
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         let request = self.claim_request(free, &blocked);
         let taken = claim::claim(&self.store, Claimable::Due, &request).await?;
-        if let Some(last) = taken.last {
-            self.last.store(last, Ordering::Relaxed);
+        if let Some(last) = taken.last_taxpayer {
+            self.last_taxpayer.store(last, Ordering::Relaxed);
         }
         let count = taken.lanes.len();
         for turn in taken.lanes {
@@ -176,7 +176,7 @@ impl Dispatcher {
             owner: &self.config.owner,
             lease: self.config.lease,
             limit,
-            after: self.last.load(Ordering::Relaxed),
+            after_taxpayer: self.last_taxpayer.load(Ordering::Relaxed),
             blocked,
             share: self.fair_share(),
         }
@@ -187,12 +187,17 @@ impl Dispatcher {
         let mut held_by_integrator = HashMap::new();
         for (taxpayer, count) in &held {
             // The integrator of a held lane is known, because it was read when the lane was claimed or worked on.
-            if let Some(integrator) = self.store.known_payer_of(TaxpayerId(*taxpayer)) {
+            if let Some(integrator) = self.store.known_payer(TaxpayerId(*taxpayer)) {
                 *held_by_integrator.entry(integrator).or_default() += count;
             }
         }
         let integrator_max = integrator_share(self.config.concurrency_max);
-        FairShare { max: share(self.config.concurrency_max), held, integrator_max, held_by_integrator }
+        FairShare {
+            taxpayer_max: share(self.config.concurrency_max),
+            held,
+            integrator_max,
+            held_by_integrator,
+        }
     }
 
     /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now.
@@ -205,8 +210,8 @@ impl Dispatcher {
             .map(|entry| entry.step)
             .collect();
         if !opened.is_empty() {
-            let waiting = Waiting::For { kind: self.config.kind, steps: &opened, blocked: &blocked };
-            lanes::hasten(&self.store, waiting).await?;
+            let waiting = WaitingLanes::For { kind: self.config.kind, steps: &opened, blocked: &blocked };
+            lanes::make_waiting_due(&self.store, waiting).await?;
         }
         Ok(blocked)
     }
@@ -231,8 +236,8 @@ impl Dispatcher {
     async fn finish(&self, lease: &Lease, handled: WorkStatus) {
         let again = match handled {
             WorkStatus::Released | WorkStatus::More => return,
-            WorkStatus::Unfinished => AFTER_FAILURE,
-            WorkStatus::Panicked => AFTER_PANIC,
+            WorkStatus::Unfinished => DELAY_AFTER_FAILURE,
+            WorkStatus::Panicked => DELAY_AFTER_PANIC,
         };
         if let Err(error) = release(&self.store, lease, again).await {
             tracing::warn!(lane = lease.key, %error, "failed to release a lane; its lease will expire");
@@ -273,7 +278,7 @@ impl Dispatcher {
             } else {
                 // Waits a little, so that the next claim takes several lanes. Each claim commits, which delays other
                 // writers.
-                sleep(begun.elapsed().min(REST_MAX)).await;
+                sleep(begun.elapsed().min(PAUSE_AFTER_CLAIM_MAX)).await;
             }
         }
     }
@@ -484,7 +489,10 @@ mod tests {
                 let longest = i64::try_from(wait.as_micros()).unwrap();
                 (longest - 4_000_000..=longest).contains(&waits[key])
             };
-            assert!(within("unfinished", AFTER_FAILURE) && within("panicked", AFTER_PANIC), "{waits:?}");
+            assert!(
+                within("unfinished", DELAY_AFTER_FAILURE) && within("panicked", DELAY_AFTER_PANIC),
+                "{waits:?}"
+            );
             assert!(waits["released"] <= 0, "its worker has released it: {waits:?}");
         }
     }

@@ -12,14 +12,14 @@ use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::domain::kernel::crash::CrashHistory;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned::Ended;
+use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::claim::{self, Claimable, ClaimedLane};
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::lanes::{Lease, LeasedLane};
 
 /// The maximum number of lanes that are taken over at once. It is small, because the lanes stay locked until their
 /// crashes are counted, and a lock on an endpoint's lane delays the writes of its taxpayer.
-const TAKEN_OVER_MAX: usize = 32;
+const LANES_PER_TAKEOVER_MAX: usize = 32;
 
 /// After `n` crashes, from the second one on, a lane that counts the crashes of its work waits `n * n` times this long.
 const CRASH_BACKOFF: Duration = Duration::from_secs(15);
@@ -32,16 +32,16 @@ pub(super) type CountCrashes =
 /// Returns the function for lanes that count the crashes of their work themselves. From the second crash on, such a
 /// lane waits, each time longer, and its work then begins alone.
 pub(super) fn count_by_lane(store: Store) -> CountCrashes {
-    Arc::new(move |crashed| hold_back(store.clone(), crashed).boxed_local())
+    Arc::new(move |crashed| count_lane_crashes(store.clone(), crashed).boxed_local())
 }
 
-async fn hold_back(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>, StoreError> {
+async fn count_lane_crashes(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>, StoreError> {
     let tx = store.begin().await?;
     let mut going_on = Vec::new();
     let mut held_back = Vec::new();
     for LeasedLane { lease, crashes, .. } in crashed {
         let history = CrashHistory { crashes, ..CrashHistory::default() };
-        if !history.goes_alone() {
+        if !history.must_run_alone() {
             going_on.push(lease);
             continue;
         }
@@ -90,8 +90,8 @@ impl Dispatcher {
     /// claimed lanes.
     pub(super) async fn take_over(&self) -> Result<usize, StoreError> {
         let blocked = (self.list_blocked)();
-        let ask = self.claim_request(TAKEN_OVER_MAX.min(self.config.claim_max), &blocked);
-        if !Ended::Abandoned.is_due(&self.store, &ask).await? {
+        let ask = self.claim_request(LANES_PER_TAKEOVER_MAX.min(self.config.claim_max), &blocked);
+        if !EndedLanes::Abandoned.is_due(&self.store, &ask).await? {
             return Ok(0);
         }
         // Waits for the first slot. Otherwise new work could take every slot that becomes free, and these lanes would
@@ -102,7 +102,7 @@ impl Dispatcher {
             slots.merge(more);
         }
         let ask = self.claim_request(slots.num_permits(), &blocked);
-        let claimed = claim::claim(&self.store, Claimable::Ended(Ended::Abandoned), &ask).await?.lanes;
+        let claimed = claim::claim(&self.store, Claimable::Ended(EndedLanes::Abandoned), &ask).await?.lanes;
         let count = claimed.len();
         for ClaimedLane { taxpayer_id, lane } in self.count(claimed).await {
             self.hand_out(Assignment::from(lane.lease), Some(taxpayer_id), slots.split(1));

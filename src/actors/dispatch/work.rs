@@ -15,7 +15,7 @@ impl Dispatcher {
     /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After
     /// a panic the lane keeps its lease, and it is taken over when the lease has expired. The dispatcher is woken
     /// whenever work ends, because these kinds of lanes have few slots, and other lanes wait for a free one.
-    pub fn of_work<W>(store: Store, config: DispatcherConfig, tree: &Tree, work: W) -> Self
+    pub fn for_work<W>(store: Store, config: DispatcherConfig, tree: &Tree, work: W) -> Self
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
     {
@@ -26,7 +26,7 @@ impl Dispatcher {
             let tree = tree.clone();
             let wake = Arc::clone(&wake);
             async move {
-                let worked = run_in_turn(turn, status_of(&work, &lease));
+                let worked = run_in_turn(turn, run_work(&work, &lease));
                 let worked = AssertUnwindSafe(worked).catch_unwind().await;
                 wake.notify_one();
                 worked.unwrap_or_else(|_| {
@@ -40,7 +40,7 @@ impl Dispatcher {
     }
 }
 
-async fn status_of<W>(work: &W, lease: &Lease) -> WorkStatus
+async fn run_work<W>(work: &W, lease: &Lease) -> WorkStatus
 where
     W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError>,
 {
@@ -88,7 +88,7 @@ mod tests {
             let arbiters = Arbiters::start(1);
             let clock = MockClock::at(jiff::Timestamp::UNIX_EPOCH);
             let (tree, (seen, mut keys)) = (Tree::new(Arc::new(clock)), mpsc::unbounded_channel());
-            let dispatcher = Dispatcher::of_work(test.store.clone(), config, &tree, async move |lease| {
+            let dispatcher = Dispatcher::for_work(test.store.clone(), config, &tree, async move |lease| {
                 seen.send(lease.key.clone()).unwrap();
                 panic!("{}", lease.key)
             });

@@ -10,7 +10,7 @@ use crate::authority::{Authority, AuthorityFailure, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
-use crate::domain::supplier_invoice::OtherInvoice;
+use crate::domain::supplier_invoice::IrnMismatch;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -76,7 +76,7 @@ pub enum NoticeError {
     #[error("the authority's document cannot be read: {0}")]
     Undecryptable(#[from] CryptoError),
     #[error(transparent)]
-    WrongDocument(#[from] OtherInvoice),
+    WrongDocument(#[from] IrnMismatch),
     #[error(transparent)]
     Taxpayer(#[from] TaxpayerError),
 }

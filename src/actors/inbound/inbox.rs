@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::Inbound;
-use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::taxpayer::commands::AcknowledgeSupplierInvoice;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::AuthorityFailure;
@@ -52,8 +52,8 @@ impl From<Refusal> for InboxError {
 impl Inbound {
     /// Returns the document of an invoice in the inbox: from the authority if possible, else the stored copy.
     pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<InboxDocument, InboxError> {
-        let invoice = self.addressed_to(taxpayer, irn).await?;
-        if let Ok(Some(document)) = timeout(LIVE_TIMEOUT, self.live(taxpayer, &invoice.irn)).await {
+        let invoice = self.find_addressed_to(taxpayer, irn).await?;
+        if let Ok(Some(document)) = timeout(LIVE_TIMEOUT, self.download_live(taxpayer, &invoice.irn)).await {
             return Ok(InboxDocument { document, is_live: true });
         }
         let kept = supplier_invoices::document_owned_by(&self.store, taxpayer, irn).await?;
@@ -67,7 +67,7 @@ impl Inbound {
 
     /// Acknowledges an invoice to the authority, then records this. May be repeated after a crash.
     pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
-        let invoice = self.addressed_to(taxpayer, irn).await?;
+        let invoice = self.find_addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
@@ -75,14 +75,18 @@ impl Inbound {
         Ok(self.taxpayers.send(taxpayer, AcknowledgeSupplierInvoice { irn: invoice.irn }).await?)
     }
 
-    async fn addressed_to(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
+    async fn find_addressed_to(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<SupplierInvoice, InboxError> {
         let found = supplier_invoices::owned_by_with_irn(&self.store, taxpayer, irn).await?;
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 
     /// Acknowledges an invoice to the authority. If the outcome is unknown, asks for the invoice's status.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), InboxError> {
-        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
+        let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
         let unknown = match authority.acknowledge(irn.as_str()).await {
             Ok(_) => return Ok(()),
             Err(unknown @ AuthorityFailure::Unknown { .. }) => unknown,
@@ -93,8 +97,8 @@ impl Inbound {
     }
 
     /// Returns the authority's document, or `None` if it cannot be downloaded or decrypted.
-    async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
-        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await.ok()?;
+    async fn download_live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
+        let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await.ok()?;
         let sealed = authority.download(irn.as_str()).await.ok()?;
         let document = authority.decrypt(irn.as_str(), &sealed).ok()?;
         Some(SupplierDocument::from_document(irn, document).ok()?.document)

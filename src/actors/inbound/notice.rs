@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
-use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::taxpayer::commands::{ReceiveSupplierInvoice, RecordTransit};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
@@ -46,7 +46,7 @@ impl Inbound {
 
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing_invoice(irn).await? else { return self.receive(irn).await };
-        let transmitted = self.follow(&sent).await;
+        let transmitted = self.refresh_transmission(&sent).await;
         // The authority may send this notice before it answers our call to transmit.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
         // The buyer's inbox is updated even if the status of the sender's invoice could not be fetched.
@@ -98,11 +98,11 @@ impl Inbound {
     }
 
     /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted.
-    async fn follow(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
+    async fn refresh_transmission(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
         if sent.is_acknowledged {
             return Ok(true);
         }
-        let authority = on_behalf_of(&self.authority, &self.store, sent.taxpayer_id).await?;
+        let authority = authority_for_taxpayer(&self.authority, &self.store, sent.taxpayer_id).await?;
         let confirmation = authority.confirm(sent.irn.as_str()).await?;
         let is_delivered = confirmation.delivered;
         let is_transmitted = confirmation.transmitted || is_delivered;

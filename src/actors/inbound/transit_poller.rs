@@ -13,7 +13,7 @@ use crate::actors::inbound::addressee::{Inbound, NoticeError};
 use crate::authority::{AuthorityFailure, PullQuery};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::supplier_invoice::readable_irn;
+use crate::domain::supplier_invoice::parse_foreign_irn;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
@@ -27,7 +27,7 @@ const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
 /// A sweep reads acknowledged invoices only from this far back, because the authority lists them for ever.
-const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
+const SWEEP_LOOKBACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
 /// An invoice whose buyer is unknown is tried again after this time, because the buyer may be onboarded by then.
@@ -96,7 +96,8 @@ impl TransitPoller {
     async fn poll(&self, cursor: PullCursor) -> PollResult {
         let now = self.clock.now();
         let mut after = PullCursor { pulled_at: Some(now), ..cursor };
-        let recent = cursor.pulled_at.map_or(back(now, SWEEP_BACK), |at| back(at, OVERLAP));
+        let recent =
+            cursor.pulled_at.map_or(moment_before(now, SWEEP_LOOKBACK), |at| moment_before(at, OVERLAP));
         let mut lines = match self.read(Some(recent), recent).await {
             Ok(lines) => lines,
             Err(failure) => {
@@ -104,8 +105,8 @@ impl TransitPoller {
                 return PollResult::Interrupted;
             }
         };
-        if cursor.swept_at.is_none_or(|at| at <= back(now, SWEEP_EVERY) || at > now) {
-            match self.read(None, back(now, SWEEP_BACK)).await {
+        if cursor.swept_at.is_none_or(|at| at <= moment_before(now, SWEEP_EVERY) || at > now) {
+            match self.read(None, moment_before(now, SWEEP_LOOKBACK)).await {
                 Ok(swept) => {
                     after.swept_at = Some(now);
                     lines.extend(swept);
@@ -129,9 +130,9 @@ impl TransitPoller {
         for (is_delivered, since) in [(false, transit), (true, Some(acknowledged))] {
             let from = since.map(|at| at.strftime("%Y-%m-%d").to_string());
             let query = PullQuery { confirmed: Some(is_delivered), from, to: None };
-            let listed = self.inbound.authority.pull(&query).await?;
+            let listed = self.inbound.authority.list_in_transit(&query).await?;
             // A line without a valid IRN belongs to none of our taxpayers.
-            let irns = listed.iter().filter_map(|line| readable_irn(&line.irn));
+            let irns = listed.iter().filter_map(|line| parse_foreign_irn(&line.irn));
             lines.extend(irns.map(|irn| TransitLine { irn, is_delivered }));
         }
         Ok(lines)
@@ -183,6 +184,6 @@ impl TransitPoller {
     }
 }
 
-fn back(at: Timestamp, by: SignedDuration) -> Timestamp {
+fn moment_before(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_sub(by).unwrap_or(Timestamp::MIN)
 }

@@ -33,7 +33,7 @@ impl OutageDetector {
     /// Records the start, a change or the end of an outage, as the breakers of the authority show it now.
     pub async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
         let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
-        self.observe(&calls, async || authority.alive().await).await
+        self.observe(&calls, async || authority.is_alive().await).await
     }
 
     /// Records the start, a change or the end of an outage, as `calls` shows it. If an outage is open and its
@@ -51,7 +51,7 @@ impl OutageDetector {
         if observation.needs_probe(last.as_ref()) {
             observation.is_alive = Some(alive().await);
         }
-        if is_changed(last.as_ref(), observation.at(last.as_ref()).as_ref()) {
+        if is_changed(last.as_ref(), observation.current_outage(last.as_ref()).as_ref()) {
             self.write(&observation).await
         } else {
             Ok(())
@@ -63,7 +63,7 @@ impl OutageDetector {
         lanes::lock(&tx, &[LaneName::new(LaneKind::Outage, LANE)], IfTaken::Await).await?;
         let last = outages::last(&tx).await?;
         let Some(after) =
-            observation.at(last.as_ref()).filter(|after| is_changed(last.as_ref(), Some(after)))
+            observation.current_outage(last.as_ref()).filter(|after| is_changed(last.as_ref(), Some(after)))
         else {
             return tx.rollback().await;
         };

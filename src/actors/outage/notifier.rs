@@ -28,7 +28,7 @@ impl OutageNotifier {
     /// Sends the notification of this lane and removes the lane. Sends the taxpayer's earlier notifications first if
     /// they are still queued, so that no taxpayer learns of an end before the start.
     pub async fn notify(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
-        for notice in outages::queued_up_to(&self.store, lease).await? {
+        for notice in outages::queued_notices_up_to(&self.store, lease).await? {
             if !self.send(notice).await? {
                 return Ok(WorkStatus::Unfinished);
             }
@@ -48,7 +48,7 @@ impl OutageNotifier {
         };
         let notice = outage.notice(event.edge);
         let Err(failure) = self.taxpayers.send(taxpayer, NotifyOutage(notice)).await else { return Ok(true) };
-        let is_retried = is_transient(&failure) && outage.is_news(event.edge, self.clock.now());
+        let is_retried = is_transient(&failure) && outage.is_worth_notifying(event.edge, self.clock.now());
         if is_retried {
             tracing::info!(%taxpayer, %failure, "failed to notify a taxpayer of an outage; will retry");
         } else {

@@ -17,7 +17,7 @@ pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
 
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
-    breaker_view(&views, step).is_some_and(|view| holds(view, taxpayer))
+    breaker_view(&views, step).is_some_and(|view| is_taxpayer_held(view, taxpayer))
 }
 
 /// Returns when a step that is blocked for a taxpayer will probably be available again; `None` if it is not blocked.
@@ -30,7 +30,7 @@ pub(super) fn available_at(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let views = authority.breakers();
-    let view = breaker_view(&views, step).filter(|view| holds(view, taxpayer))?;
+    let view = breaker_view(&views, step).filter(|view| is_taxpayer_held(view, taxpayer))?;
     let blocked_for = view.since.map(|since| now.duration_since(since)).unwrap_or_default();
     let reopens = now.saturating_add(blocked_for.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
     Some(view.next_probe_at.map_or(reopens, |probe| probe.max(reopens)))
@@ -39,8 +39,8 @@ pub(super) fn available_at(
 /// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
 pub(super) fn step_block(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> Option<StepBlock> {
     let views = authority.breakers();
-    let view = breaker_view(&views, step).filter(|view| holds(view, taxpayer))?;
-    Some(StepBlock { since: view.since, next_probe_at: view.next_probe_at, is_ordered: view.is_ordered })
+    let view = breaker_view(&views, step).filter(|view| is_taxpayer_held(view, taxpayer))?;
+    Some(StepBlock { since: view.since, next_probe_at: view.next_probe_at, is_tripped: view.is_tripped })
 }
 
 fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
@@ -54,7 +54,7 @@ fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
     Some(BlockedStep { step: step.as_str(), taxpayers })
 }
 
-fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
+fn is_taxpayer_held(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     match &view.held {
         HeldCallers::Nobody => false,
         HeldCallers::Everybody => true,

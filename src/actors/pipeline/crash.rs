@@ -7,7 +7,7 @@ use crate::actors::pipeline::runner::PipelineDeps;
 use crate::domain::pipeline::{Run, Step, parse_run_lane};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::leases::{self, LaneRelease, NextClaim, Note};
+use crate::store::lanes::leases::{self, LaneNote, LaneRelease, NextClaim};
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
 
@@ -22,10 +22,10 @@ impl PipelineDeps {
         runs::save(&tx, &runs.iter().filter_map(|(_, run)| run.as_ref()).collect::<Vec<_>>()).await?;
         let mut going_on = Vec::new();
         for (lease, run) in runs {
-            if let Some(run) = run.filter(|run| run.goes_alone() && !run.is_quarantined()) {
+            if let Some(run) = run.filter(|run| run.must_run_alone() && !run.is_quarantined()) {
                 release_isolated(&tx, &lease, &run).await?;
             } else {
-                leases::note(&tx, &lease, Note::CrashesCounted).await?;
+                leases::write_note(&tx, &lease, LaneNote::CrashesCounted).await?;
                 going_on.push(lease);
             }
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::actors::keyed_notify::KeyedNotify;
-use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::taxpayer::commands::{OpenRun, RecordReceipt};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
@@ -39,14 +39,14 @@ pub struct PipelineHandle {
 #[derive(Debug, Clone)]
 pub struct ReceiptConfirmation {
     /// The authority's message if the receipt was confirmed before this call.
-    pub already: Option<String>,
+    pub already_confirmed: Option<String>,
     pub confirmation: Confirmation,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     #[error(transparent)]
-    Books(#[from] TaxpayerError),
+    Taxpayer(#[from] TaxpayerError),
     #[error(transparent)]
     Authority(#[from] AuthorityFailure),
     #[error(transparent)]
@@ -122,7 +122,7 @@ impl PipelineHandle {
     }
 
     async fn authority_for(&self, taxpayer: TaxpayerId) -> Result<Authority, TaxpayerError> {
-        on_behalf_of(&self.authority, &self.store, taxpayer).await.map_err(TaxpayerError::Store)
+        authority_for_taxpayer(&self.authority, &self.store, taxpayer).await.map_err(TaxpayerError::Store)
     }
 
     /// Returns the IRN in the spelling that the authority knows: that of the submission, else of the stored invoice,
@@ -151,7 +151,10 @@ impl PipelineHandle {
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
         self.taxpayers.send(taxpayer, RecordReceipt { irn: irn.clone() }).await?;
-        Ok(ReceiptConfirmation { already: answer.already.then_some(answer.message), confirmation })
+        Ok(ReceiptConfirmation {
+            already_confirmed: answer.was_already_acknowledged.then_some(answer.message),
+            confirmation,
+        })
     }
 
     /// Returns the run of an operation for an IRN. Without an operation, returns the run of Transmit, else the run of

@@ -13,7 +13,7 @@ use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStat
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::runner::{PipelineDeps, RunStart};
 use crate::actors::supervision::task::{TaskEnd, run_task};
-use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_of};
+use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_key};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
@@ -54,7 +54,7 @@ impl RunPool {
         if self.is_closed.load(Ordering::SeqCst) {
             return WorkStatus::Unfinished;
         }
-        let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
+        let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
         let node = self.tree.node(NodeKind::Pipeline, shard, lease.key.as_str());
         let deps = Arc::clone(&self.deps);
         let is_closed = Arc::clone(&self.is_closed);
@@ -119,8 +119,8 @@ mod tests {
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
     use crate::store::db::connections::Store;
-    use crate::store::lanes::abandoned::Ended;
-    use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare, START};
+    use crate::store::lanes::abandoned::EndedLanes;
+    use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare, ROUND_START};
     use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
@@ -195,11 +195,11 @@ mod tests {
                 owner: "me",
                 lease: LEASE,
                 limit: 1,
-                after: START,
+                after_taxpayer: ROUND_START,
                 blocked: &[],
                 share: FairShare::without_limits(),
             };
-            let isolated = Claimable::Ended(Ended::Isolated);
+            let isolated = Claimable::Ended(EndedLanes::Isolated);
             let claimed = claim::claim(self.store, isolated, &request).await.unwrap();
             claimed.lanes.into_iter().next().map(|one| one.lane.lease)
         }
@@ -239,9 +239,9 @@ mod tests {
             }
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
             let stored = fixture.stored_run().await;
-            let reason = stored.progress.crash_history.reason();
+            let reason = stored.progress.crash_history.quarantine_message();
             assert_eq!((stored.state(), stored.last_error.as_deref()), (RunState::Paused, Some(reason)));
-            assert!(stored.progress.crash_history.may_be_lifted());
+            assert!(stored.progress.crash_history.may_lift_quarantine());
             fixture.arbiters.stop();
         }
     }
@@ -261,8 +261,11 @@ mod tests {
             assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Released);
             let stored = fixture.stored_run().await;
             assert_eq!(stored.state(), RunState::Paused);
-            assert_eq!(stored.last_error.as_deref(), Some(stored.progress.crash_history.reason()));
-            assert!(!stored.progress.crash_history.may_be_lifted(), "a panic names its work");
+            assert_eq!(
+                stored.last_error.as_deref(),
+                Some(stored.progress.crash_history.quarantine_message())
+            );
+            assert!(!stored.progress.crash_history.may_lift_quarantine(), "a panic names its work");
             assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
             pool.close();
             assert!(pool.drain(Duration::ZERO).await);

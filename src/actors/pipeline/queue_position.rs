@@ -21,7 +21,7 @@ use crate::store::lanes::LaneKind;
 use crate::store::lanes::views;
 
 /// Loaded queue counts are reused for this long.
-const FRESH: Duration = Duration::from_secs(1);
+const COUNTS_MAX_AGE: Duration = Duration::from_secs(1);
 /// A time in which no run ended counts as a standstill only if it is at least this long.
 const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 
@@ -45,12 +45,12 @@ pub struct QueueEstimator {
     authority: Authority,
     clock: SharedClock,
     pub throughput: Arc<Throughput>,
-    seen: Mutex<Option<(Instant, Arc<QueueCounts>)>>,
+    cached_counts: Mutex<Option<(Instant, Arc<QueueCounts>)>>,
 }
 
 impl QueueEstimator {
     pub fn new(store: Store, authority: Authority, clock: SharedClock) -> Self {
-        Self { store, authority, clock, throughput: Arc::default(), seen: Mutex::default() }
+        Self { store, authority, clock, throughput: Arc::default(), cached_counts: Mutex::default() }
     }
 
     /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step.
@@ -74,9 +74,9 @@ impl QueueEstimator {
     }
 
     async fn counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
-        let mut seen = self.seen.lock().await;
-        if let Some((at, counts)) = &*seen
-            && at.elapsed() < FRESH
+        let mut cached_counts = self.cached_counts.lock().await;
+        if let Some((at, counts)) = &*cached_counts
+            && at.elapsed() < COUNTS_MAX_AGE
         {
             return Ok(Arc::clone(counts));
         }
@@ -85,7 +85,7 @@ impl QueueEstimator {
         let of_runs = owners.iter().filter(|owner| owner.kind == LaneKind::Run && owner.held > 0);
         let processes = u64::try_from(of_runs.count()).unwrap_or(u64::MAX);
         let counts = Arc::new(QueueCounts { due, processes });
-        *seen = Some((Instant::now(), Arc::clone(&counts)));
+        *cached_counts = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
 use crate::authority::AuthorityFailure;
-use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
+use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE_MESSAGE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
 /// The way in which we learnt that a call took effect; `None` if it took no effect. An error means that this is still
@@ -30,21 +30,21 @@ impl StepExecutor<'_> {
         let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
             return Ok(None);
         };
-        let is_ours = match self.copy(run).await? {
-            Ok(copy) => signed_copy::holds(&copy, &run.document()),
+        let is_ours = match self.download_signed_copy(run).await? {
+            Ok(copy) => signed_copy::has_sent_values(&copy, &run.document()),
             Err(_) if has_other_dates(run, &status) => false,
-            Err(reason) => return Err(unreadable(&reason)),
+            Err(reason) => return Err(unreadable_copy_error(&reason)),
         };
         if is_ours {
             Ok(Some(ResolvedBy::Download))
         } else {
-            Err(StepError::Refused(SIGNED_OTHERWISE.to_owned()))
+            Err(StepError::Refused(SIGNED_OTHERWISE_MESSAGE.to_owned()))
         }
     }
 
     /// Downloads and decrypts the authority's signed copy. The outer error means that a later try may succeed, the
     /// inner error that the copy is unreadable.
-    async fn copy(&self, run: &Run) -> Result<Result<Value, String>, StepError> {
+    async fn download_signed_copy(&self, run: &Run) -> Result<Result<Value, String>, StepError> {
         match self.authority.download(run.irn.as_str()).await {
             Ok(document) => {
                 let copy = self.authority.decrypt(run.irn.as_str(), &document);
@@ -59,10 +59,11 @@ impl StepExecutor<'_> {
 /// True if the signed document has other dates than the run's document, which shows that it is another document.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
-    run.payload.submission().and_then(|sent| signed_copy::agrees(sent, dates.0, dates.1)) == Some(false)
+    run.payload.submission().and_then(|sent| signed_copy::has_sent_dates(sent, dates.0, dates.1))
+        == Some(false)
 }
 
-fn unreadable(reason: &str) -> StepError {
+fn unreadable_copy_error(reason: &str) -> StepError {
     StepError::NeedsOperator(format!(
         "the authority has signed a document under this IRN that cannot be read ({reason}), so it is not known whether \
          it is this one: see that it can be downloaded, then resume the run"
@@ -108,16 +109,16 @@ mod tests {
             "irn": IRN, "business_id": "7", "issue_date": "2026-01-15", "due_date": "2026-02-15",
             "payment_status": "PAID", "remark": null, "legal_monetary_total": { "payable_amount": 1075 },
         });
-        let payload = RunPayload::read(operation, document).unwrap();
+        let payload = RunPayload::from_document(operation, document).unwrap();
         let request = RunRequest { irn: Irn::parse(IRN).unwrap(), payload };
-        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+        Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
     fn says(part: &'static str, status: u16, body: &str) -> CannedAnswer {
         (part, http(status, "", body))
     }
 
-    fn data(part: &'static str, data: &Value) -> CannedAnswer {
+    fn answer_with_data(part: &'static str, data: &Value) -> CannedAnswer {
         says(part, 200, &json!({ "data": data }).to_string())
     }
 
@@ -126,7 +127,7 @@ mod tests {
             "issue_date": issue_date, "due_date": null, "payment_status": payment_status,
             "transmitted": transmitted, "delivered": false,
         });
-        data(CONFIRM, &answer)
+        answer_with_data(CONFIRM, &answer)
     }
 
     fn signed_answer() -> CannedAnswer {
@@ -146,11 +147,14 @@ mod tests {
             "irn": IRN.to_lowercase(), "issue_date": "2026-01-15", "entry_status": entry_status,
             "payment_status": "PAID",
         });
-        data(SEARCH, &json!({ "items": [{ "irn": "OTHER" }, row] }))
+        answer_with_data(SEARCH, &json!({ "items": [{ "irn": "OTHER" }, row] }))
     }
 
     fn nothing_found() -> CannedAnswer {
-        data(SEARCH, &json!({ "items": [{ "irn": "INV2-94AD90FB-20260115", "payment_status": "PAID" }] }))
+        answer_with_data(
+            SEARCH,
+            &json!({ "items": [{ "irn": "INV2-94AD90FB-20260115", "payment_status": "PAID" }] }),
+        )
     }
 
     fn copy_of(payable: i64) -> CannedAnswer {
@@ -168,11 +172,14 @@ mod tests {
         copy["payment_status"] = json!("PENDING");
         copy["sync_date"] = json!("2026-01-16");
         let (iv, bytes) = encrypt(copy.to_string().as_bytes());
-        data(DOWNLOAD, &json!({ "iv_hex": iv, "pub": PUBLIC_PART, "data": URL_SAFE.encode(bytes) }))
+        answer_with_data(
+            DOWNLOAD,
+            &json!({ "iv_hex": iv, "pub": PUBLIC_PART, "data": URL_SAFE.encode(bytes) }),
+        )
     }
 
     fn undecryptable() -> CannedAnswer {
-        data(DOWNLOAD, &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }))
+        answer_with_data(DOWNLOAD, &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }))
     }
 
     /// Executes a step against a server with these answers. Returns the result as a short text, and the paths that were
@@ -199,7 +206,7 @@ mod tests {
         let word = match caller.call(run, step, resuming, Timestamp::UNIX_EPOCH).await {
             Ok(ExecutedStep::Done { by, .. }) => by.to_string(),
             Ok(ExecutedStep::Unchanged(by)) => format!("unchanged, {by}"),
-            Err(StepError::Refused(error)) if error == SIGNED_OTHERWISE => "other content".to_owned(),
+            Err(StepError::Refused(error)) if error == SIGNED_OTHERWISE_MESSAGE => "other content".to_owned(),
             Err(StepError::Refused(error)) => format!("refused: {error}"),
             Err(StepError::NeedsOperator(_)) => "an operator is needed".to_owned(),
             Err(StepError::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
@@ -355,7 +362,7 @@ mod tests {
             (vec![transmitted()], true, "confirm"),
             (vec![silent(CONFIRM), search_answer("DELIVERED")], true, "search"),
             (vec![silent(CONFIRM), search_answer("SIGNED")], true, "retryable"),
-            (vec![signed_answer(), data(transmit, &json!({ "ok": true }))], true, "answer"),
+            (vec![signed_answer(), answer_with_data(transmit, &json!({ "ok": true }))], true, "answer"),
             (vec![signed_answer(), unknown_there(transmit)], true, "refused: invoice not found"),
         ] {
             let case = format!("{answers:?}");
@@ -378,7 +385,7 @@ mod tests {
             let (word, paths) = call(&test, &lost, step, false, vec![silent(CONFIRM), silent(SEARCH)]).await;
             assert_eq!((word.as_str(), paths.len()), ("retryable", 2), "{paths:?}");
         }
-        let answers = vec![signed_answer(), data("self-health-check", &json!({ "ok": true }))];
+        let answers = vec![signed_answer(), answer_with_data("self-health-check", &json!({ "ok": true }))];
         let (word, paths) = call(&test, &lost, Step::Health, false, answers).await;
         assert_eq!((word.as_str(), paths.len()), ("answer", 2), "{paths:?}");
     }

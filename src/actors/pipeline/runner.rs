@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
-use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::step_executor::StepExecutor;
@@ -50,13 +50,16 @@ pub(super) enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Books(#[from] TaxpayerError),
+    Taxpayer(#[from] TaxpayerError),
 }
 
 impl RunError {
     /// True if another process has taken over the lane, so that this process must not release the lane.
     pub(super) fn is_stale(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Stale) | Self::Books(TaxpayerError::Store(StoreError::Stale)))
+        matches!(
+            self,
+            Self::Store(StoreError::Stale) | Self::Taxpayer(TaxpayerError::Store(StoreError::Stale))
+        )
     }
 }
 
@@ -110,24 +113,24 @@ impl PipelineDeps {
         };
         let run = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await?;
         let Some(run) = run else { return self.release(lease).await };
-        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
+        let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
         let mut session = RunSession { lease, authority, node, run, steps: Vec::new(), intent: None };
         if !session.run.state().is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
             session = self.record(session).await?;
-            if session.run.present_step().is_none() {
+            if session.run.callable_step().is_none() {
                 return Ok(WorkStatus::Released);
             }
         }
         if session.run.is_quarantined() {
             return self.quarantine(session).await;
         }
-        if session.run.goes_alone() && !has_turn {
+        if session.run.must_run_alone() && !has_turn {
             self.release_to_turn(lease, &session.run).await?;
             return Ok(WorkStatus::Released);
         }
         // A run that waited goes on now. The next record stores it as running.
-        let run = session.run.go_on();
+        let run = session.run.into_running();
         self.advance(RunSession { run, ..session }, is_closed).await
     }
 
@@ -138,13 +141,13 @@ impl PipelineDeps {
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
         while !is_closed.load(Ordering::SeqCst) {
-            match session.run.present_step() {
+            match session.run.callable_step() {
                 Some(step) if !step.has_effect() || session.intent.is_some() => {
                     session = self.call(session, step).await;
                 }
                 _ => {
                     session = self.record(session).await?;
-                    if session.run.present_step().is_none() {
+                    if session.run.callable_step().is_none() {
                         return Ok(self.count_if_over(&session.run));
                     }
                 }
@@ -152,10 +155,10 @@ impl PipelineDeps {
         }
         // Steps without an effect need no record here, because the next holder of the lane can call them again.
         let may_repeat = session.steps.iter().all(|outcome| !outcome.step.has_effect());
-        if session.run.present_step().is_none() || !may_repeat {
+        if session.run.callable_step().is_none() || !may_repeat {
             session = self.record(session).await?;
         }
-        Ok(if session.run.present_step().is_some() {
+        Ok(if session.run.callable_step().is_some() {
             WorkStatus::Unfinished
         } else {
             self.count_if_over(&session.run)
@@ -178,12 +181,12 @@ impl PipelineDeps {
             None => (session.run.begin_attempt(step, started_at), clock::new_id(), false),
         };
         let started = Instant::now();
-        session.node.batch_started();
+        session.node.mark_batch_started();
         let caller =
             StepExecutor { authority: &session.authority, keys: self.keys.as_ref(), store: &self.store };
         let outcome = caller.call(&run, step, resuming, started_at).await;
         let now = self.clock.now();
-        let verdict = next_action(outcome, &run, &self.retry, now, clock::chance().random());
+        let verdict = next_action(outcome, &run, &self.retry, now, clock::system_rng().random());
         let verdict = self.keep_place_in_queue(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
@@ -216,7 +219,7 @@ impl PipelineDeps {
             self.durations.record_signature(run.created_at, self.clock.now());
         }
         if gives_up && run.state() == RunState::Paused {
-            self.incidents.run_paused(&run);
+            self.incidents.record_paused_run(&run);
         }
         let is_intended = run.digest == before.digest
             && run.progress.intent.is_some()
@@ -238,7 +241,9 @@ impl PipelineDeps {
                 id: unfinished.unwrap_or_else(clock::new_id),
                 attempt: run.progress.attempt,
                 started_at: self.clock.now(),
-                verdict: StepResult::Pause { error: run.progress.crash_history.reason().to_owned() },
+                verdict: StepResult::Pause {
+                    error: run.progress.crash_history.quarantine_message().to_owned(),
+                },
                 duration_ms: 0,
             });
         }

@@ -33,7 +33,7 @@ impl From<Confirmation> for RemoteStatus {
 impl RemoteStatus {
     /// Reads a row of the authority's search. Without the flag `transmitted`, the status in `entry_status` says whether
     /// the invoice was transmitted.
-    fn of_row(row: &Value) -> Self {
+    fn from_row(row: &Value) -> Self {
         let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
         let by_word = match text("entry_status").as_deref() {
             Some("TRANSMITTED" | "DELIVERED") => Some(true),
@@ -80,7 +80,7 @@ impl StepExecutor<'_> {
             .items
             .iter()
             .find(|row| row["irn"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(irn)));
-        ours.map(RemoteStatus::of_row)
+        ours.map(RemoteStatus::from_row)
     }
 
     /// Returns the taxpayer's business id with the authority: from the run's document, else from the stored taxpayer.
@@ -116,7 +116,7 @@ mod tests {
             (json!({ "entry_status": "ODD", "transmitted": "yes" }), None),
             (json!({}), None),
         ] {
-            assert_eq!(RemoteStatus::of_row(&row).transmitted, transmitted, "{row}");
+            assert_eq!(RemoteStatus::from_row(&row).transmitted, transmitted, "{row}");
         }
     }
 }

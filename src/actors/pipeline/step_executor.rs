@@ -8,7 +8,7 @@ use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::authority::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
-use crate::domain::pipeline::{NO_CUSTOMER, ResolvedBy, Run, RunPayload, Step};
+use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, ResolvedBy, Run, RunPayload, Step};
 use crate::store::db::connections::Store;
 
 /// A step that succeeded.
@@ -62,7 +62,7 @@ impl StepExecutor<'_> {
         now: Timestamp,
     ) -> ExecutionResult {
         match (step, &run.payload) {
-            (Step::IrnCheck, RunPayload::Submit(document)) => self.irn_check(run, document).await,
+            (Step::IrnCheck, RunPayload::Submit(document)) => self.check_irn(run, document).await,
             // A document that the authority has already signed needs no check.
             (Step::DataCheck, RunPayload::Submit(_)) if run.is_resolved_by_query() => Ok(done_step()),
             (Step::DataCheck, RunPayload::Submit(document)) => {
@@ -78,12 +78,12 @@ impl StepExecutor<'_> {
             (Step::Health | Step::AccessPoints, RunPayload::Transmit) => {
                 self.check_reachability(run, step).await
             }
-            (Step::Send, RunPayload::Transmit) => self.send(run, resuming).await.map_err(not_found_is_final),
+            (Step::Send, RunPayload::Transmit) => self.send(run, resuming).await.map_err(refuse_if_not_found),
             (Step::Report, RunPayload::Report(_)) => {
-                self.report(run, resuming).await.map_err(not_found_is_final)
+                self.report(run, resuming).await.map_err(refuse_if_not_found)
             }
             (Step::Payment, RunPayload::Payment(payment)) => {
-                self.update_payment(run, payment, resuming).await.map_err(not_found_is_final)
+                self.update_payment(run, payment, resuming).await.map_err(refuse_if_not_found)
             }
             (step, payload) => {
                 let operation = payload.operation();
@@ -94,7 +94,7 @@ impl StepExecutor<'_> {
 
     /// Checks the IRN. The authority gives the same answer for a signed IRN as when it is busy. After this answer we
     /// ask whether it has signed this run's document; if so, the later steps know this from `resolved_by`.
-    async fn irn_check(&self, run: &Run, document: &AuthorityDocument) -> ExecutionResult {
+    async fn check_irn(&self, run: &Run, document: &AuthorityDocument) -> ExecutionResult {
         let check = IrnCheck {
             invoice_reference: document.invoice_reference.clone().unwrap_or_default(),
             business_id: document.business_id.clone().unwrap_or_default(),
@@ -159,16 +159,16 @@ impl StepExecutor<'_> {
 
     async fn check_reachability(&self, run: &Run, step: Step) -> ExecutionResult {
         if step == Step::Health {
-            self.health().await
+            self.check_health().await
         } else {
-            self.access_points(run).await.map_err(not_found_is_final)
+            self.check_access_points(run).await.map_err(refuse_if_not_found)
         }
     }
 
     /// Asks whether the authority is healthy. A refusal counts as "down", because it cannot be about the run's
     /// document: the health check contains no document.
-    async fn health(&self) -> ExecutionResult {
-        match self.authority.system_healthy().await {
+    async fn check_health(&self) -> ExecutionResult {
+        match self.authority.is_system_healthy().await {
             Ok(true) => Ok(done_step()),
             Ok(false) => Err(StepError::Health),
             Err(failure) if failure.is_final() => Err(StepError::Health),
@@ -176,16 +176,16 @@ impl StepExecutor<'_> {
         }
     }
 
-    async fn access_points(&self, run: &Run) -> ExecutionResult {
-        let parties = self.authority.lookup(run.irn.as_str()).await?;
+    async fn check_access_points(&self, run: &Run) -> ExecutionResult {
+        let parties = self.authority.look_up_parties(run.irn.as_str()).await?;
         let offline = |whose: &str| StepError::AccessPoint(format!("the {whose}'s access point is offline"));
-        if !parties.supplier.online {
+        if !parties.supplier.is_online {
             return Err(offline("supplier"));
         }
         match parties.customer {
-            Some(customer) if customer.online => Ok(done_step()),
+            Some(customer) if customer.is_online => Ok(done_step()),
             Some(_) => Err(offline("customer")),
-            None => Err(StepError::Refused(NO_CUSTOMER.to_owned())),
+            None => Err(StepError::Refused(NO_CUSTOMER_MESSAGE.to_owned())),
         }
     }
 
@@ -231,7 +231,7 @@ fn was_sent(status: &RemoteStatus) -> bool {
 
 /// Turns "not found" into a refusal. The invoice was signed before, so an authority that does not find it now will not
 /// find it later, and a retry is useless.
-fn not_found_is_final(trouble: StepError) -> StepError {
+fn refuse_if_not_found(trouble: StepError) -> StepError {
     match trouble {
         StepError::Call(AuthorityFailure::NotFound { message }) => StepError::Refused(message),
         other => other,

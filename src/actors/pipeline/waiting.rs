@@ -28,7 +28,7 @@ impl PipelineHandle {
                 ends_by: Some(place.predicted_clear_at),
             });
         } else {
-            context.is_held = audit::held_runs(&self.store, &[run.id]).await?.contains(&run.id);
+            context.is_held = audit::paused_by_operator(&self.store, &[run.id]).await?.contains(&run.id);
         }
         Ok(run.explain_wait(&context, now))
     }

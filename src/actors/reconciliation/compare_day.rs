@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::actors::reconciliation::search::AuthorityListing;
 use crate::actors::taxpayer::commands::{RecheckRun, RecordTransit, StoppedRun};
@@ -15,7 +15,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
 use crate::domain::reconciliation::day::{
-    Finding, FindingAction, Reconciliation, ReconciliationCounts, span,
+    Finding, FindingAction, Reconciliation, ReconciliationCounts, day_span,
 };
 use crate::domain::reconciliation::{
     Comparison, Difference, FindingKind, LocalRecord, RemoteRecord, Repair, compare,
@@ -47,9 +47,9 @@ impl Reconciler {
     ) -> Result<(ReconciliationCounts, Vec<Finding>), ReconciliationError> {
         let taxpayer = taxpayers::with_id(self.store.reader(), reconciliation.taxpayer_id).await?;
         let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
-        let listing = self.listing(&taxpayer, reconciliation.day).await?;
+        let listing = self.read_listing(&taxpayer, reconciliation.day).await?;
         let mut keys = listing.signed_on_day.clone();
-        if let Some((start, end)) = span(reconciliation.day, self.schedule.zone) {
+        if let Some((start, end)) = day_span(reconciliation.day, self.schedule.zone) {
             keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, start, end).await?);
         }
         let counts = ReconciliationCounts::default();
@@ -57,7 +57,7 @@ impl Reconciler {
         let mut comparison =
             DayComparison { reconciler: self, taxpayer: taxpayer.id, listing, counts, findings };
         comparison.compare_all(keys).await?;
-        comparison.list_unreadable();
+        comparison.add_unreadable_findings();
         Ok((comparison.counts, comparison.findings))
     }
 
@@ -76,7 +76,8 @@ impl Reconciler {
             by_key.entry(run.irn.key()).or_default().push(run);
         }
         let paused = by_key.values().flatten().filter(|run| run.state() == RunState::Paused);
-        let held = audit::held_runs(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
+        let held =
+            audit::paused_by_operator(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
         let record = |key: &String| {
             let invoice = invoices.remove(key);
             let runs = by_key.remove(key).unwrap_or_default();
@@ -93,7 +94,7 @@ impl Reconciler {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<Option<RemoteRecord>, ReconciliationError> {
-        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
+        let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
         match authority.confirm(irn.as_str()).await {
             Ok(confirmation) => Ok(Some(RemoteRecord {
                 irn: irn.clone(),
@@ -153,7 +154,7 @@ impl DayComparison<'_> {
     ) -> Result<(), ReconciliationError> {
         let remote = self.reconciler.fetch_record(self.taxpayer, irn).await?;
         let after = self.reconciler.local_records(self.taxpayer, &[key.to_owned()]).await?.remove(key);
-        let first: Vec<_> = kinds(compare(before.as_ref(), remote.as_ref()));
+        let first: Vec<_> = finding_kinds(compare(before.as_ref(), remote.as_ref()));
         match compare(after.as_ref(), remote.as_ref()) {
             Comparison::InProgress => self.counts.in_progress += 1,
             comparison => {
@@ -195,8 +196,8 @@ impl DayComparison<'_> {
         self.findings.push(Finding {
             kind,
             irn: irn.to_string(),
-            local: local.map(LocalRecord::words),
-            remote: remote.map(RemoteRecord::words),
+            local: local.map(LocalRecord::description),
+            remote: remote.map(RemoteRecord::description),
             action,
             detail,
         });
@@ -207,20 +208,21 @@ impl DayComparison<'_> {
     async fn repair(&self, irn: &Irn, repair: Repair) -> Result<&'static str, TaxpayerError> {
         let taxpayers = &self.reconciler.taxpayers;
         match repair {
-            Repair::Ask(standing) => {
+            Repair::Query(standing) => {
                 let irn = irn.clone();
-                let stopped = StoppedRun { run: standing.run, irn, seen: standing.seen };
+                let stopped =
+                    StoppedRun { run: standing.run_id, irn, seen_updated_at: standing.run_updated_at };
                 taxpayers.send(self.taxpayer, RecheckRun(stopped)).await?;
                 Ok("The run goes on now: it asks the authority what came of it.")
             }
-            Repair::Record { is_delivered } => {
+            Repair::RecordTransmission { is_delivered } => {
                 taxpayers.send(self.taxpayer, RecordTransit { irn: irn.clone(), is_delivered }).await?;
                 Ok("What the authority says of the transmission is recorded.")
             }
         }
     }
 
-    fn list_unreadable(&mut self) {
+    fn add_unreadable_findings(&mut self) {
         for irn in &self.listing.unreadable {
             self.counts.listed += 1;
             self.findings.push(Finding {
@@ -246,6 +248,6 @@ fn listed_or_local_irn(
     remote.or_else(|| local.map(|local| local.irn.clone())).or_else(|| Irn::parse(key).ok())
 }
 
-fn kinds(comparison: Comparison) -> Vec<FindingKind> {
+fn finding_kinds(comparison: Comparison) -> Vec<FindingKind> {
     comparison.differences().iter().map(|difference| difference.kind).collect()
 }

@@ -14,7 +14,7 @@ use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::reconciliation::day::{AskedBy, Reconciliation, ReconciliationState, day_of};
+use crate::domain::reconciliation::day::{AskedBy, Reconciliation, ReconciliationState, day_at};
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -48,7 +48,7 @@ impl ReconciliationHandle {
         operator: Option<OperatorRequest>,
     ) -> Result<Reconciliation, TaxpayerError> {
         let now = self.clock.now();
-        if day > day_of(now, self.zone) {
+        if day > day_at(now, self.zone) {
             let message = "The day field must not be in the future.";
             return Err(TaxpayerError::Refused(Fault::new("day", "not_in_future", message).into()));
         }
@@ -68,7 +68,7 @@ impl ReconciliationHandle {
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         reconciliations::save(&tx, reconciliation).await?;
-        let entry = operator.map(|order| entry(reconciliation, &order));
+        let entry = operator.map(|order| audit_entry(reconciliation, &order));
         audit::append(&tx, entry.as_slice()).await?;
         // This lane belongs to its taxpayer, and the lanes that the timer makes due belong to nobody. Claims serve each
         // owner in turn, so a request does not wait for all lanes of the timer.
@@ -104,8 +104,12 @@ impl ReconciliationHandle {
     }
 }
 
-fn entry(reconciliation: &Reconciliation, order: &OperatorRequest) -> AuditEntry {
-    let entry =
-        AuditEntry::from_order(order, AuditAction::Reconcile, &reconciliation.id, reconciliation.created_at);
-    entry.of_taxpayer(reconciliation.taxpayer_id).between(None, Some(reconciliation.state.to_string()))
+fn audit_entry(reconciliation: &Reconciliation, order: &OperatorRequest) -> AuditEntry {
+    let entry = AuditEntry::for_operator_request(
+        order,
+        AuditAction::Reconcile,
+        &reconciliation.id,
+        reconciliation.created_at,
+    );
+    entry.for_taxpayer(reconciliation.taxpayer_id).with_states(None, Some(reconciliation.state.to_string()))
 }

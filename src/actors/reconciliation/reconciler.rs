@@ -16,7 +16,8 @@ use crate::authority::{Authority, AuthorityFailure, HeldCallers, Operation};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, day_of, is_due, recent_days, span,
+    ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, day_at, day_span, is_due,
+    recent_days,
 };
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -92,7 +93,7 @@ impl Reconciler {
         let tx = self.store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
         if self.schedule.every.is_some() {
-            reconciliations::queue_changed(&tx, self.first_moment(&self.periodic_days())).await?;
+            reconciliations::queue_changed(&tx, self.first_day_start(&self.periodic_days())).await?;
         }
         let again = self.schedule.every.unwrap_or(RETRY_DELAY_MAX);
         leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
@@ -135,13 +136,13 @@ impl Reconciler {
     async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
         let Some(every) = self.schedule.every else { return Ok(Vec::new()) };
         let days = self.periodic_days();
-        if !ledger_days::has_changed_runs_since(&self.store, taxpayer, self.first_moment(&days)).await? {
+        if !ledger_days::has_changed_runs_since(&self.store, taxpayer, self.first_day_start(&days)).await? {
             return Ok(Vec::new());
         }
         let mut due = Vec::new();
         for day in days {
             let last = reconciliations::last_done(&self.store, taxpayer, day).await?;
-            let Some((_, end)) = span(day, self.schedule.zone) else { continue };
+            let Some((_, end)) = day_span(day, self.schedule.zone) else { continue };
             if is_due(end, last, every, self.clock.now()) {
                 due.push(day);
             }
@@ -150,11 +151,11 @@ impl Reconciler {
     }
 
     fn periodic_days(&self) -> Vec<Date> {
-        recent_days(day_of(self.clock.now(), self.schedule.zone), self.schedule.days)
+        recent_days(day_at(self.clock.now(), self.schedule.zone), self.schedule.days)
     }
 
-    fn first_moment(&self, days: &[Date]) -> Timestamp {
-        let first = days.last().and_then(|day| span(*day, self.schedule.zone));
+    fn first_day_start(&self, days: &[Date]) -> Timestamp {
+        let first = days.last().and_then(|day| day_span(*day, self.schedule.zone));
         first.map_or(Timestamp::MIN, |(start, _)| start)
     }
 
@@ -179,7 +180,7 @@ impl Reconciler {
             Err(failure) => {
                 let is_final = failure.is_final();
                 let error = failure.to_string();
-                let reconciliation = reconciliation.broken_off(error, is_final, self.clock.now());
+                let reconciliation = reconciliation.break_off(error, is_final, self.clock.now());
                 tracing::warn!(
                     taxpayer = reconciliation.taxpayer_id.0, day = %reconciliation.day, state = %reconciliation.state,
                     error = reconciliation.error,

@@ -13,15 +13,15 @@ use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError}
 use crate::authority::{SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
 use crate::domain::reconciliation::RemoteRecord;
-use crate::domain::reconciliation::day::day_of;
-use crate::domain::supplier_invoice::readable_irn;
+use crate::domain::reconciliation::day::day_at;
+use crate::domain::supplier_invoice::parse_foreign_irn;
 
 /// The number of lines per page, which is the maximum that the authority allows.
 const PAGE_LINES: u32 = 100;
 /// The maximum number of pages read for one day.
 const PAGES_MAX: u32 = 2_000;
 /// A text from the authority is cut after this many characters.
-const ODD_CHARS_MAX: usize = 300;
+const TEXT_CHARS_MAX: usize = 300;
 
 /// The entries of the authority's search result.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub(super) struct SearchedDay {
 impl Reconciler {
     /// Reads pages until all lines of a page are older than the day before `day`. The day before is read as well,
     /// because the time zone of the authority's dates is not certain.
-    pub(super) async fn listing(
+    pub(super) async fn read_listing(
         &self,
         taxpayer: &Taxpayer,
         day: Date,
@@ -79,11 +79,12 @@ impl AuthorityListing {
     /// Adds a line. Returns the line's day of signature, if it has one.
     fn add_line(&mut self, line: &Value, searched: SearchedDay) -> Option<Date> {
         let text = |name: &str| line.get(name).and_then(Value::as_str);
-        let day = text("sync_date").or_else(|| text("issue_date")).and_then(|text| date(text, searched.zone));
+        let day =
+            text("sync_date").or_else(|| text("issue_date")).and_then(|text| parse_date(text, searched.zone));
         // A line without a date may belong to the searched day.
         let is_of_day = day.is_none_or(|day| day == searched.day);
         let irn_text = text("irn").unwrap_or_default();
-        match readable_irn(irn_text) {
+        match parse_foreign_irn(irn_text) {
             Some(irn) => {
                 let key = irn.key();
                 let flag = |name: &str| line.get(name).and_then(Value::as_bool);
@@ -91,7 +92,7 @@ impl AuthorityListing {
                 let record = match status {
                     (Some(payment), Some(is_transmitted), Some(is_delivered)) => Some(RemoteRecord {
                         irn,
-                        payment_status: printable(payment),
+                        payment_status: to_printable(payment),
                         is_transmitted,
                         is_delivered,
                     }),
@@ -102,7 +103,7 @@ impl AuthorityListing {
                 }
                 self.lines.insert(key, record);
             }
-            None if is_of_day => drop(self.unreadable.insert(printable(irn_text))),
+            None if is_of_day => drop(self.unreadable.insert(to_printable(irn_text))),
             None => {}
         }
         day
@@ -110,18 +111,18 @@ impl AuthorityListing {
 }
 
 /// Parses a date. For a timestamp, returns its day in `zone`.
-fn date(text: &str, zone: Offset) -> Option<Date> {
+fn parse_date(text: &str, zone: Offset) -> Option<Date> {
     if text.len() == 10 {
         return text.parse().ok();
     }
     let moment: Option<Timestamp> = text.parse().ok();
-    moment.map(|at| day_of(at, zone)).or_else(|| text.get(..10)?.parse().ok())
+    moment.map(|at| day_at(at, zone)).or_else(|| text.get(..10)?.parse().ok())
 }
 
 /// Removes control characters from a text of the authority, so that the database accepts the text, and cuts it to
-/// `ODD_CHARS_MAX` characters.
-fn printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(ODD_CHARS_MAX).collect()
+/// `TEXT_CHARS_MAX` characters.
+fn to_printable(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(TEXT_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

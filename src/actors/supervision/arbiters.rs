@@ -64,7 +64,7 @@ impl Arbiters {
 }
 
 /// Hashes a key, to choose its arbiter and its permits. Gives the same hash in every run of the program.
-pub fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
+pub fn hash_key<K: Hash + ?Sized>(key: &K) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish()
@@ -78,9 +78,9 @@ mod tests {
     async fn a_key_keeps_its_arbiter_and_many_keys_use_all() {
         let arbiters = Arbiters::start(3);
         let shards: std::collections::HashSet<_> =
-            (0..100).map(|key| arbiters.for_key(hash_of(&key)).0).collect();
+            (0..100).map(|key| arbiters.for_key(hash_key(&key)).0).collect();
         assert_eq!(shards.len(), 3);
-        assert_eq!(arbiters.for_key(hash_of("k")).0, arbiters.for_key(hash_of("k")).0);
+        assert_eq!(arbiters.for_key(hash_key("k")).0, arbiters.for_key(hash_key("k")).0);
         arbiters.stop();
         assert!(arbiters.join().await);
         assert!(!arbiters.background().spawn_fn(|| {}));

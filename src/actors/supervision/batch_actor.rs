@@ -82,7 +82,7 @@ pub fn start<W: Worker>(
         make: Box::new(make),
         worker: None,
         queue: WorkQueue::default(),
-        scheduled: false,
+        is_scheduled: false,
     });
     address.into()
 }
@@ -125,7 +125,7 @@ pub struct BatchActor<W: Worker> {
     /// `None` before the first batch, while a batch has the worker, and after a panic.
     worker: Option<W>,
     queue: WorkQueue<W::Command, W::Reply>,
-    scheduled: bool,
+    is_scheduled: bool,
 }
 
 // Moving the actor is safe even if its worker is not `Unpin`, because the actor never pins its worker.
@@ -134,20 +134,20 @@ impl<W: Worker> Unpin for BatchActor<W> {}
 impl<W: Worker> BatchActor<W> {
     /// Takes the next batch after one yield, so that other actors run and newly arrived commands join the batch.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
-        if self.scheduled || !self.queue.is_due() {
+        if self.is_scheduled || !self.queue.is_due() {
             return;
         }
-        self.scheduled = true;
+        self.is_scheduled = true;
         let yielded = tokio::task::yield_now().into_actor(self);
         ctx.spawn(yielded.map(|(), actor, ctx| actor.run(ctx)));
     }
 
     fn run(&mut self, ctx: &mut Context<Self>) {
-        self.scheduled = false;
+        self.is_scheduled = false;
         // Creates the worker first, so that a panic in `make` does not count as a panic of the commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(&self.limits) else { return };
-        self.context.node.batch_started();
+        self.context.node.mark_batch_started();
         let started = StartedBatch::new(&batch, W::name, &self.context.node);
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(move |(worker, replies), actor, ctx| {
@@ -158,7 +158,7 @@ impl<W: Worker> BatchActor<W> {
     }
 
     fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
-        self.context.node.batch_finished();
+        self.context.node.mark_batch_finished();
         let unanswered = self.queue.answer(replies);
         self.context.node.record_depth(self.queue.depth());
         if unanswered > 0 {
@@ -179,7 +179,7 @@ impl<W: Worker> Actor for BatchActor<W> {
 
 impl<W: Worker> Supervised for BatchActor<W> {
     fn restarting(&mut self, _: &mut Context<Self>) {
-        self.scheduled = false;
+        self.is_scheduled = false;
         self.worker = None;
         let node = &self.context.node;
         self.queue.recover(|reference, command| {

@@ -40,11 +40,11 @@ where
         });
         match result {
             Ok(actor) => drop(actix::spawn(Guard::new(actor, node, policy))),
-            Err(CaughtPanic { text }) => node.fails(&format!("could not be built: {text}")),
+            Err(CaughtPanic { text }) => node.mark_failed(&format!("could not be built: {text}")),
         }
     });
     if !is_started {
-        unstarted.stops();
+        unstarted.mark_stopped();
     }
     Addr::new(sender)
 }
@@ -66,12 +66,12 @@ where
 {
     fn new(actor: ContextFut<A, Context<A>>, node: Node, policy: RestartPolicy) -> Self {
         node.tree().counters().actors_started.up();
-        node.runs();
+        node.mark_running();
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
     /// Restarts the actor after a panic, including a panic during a restart. Escalates if the restart budget is spent.
-    fn after(&mut self, mut panic: CaughtPanic) {
+    fn restart_after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.record_panic(&panic.text);
             let Some(wait) = self.budget.spend(Instant::now()) else {
@@ -93,7 +93,7 @@ where
     /// Marks the node as failed before the mailbox closes, so that a sender that finds the mailbox closed also sees the
     /// failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
-        self.node.fails(&format!("panicked too often, last: {}", panic.text));
+        self.node.mark_failed(&format!("panicked too often, last: {}", panic.text));
         self.close();
     }
 
@@ -118,13 +118,13 @@ where
             if let Some(pause) = &mut guard.pause {
                 ready!(pause.as_mut().poll(polling));
                 guard.pause = None;
-                guard.node.runs();
+                guard.node.mark_running();
             }
             let Some(actor) = &mut guard.actor else { return Poll::Ready(()) };
             match panics::catch(|| Pin::new(actor).poll(polling)) {
                 Ok(Poll::Pending) => return Poll::Pending,
                 Ok(Poll::Ready(())) => guard.close(),
-                Err(panic) => guard.after(panic),
+                Err(panic) => guard.restart_after(panic),
             }
         }
     }
@@ -137,6 +137,6 @@ where
 {
     fn drop(&mut self) {
         self.close();
-        self.node.stops();
+        self.node.mark_stopped();
     }
 }

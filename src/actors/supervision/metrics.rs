@@ -45,9 +45,9 @@ impl Default for ActorMetrics {
         for kind in NodeKind::ALL {
             drop(restarts.get_or_create(&KindLabels { kind: kind.name() }));
         }
-        let waits = Histograms::new_with_constructor(histograms::of_work);
-        let durations = Histograms::new_with_constructor(histograms::of_work);
-        let batch_sizes = Histograms::new_with_constructor(histograms::of_sizes);
+        let waits = Histograms::new_with_constructor(histograms::for_work);
+        let durations = Histograms::new_with_constructor(histograms::for_work);
+        let batch_sizes = Histograms::new_with_constructor(histograms::for_sizes);
         Self { waits, durations, batch_sizes, restarts }
     }
 }

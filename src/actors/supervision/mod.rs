@@ -43,7 +43,7 @@ pub mod tree;
 pub mod watchdog;
 
 pub use admission::{Admission, AdmissionLimits};
-pub use arbiters::{Arbiters, hash_of};
+pub use arbiters::{Arbiters, hash_key};
 pub use batch_actor::Worker;
 pub use guard::supervise;
 pub use own_thread::on_own_thread;

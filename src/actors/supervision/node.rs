@@ -172,11 +172,11 @@ impl Node {
     }
 
     /// Tells the watchdog that the actor starts a batch now.
-    pub fn batch_started(&self) {
-        self.inner.heartbeat.start(self.tree.moment(Instant::now()));
+    pub fn mark_batch_started(&self) {
+        self.inner.heartbeat.start(self.tree.micros_at(Instant::now()));
     }
 
-    pub fn batch_finished(&self) {
+    pub fn mark_batch_finished(&self) {
         self.inner.heartbeat.finish();
     }
 
@@ -218,7 +218,7 @@ impl Node {
         self.tree.forget(self.inner.id);
     }
 
-    pub(super) fn runs(&self) {
+    pub(super) fn mark_running(&self) {
         self.inner.condition().state = NodeState::Running;
     }
 
@@ -240,9 +240,9 @@ impl Node {
         self.tree.counters().by_kind.record_restart(self.inner.kind);
     }
 
-    pub(super) fn fails(&self, reason: &str) {
+    pub(super) fn mark_failed(&self, reason: &str) {
         self.inner.heartbeat.finish();
-        let failed_at = self.tree.moment(Instant::now());
+        let failed_at = self.tree.micros_at(Instant::now());
         let mut condition = self.inner.condition();
         condition.state = NodeState::Failed;
         condition.failed_at = Some(failed_at);
@@ -251,7 +251,7 @@ impl Node {
     }
 
     /// Marks the node as stopped, unless it has failed. A node of a transient kind is also removed from the tree.
-    pub(super) fn stops(&self) {
+    pub(super) fn mark_stopped(&self) {
         self.inner.heartbeat.finish();
         let mut condition = self.inner.condition();
         if condition.state == NodeState::Failed {

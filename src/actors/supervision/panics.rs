@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, Location, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -33,7 +33,7 @@ pub fn install_hook() {
     INSTALLED.call_once(|| {
         let default = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
-            if GUARDED.get() {
+            if IS_GUARDED.get() {
                 LOCATION.set(panic.location().map(Location::to_string));
             } else {
                 default(panic);
@@ -44,13 +44,13 @@ pub fn install_hook() {
 
 /// Runs `work` and returns a panic as a value. Values that `work` borrowed may be half changed: drop or recover them.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
-    let outer = GUARDED.replace(true);
+    let outer = IS_GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));
-    GUARDED.set(outer);
-    result.map_err(|payload| CaughtPanic { text: text(payload.as_ref(), LOCATION.take()) })
+    IS_GUARDED.set(outer);
+    result.map_err(|payload| CaughtPanic { text: panic_text(payload.as_ref(), LOCATION.take()) })
 }
 
-fn text(payload: &(dyn Any + Send), location: Option<String>) -> String {
+fn panic_text(payload: &(dyn Any + Send), location: Option<String>) -> String {
     let message = payload
         .downcast_ref::<&str>()
         .copied()
@@ -84,10 +84,10 @@ mod tests {
         install_hook();
         let caught = catch(|| {
             assert!(catch(|| panic!("inner")).is_err());
-            assert!(GUARDED.get());
+            assert!(IS_GUARDED.get());
             panic!("outer");
         });
         assert!(caught.unwrap_err().text.starts_with("outer"));
-        assert!(!GUARDED.get());
+        assert!(!IS_GUARDED.get());
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rand::RngExt as _;
 
 use crate::domain::kernel::clock;
-use crate::domain::kernel::jitter::upper_half;
+use crate::domain::kernel::jitter::equal_jitter;
 
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
@@ -53,7 +53,7 @@ impl RestartBudget {
         }
         self.panics.push_back(now);
         (self.panics.len() <= self.policy.restarts_max)
-            .then(|| upper_half(self.wait(), clock::chance().random()))
+            .then(|| equal_jitter(self.wait(), clock::system_rng().random()))
     }
 
     /// Returns the delay before it is reduced at random.

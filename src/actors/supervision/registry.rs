@@ -19,7 +19,7 @@ use dashmap::mapref::entry::Entry;
 use tokio::time::sleep;
 
 use super::admission::{Admission, AdmissionRefusal, Permit};
-use super::arbiters::{Arbiters, hash_of};
+use super::arbiters::{Arbiters, hash_key};
 use super::node::Node;
 use super::policy::RestartPolicy;
 use super::reply::{CommandOutcome, Envelope};
@@ -150,7 +150,7 @@ where
     arbiters: Arc<Arbiters>,
     tree: Tree,
     generations: AtomicU64,
-    closed: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 impl<K, C, R> Registry<K, C, R>
@@ -175,7 +175,7 @@ where
             arbiters: Arc::clone(arbiters),
             tree: tree.clone(),
             generations: AtomicU64::new(1),
-            closed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -186,10 +186,10 @@ where
     }
 
     fn admit(&self, key: &K) -> Result<Permit, SendError> {
-        if self.closed.load(Ordering::SeqCst) {
+        if self.is_closed.load(Ordering::SeqCst) {
             return Err(SendError::Stopped);
         }
-        Ok(self.admission.admit(hash_of(key))?)
+        Ok(self.admission.admit(hash_key(key))?)
     }
 
     async fn deliver(&self, key: &K, mut command: C, mut permit: Permit) -> Result<R, SendError> {
@@ -225,7 +225,7 @@ where
 
     /// Posts the envelope to the actor of the key. An actor that has escalated returns the command as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
-        let moment = self.tree.moment(Instant::now());
+        let moment = self.tree.micros_at(Instant::now());
         if let Some(handle) = self.handles.get(key)
             && handle.is_open()
         {
@@ -244,14 +244,14 @@ where
 
     fn start(&self, key: &K) -> Arc<ActorHandle<C, R>> {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
-        let (shard, arbiter) = self.arbiters.for_key(hash_of(key));
+        let (shard, arbiter) = self.arbiters.for_key(hash_key(key));
         let node = self.tree.node(self.settings.kind, shard, key.to_string());
         let context = StartContext {
             generation,
             arbiter: arbiter.clone(),
             node: node.clone(),
             policy: self.policy(),
-            leave: self.exit(key),
+            leave: self.handle_remover(key),
         };
         let mailbox = (self.starter)(key, context);
         let uses = AtomicU64::new(0);
@@ -264,7 +264,7 @@ where
         RestartPolicy { mailbox_capacity: needed, ..self.settings.policy }
     }
 
-    fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
+    fn handle_remover(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
         let handles = Arc::downgrade(&self.handles);
         let key = key.clone();
         Box::new(move |asked| {
@@ -287,7 +287,7 @@ where
         let excess = handles.len().saturating_sub(active_max);
         handles.sort_by_cached_key(|handle| handle.used_at.load(Ordering::SeqCst));
         let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
-        let latest = self.tree.moment(now).checked_sub(idle_micros);
+        let latest = self.tree.micros_at(now).checked_sub(idle_micros);
         let due = handles.iter().enumerate().filter(|(rank, handle)| {
             *rank < excess || latest.is_some_and(|latest| handle.used_at() <= latest)
         });
@@ -298,7 +298,7 @@ where
     /// number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
-        let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
+        let Some(latest) = self.tree.micros_at(now).checked_sub(rest) else { return 0 };
         let mut removed = 0;
         self.handles.retain(|key, handle| {
             let has_rested = handle.node.failed_at().is_some_and(|moment| moment <= latest);
@@ -320,7 +320,7 @@ where
 
     /// Refuses new commands from now on. Commands in flight continue.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+        self.is_closed.store(true, Ordering::SeqCst);
     }
 
     /// Waits until no command is in flight, at most `timeout`. Returns false at the timeout.

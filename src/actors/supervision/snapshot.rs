@@ -62,7 +62,7 @@ impl Tree {
     /// Takes a snapshot of the tree with up to `nodes_max` actors per group.
     pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
         let mut groups: BTreeMap<(NodeKind, usize), ActorGroup> = BTreeMap::new();
-        self.each(|inner| {
+        self.for_each_node(|inner| {
             let kind = inner.kind;
             let shard = inner.shard;
             let group = groups.entry((kind, shard)).or_insert_with(|| ActorGroup::new(kind, shard));

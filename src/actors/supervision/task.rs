@@ -35,7 +35,7 @@ where
     arbiter.spawn_fn(move || {
         actix::spawn(async move {
             let running = RunningTask(node);
-            running.0.runs();
+            running.0.mark_running();
             let returned = catch_panic(async { start(running.0.clone()).await }).await;
             let returned = returned.map_or_else(
                 |panic| {
@@ -57,7 +57,7 @@ struct RunningTask(Node);
 
 impl Drop for RunningTask {
     fn drop(&mut self) {
-        self.0.stops();
+        self.0.mark_stopped();
     }
 }
 
@@ -68,7 +68,7 @@ pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Opt
         Ok(returned) => Some(returned),
         Err(panic) => {
             node.record_panic(&panic.text);
-            node.runs();
+            node.mark_running();
             None
         }
     }

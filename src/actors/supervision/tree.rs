@@ -119,7 +119,7 @@ impl Tree {
     /// Counts the taxpayer actors that are processing a batch, and those that the watchdog's last scan found stuck.
     pub fn busy_taxpayers(&self) -> BusyActors {
         let mut found = BusyActors::default();
-        self.each(|inner| {
+        self.for_each_node(|inner| {
             if inner.kind == NodeKind::Taxpayer && inner.heartbeat().is_running() {
                 found.all += 1;
                 found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
@@ -133,11 +133,11 @@ impl Tree {
     }
 
     /// Converts `at` to microseconds since the tree was created.
-    pub(super) fn moment(&self, at: Instant) -> u64 {
+    pub(super) fn micros_at(&self, at: Instant) -> u64 {
         u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros()).unwrap_or(u64::MAX)
     }
 
-    pub(super) fn each(&self, mut inspect: impl FnMut(&NodeInner)) {
+    pub(super) fn for_each_node(&self, mut inspect: impl FnMut(&NodeInner)) {
         for inner in &self.0.nodes {
             inspect(&inner);
         }

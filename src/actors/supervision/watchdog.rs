@@ -91,9 +91,9 @@ pub struct WatchdogScan {
 
 /// Computes and stores the level of each actor in the tree. `limits` returns the limits for a kind of actor.
 pub fn scan(tree: &Tree, limits: impl Fn(NodeKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
-    let moment = tree.moment(now);
+    let moment = tree.micros_at(now);
     let mut found = WatchdogScan::default();
-    tree.each(|node| {
+    tree.for_each_node(|node| {
         let (level, before) = node.heartbeat().classify(moment, limits(node.kind));
         match level {
             BatchLoad::Light => {}

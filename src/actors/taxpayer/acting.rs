@@ -5,10 +5,10 @@
 use std::cell::RefCell;
 use std::future::Future;
 
-use crate::domain::kernel::audit::Acting;
+use crate::domain::kernel::audit::ActorWithName;
 
 tokio::task_local! {
-    static ACTING: RefCell<Option<Acting>>;
+    static ACTING: RefCell<Option<ActorWithName>>;
 }
 
 /// Runs a request. `name_actor` has an effect only inside such a request.
@@ -17,13 +17,13 @@ pub async fn run_request<F: Future>(request: F) -> F::Output {
 }
 
 /// Names the actor of this request.
-pub fn name_actor(acting: Acting) {
+pub fn name_actor(acting: ActorWithName) {
     // Outside a request this does nothing, and a command uses its own actor (`TaxpayerCommand::own_actor`).
     let _ = ACTING.try_with(|named| named.replace(Some(acting)));
 }
 
 /// Returns the actor of this request. `None` if no actor was named, or outside a request.
-pub(super) fn current_actor() -> Option<Acting> {
+pub(super) fn current_actor() -> Option<ActorWithName> {
     ACTING.try_with(|named| named.borrow().clone()).ok().flatten()
 }
 
@@ -35,7 +35,7 @@ mod tests {
     #[tokio::test]
     async fn an_actor_is_named_for_its_own_request_only() {
         let named = |id| async move {
-            name_actor(Acting { actor: Actor::Operator(id), name: None });
+            name_actor(ActorWithName { actor: Actor::Operator(id), name: None });
             tokio::task::yield_now().await;
             current_actor().map(|acting| acting.actor)
         };

@@ -22,8 +22,8 @@ use crate::actors::taxpayer::held_lanes::HeldLanes;
 use crate::actors::taxpayer::large_transaction::execute_large;
 use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::quarantined;
-use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, Outcome, execute_alone};
-use crate::actors::taxpayer::weight::TRANSACTION_MAX;
+use crate::actors::taxpayer::transaction::{CommandResults, ExecutedBatch, Member, Outcome, execute_alone};
+use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Sharing;
@@ -32,7 +32,7 @@ use crate::store::lanes::LaneName;
 
 /// A taxpayer stays out of groups for this long after one of its commands failed in a transaction of its own, because a
 /// similar command would make a whole group fail.
-const APART_FOR: Duration = Duration::from_mins(1);
+const KEPT_APART_FOR: Duration = Duration::from_mins(1);
 
 /// Everything that the actors of all taxpayers share.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Worker for TaxpayerActor {
         }
     }
 
-    const WEIGHT_MAX: usize = TRANSACTION_MAX;
+    const WEIGHT_MAX: usize = TRANSACTION_WEIGHT_MAX;
 
     fn weight(envelope: &CommandEnvelope) -> usize {
         envelope.size.weight()
@@ -165,7 +165,7 @@ impl TaxpayerActor {
             Err(error) => error,
         };
         let was_apart = tasks.len() == 1 && sharing == Sharing::Apart;
-        if was_apart || !error.may_concern_one() || error.is_timeout() {
+        if was_apart || !error.may_concern_one_member() || error.is_timeout() {
             return self.fail(tasks, &error);
         }
         let mut results = Vec::with_capacity(tasks.len());
@@ -204,7 +204,7 @@ impl TaxpayerActor {
 
     /// Waits for the turn of a large command and executes the command, which is a batch of its own.
     async fn execute_large(&mut self, batch: &CommandBatch<CommandEnvelope>) -> Result<Outcome, StoreError> {
-        let payer = self.shared.deps.store.known_payer_of(self.id).map(Payer::Integrator);
+        let payer = self.shared.deps.store.known_payer(self.id).map(Payer::Integrator);
         let turn = LargeTurns::take(&self.shared.large_turns, self.id, payer).await;
         let id = self.id;
         let cached = self.cached.take();
@@ -226,7 +226,7 @@ impl TaxpayerActor {
         self.shared.held_lanes.wait(lanes, deadline).await
     }
 
-    fn keep(&mut self, executed: Executed) -> CommandResults {
+    fn keep(&mut self, executed: ExecutedBatch) -> CommandResults {
         self.cached = Some(executed.cached);
         executed.results
     }
@@ -234,14 +234,14 @@ impl TaxpayerActor {
     /// Returns the error as the result of each command. If the commands themselves may be the cause, keeps the taxpayer
     /// out of groups for a while, and logs the error unless the taxpayer was kept out already.
     fn fail(&mut self, tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
-        if error.may_concern_one() {
+        if error.may_concern_one_member() {
             let now = Instant::now();
             if self.apart_until.is_none_or(|until| until < now) {
                 let command = tasks.first().map(|task| task.command.command.name());
                 let code = error.code();
                 tracing::error!(taxpayer = %self.id, command, code, %error, "a taxpayer's command fails alone");
             }
-            self.apart_until = Some(now + APART_FOR);
+            self.apart_until = Some(now + KEPT_APART_FOR);
         }
         fail_all(tasks, error)
     }

@@ -38,7 +38,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
     }
 
     /// Asks for the ids of rows that the command may add.
-    fn new_ids(&self, _: &mut WantedIds) {}
+    fn add_wanted_ids(&self, _: &mut WantedIds) {}
 
     /// Returns the lease that must still be held when the command is executed. `None` if the command needs no lease.
     fn run_lease(&self) -> Option<&Lease> {
@@ -52,7 +52,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
     }
 
     /// Asks for the rows on which the command is decided.
-    fn reads(&self, _: &mut ReadSet, _: &ReadContext<'_>) {}
+    fn add_reads(&self, _: &mut ReadSet, _: &ReadContext<'_>) {}
 
     /// Decides the command. If its transaction fails or panics, the command may be executed again on newly loaded rows.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Self::Output, Refusal>;

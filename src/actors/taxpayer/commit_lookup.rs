@@ -51,7 +51,7 @@ async fn was_committed(
         lanes::lock(&tx, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], IfTaken::Await).await?;
         was_committed = match unit.writes.events.first() {
             Some(event) => events::is_stored(&tx, event).await?,
-            None => idempotency::any_of_commands(&tx, &claims(tasks.iter()), &commands).await?,
+            None => idempotency::is_stored_by_any(&tx, &claims(tasks.iter()), &commands).await?,
         };
         if was_committed {
             break;

@@ -10,19 +10,19 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actors::supervision::{Arbiters, CommandBatch, hash_of};
+use crate::actors::supervision::{Arbiters, CommandBatch, hash_key};
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::envelope::CommandEnvelope;
 use crate::actors::taxpayer::large_turns::LargeTurns;
-use crate::actors::taxpayer::transaction::{Executed, Member, Outcome, execute_group};
-use crate::actors::taxpayer::weight::TRANSACTION_MAX;
+use crate::actors::taxpayer::transaction::{ExecutedBatch, Member, Outcome, execute_group};
+use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneName;
 
 /// The maximum number of commands in a group. It limits how long a transaction takes.
-const COMMANDS_MAX: usize = 256;
+const GROUP_COMMANDS_MAX: usize = 256;
 
 /// A batch of one taxpayer's actor, with the actor's cached state.
 pub(super) struct ReadyBatch {
@@ -33,7 +33,7 @@ pub(super) struct ReadyBatch {
 
 /// The answer of a committer. Except with `Executed`, no command of the batch was executed.
 pub(super) enum Reply {
-    Executed(Box<Executed>),
+    Executed(Box<ExecutedBatch>),
     /// Another transaction has locked these lanes. The batch can join a group when they are free.
     Held(Box<ReadyBatch>, Vec<LaneName>),
     /// The batch does not fit into a group. Its actor executes it alone.
@@ -43,7 +43,7 @@ pub(super) enum Reply {
     Failed(Box<ReadyBatch>),
 }
 
-struct Queued {
+struct QueuedBatch {
     ready: Box<ReadyBatch>,
     reply: oneshot::Sender<Result<Reply, StoreError>>,
 }
@@ -51,7 +51,7 @@ struct Queued {
 /// Hands batches to the committers. A taxpayer always has the same committer, so its batches stay in order.
 #[derive(Clone)]
 pub(super) struct Committers {
-    queues: Arc<[mpsc::UnboundedSender<Queued>]>,
+    queues: Arc<[mpsc::UnboundedSender<QueuedBatch>]>,
 }
 
 /// The number and the total weight of the commands of a group so far.
@@ -83,10 +83,10 @@ impl Committers {
         if !ready.batch.tasks().iter().all(|task| task.command.may_share_transaction()) {
             return Ok(Reply::Alone(ready));
         }
-        let at = usize::try_from(hash_of(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
+        let at = usize::try_from(hash_key(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
         let (reply, replied) = oneshot::channel();
         let Some(queue) = self.queues.get(at) else { return Ok(Reply::Alone(ready)) };
-        match queue.send(Queued { ready, reply }) {
+        match queue.send(QueuedBatch { ready, reply }) {
             Ok(()) => replied.await.unwrap_or(Err(StoreError::Unsettled)),
             Err(mpsc::error::SendError(queued)) => Ok(Reply::Alone(queued.ready)),
         }
@@ -94,21 +94,21 @@ impl Committers {
 }
 
 impl GroupSize {
-    fn add(&mut self, queued: &Queued) {
+    fn add(&mut self, queued: &QueuedBatch) {
         let tasks = queued.ready.batch.tasks();
         self.commands += tasks.len();
         self.weight += tasks.iter().map(|task| task.command.size.weight()).sum::<usize>();
     }
 
     fn has_room(&self) -> bool {
-        self.commands < COMMANDS_MAX && self.weight < TRANSACTION_MAX
+        self.commands < GROUP_COMMANDS_MAX && self.weight < TRANSACTION_WEIGHT_MAX
     }
 }
 
 async fn commit_groups(
     deps: Arc<TaxpayerDeps>,
     large_turns: Arc<LargeTurns>,
-    mut queue: mpsc::UnboundedReceiver<Queued>,
+    mut queue: mpsc::UnboundedReceiver<QueuedBatch>,
 ) {
     while let Some(first) = queue.recv().await {
         let mut size = GroupSize::default();
@@ -120,19 +120,19 @@ async fn commit_groups(
             size.add(&next);
             group.push(next);
         }
-        deps.store.metrics().transaction_commands.observe(number(size.commands));
+        deps.store.metrics().transaction_commands.observe(to_f64(size.commands));
         // If the code around the commands panics, the committer continues with the next group. The senders of this
         // group get the error `Unsettled`.
         let _ = AssertUnwindSafe(commit(&deps, &large_turns, group)).catch_unwind().await;
     }
 }
 
-fn number(count: usize) -> f64 {
+fn to_f64(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-async fn commit(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<Queued>) {
-    let members = group.iter_mut().map(|Queued { ready, .. }| Member {
+async fn commit(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<QueuedBatch>) {
+    let members = group.iter_mut().map(|QueuedBatch { ready, .. }| Member {
         id: ready.id,
         cached: ready.cached.take(),
         batch: &ready.batch,
@@ -140,28 +140,28 @@ async fn commit(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<Qu
     });
     match execute_group(deps, members.collect()).await {
         Ok(outcomes) => {
-            for (Queued { ready, reply }, outcome) in group.into_iter().zip(outcomes) {
+            for (QueuedBatch { ready, reply }, outcome) in group.into_iter().zip(outcomes) {
                 let answer = match outcome {
                     Outcome::Executed(executed) => {
-                        large_turns.small_committed(ready.id);
+                        large_turns.record_small_commit(ready.id);
                         Reply::Executed(executed)
                     }
                     Outcome::Held(lanes) => Reply::Held(ready, lanes),
                     Outcome::LeftOut => Reply::Alone(ready),
                 };
-                answer_to(reply, Ok(answer));
+                send_reply(reply, Ok(answer));
             }
         }
         Err(error) => {
-            for Queued { ready, reply } in group {
-                let may_succeed = error.may_concern_one();
-                answer_to(reply, if may_succeed { Ok(Reply::Failed(ready)) } else { Err(error.clone()) });
+            for QueuedBatch { ready, reply } in group {
+                let may_succeed = error.may_concern_one_member();
+                send_reply(reply, if may_succeed { Ok(Reply::Failed(ready)) } else { Err(error.clone()) });
             }
         }
     }
 }
 
-fn answer_to(reply: oneshot::Sender<Result<Reply, StoreError>>, answer: Result<Reply, StoreError>) {
+fn send_reply(reply: oneshot::Sender<Result<Reply, StoreError>>, answer: Result<Reply, StoreError>) {
     // The send fails only if the actor has ended. An ended actor needs no reply.
     let _ = reply.send(answer);
 }

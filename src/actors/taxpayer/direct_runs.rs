@@ -51,5 +51,5 @@ pub(super) async fn claim<'a>(
 /// to the dispatcher.
 fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
     let is_blocked = |step| direct.is_blocked(step, run.taxpayer_id.0);
-    !run.goes_alone() && run.next_step().is_some_and(|step| !is_blocked(step.as_str()))
+    !run.must_run_alone() && run.next_step().is_some_and(|step| !is_blocked(step.as_str()))
 }

@@ -8,9 +8,9 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::{SMALL_MAX, Size};
+use crate::actors::taxpayer::weight::{SMALL_WEIGHT_MAX, Size};
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
-use crate::domain::kernel::audit::Acting;
+use crate::domain::kernel::audit::ActorWithName;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -19,13 +19,13 @@ use crate::store::lanes::Lease;
 pub type Render<O> = Arc<dyn Fn(&O) -> Option<StoredResponse> + Send + Sync>;
 
 /// The idempotency key of a command. Of all commands with the same key, only the first is executed.
-pub struct Once<O> {
+pub struct OnceClaim<O> {
     pub claim: IdempotencyClaim,
     /// `None` if the HTTP answer contains a secret: such an answer is shown once and never stored.
     pub render: Option<Render<O>>,
 }
 
-impl<O> Once<O> {
+impl<O> OnceClaim<O> {
     /// Returns the key of a command whose answer is not stored.
     pub fn without_answer(claim: IdempotencyClaim) -> Self {
         Self { claim, render: None }
@@ -55,12 +55,12 @@ pub struct CommandEnvelope {
     /// `None` if the request has no idempotency key.
     pub(super) claim: Option<IdempotencyClaim>,
     /// The sender of the command.
-    pub(super) acting: Acting,
+    pub(super) acting: ActorWithName,
     pub(super) size: Size,
 }
 
 /// The outcome of a command: the output for its sender, and the HTTP answer to store for repeats of its request.
-pub(super) struct Executed {
+pub(super) struct ExecutedCommand {
     pub(super) output: Output,
     pub(super) answer: Option<StoredResponse>,
 }
@@ -70,19 +70,19 @@ pub(super) trait AnyCommand: Send + Sync {
     fn name(&self) -> &'static str;
     fn is_large(&self) -> bool;
     fn sets_unique_values(&self) -> bool;
-    fn new_ids(&self, wanted: &mut WantedIds);
+    fn add_wanted_ids(&self, wanted: &mut WantedIds);
     fn run_lease(&self) -> Option<&Lease>;
     fn contents(&self) -> Option<String>;
-    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>);
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Executed, Refusal>;
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>);
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<ExecutedCommand, Refusal>;
 }
 
-struct Rendered<C: TaxpayerCommand> {
+struct RenderedCommand<C: TaxpayerCommand> {
     command: C,
     render: Option<Render<C::Output>>,
 }
 
-impl<C: TaxpayerCommand> AnyCommand for Rendered<C> {
+impl<C: TaxpayerCommand> AnyCommand for RenderedCommand<C> {
     fn name(&self) -> &'static str {
         C::NAME
     }
@@ -95,8 +95,8 @@ impl<C: TaxpayerCommand> AnyCommand for Rendered<C> {
         C::SETS_UNIQUE_VALUES
     }
 
-    fn new_ids(&self, wanted: &mut WantedIds) {
-        self.command.new_ids(wanted);
+    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
+        self.command.add_wanted_ids(wanted);
     }
 
     fn run_lease(&self) -> Option<&Lease> {
@@ -107,14 +107,14 @@ impl<C: TaxpayerCommand> AnyCommand for Rendered<C> {
         self.command.contents()
     }
 
-    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.command.reads(wanted, context);
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.command.add_reads(wanted, context);
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Executed, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<ExecutedCommand, Refusal> {
         let output = self.command.execute(uow)?;
         let answer = self.render.as_ref().and_then(|render| render(&output));
-        Ok(Executed { output: Box::new(output), answer })
+        Ok(ExecutedCommand { output: Box::new(output), answer })
     }
 }
 
@@ -122,18 +122,18 @@ impl CommandEnvelope {
     /// Wraps a command. `sender` is `None` if no request names an actor.
     pub(super) fn new<C: TaxpayerCommand>(
         command: C,
-        once: Option<Once<C::Output>>,
-        sender: Option<Acting>,
+        once: Option<OnceClaim<C::Output>>,
+        sender: Option<ActorWithName>,
     ) -> Self {
         let acting = sender.unwrap_or_else(|| command.own_actor().into());
         let size = command.size();
         let (claim, render) = once.map(|once| (once.claim, once.render)).unzip();
-        Self { command: Box::new(Rendered { command, render: render.flatten() }), claim, acting, size }
+        Self { command: Box::new(RenderedCommand { command, render: render.flatten() }), claim, acting, size }
     }
 
     /// A large command has a transaction of its own and takes turns with other large commands.
     pub(super) fn is_large(&self) -> bool {
-        self.command.is_large() || self.size.weight() > SMALL_MAX
+        self.command.is_large() || self.size.weight() > SMALL_WEIGHT_MAX
     }
 
     /// Returns true if the command may be executed in one transaction with commands of other taxpayers.

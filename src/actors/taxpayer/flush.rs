@@ -53,7 +53,7 @@ pub(crate) enum WakeResult {
     Due,
 }
 
-fn queue_entry(run: &Run) -> QueuedLane {
+fn queued_lane(run: &Run) -> QueuedLane {
     QueuedLane {
         key: run_lane(run.taxpayer_id, run.id),
         taxpayer_id: run.taxpayer_id.0,
@@ -110,7 +110,7 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
     step_log::log(tx, &attempts).await?;
     let released: Vec<_> = units.iter().flat_map(|unit| &unit.writes.released).cloned().collect();
     leases::release(tx, &released).await?;
-    let due = units.iter().flat_map(UnitOfWork::due_runs).map(queue_entry);
+    let due = units.iter().flat_map(UnitOfWork::due_runs).map(queued_lane);
     lanes::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
 }
 
@@ -179,7 +179,7 @@ impl UnitOfWork {
         if let Some(Some(taxpayer)) = self.taxpayer.changed_value() {
             match &writes.first_contact {
                 Some(contact) => {
-                    taxpayers::add(tx, taxpayer, self.contact(contact)).await?;
+                    taxpayers::add(tx, taxpayer, self.to_contact_row(contact)).await?;
                     lanes::wake(tx, LaneKind::Verification, &[self.id.to_string()], Wake::All).await?;
                 }
                 None => taxpayers::save(tx, taxpayer).await?,
@@ -192,7 +192,7 @@ impl UnitOfWork {
         }
         if let Some(Some(endpoint)) = self.endpoint.changed_value() {
             // Only a new endpoint gets this secret. A stored endpoint keeps its own.
-            let first_secret = SigningSecret::generate(&mut clock::chance()).text();
+            let first_secret = SigningSecret::generate(&mut clock::system_rng()).text();
             webhooks::save(store, tx, endpoint, first_secret.expose_secret()).await?;
         }
         if let Some(Some(integration)) = self.integration.changed_value() {
@@ -218,7 +218,7 @@ impl UnitOfWork {
         Ok(())
     }
 
-    fn contact(&self, FirstContact { id, person }: &FirstContact) -> contact_row::Model {
+    fn to_contact_row(&self, FirstContact { id, person }: &FirstContact) -> contact_row::Model {
         contact_row::Model {
             taxpayer_id: self.id.0,
             id: *id,

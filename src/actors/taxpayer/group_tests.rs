@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DbBackend};
 
-use super::commands::{ChangeProfile, CreateInvoice, Created, Onboard, OpenRun};
-use super::envelope::Once;
+use super::commands::{ChangeProfile, CreateInvoice, CreatedInvoice, Onboard, OpenRun};
+use super::envelope::OnceClaim;
 use super::handle::TaxpayerError;
 use super::tests::{BY, ID, TestTaxpayers, claim, draft, submission, webhook};
 use crate::domain::access::claim::StoredResponse;
@@ -112,10 +112,10 @@ async fn a_held_lane_delays_only_its_own_taxpayer() {
 
 #[actix_rt::test]
 async fn a_command_that_panics_costs_the_others_of_its_group_nothing() {
-    let panics = |_: &Created| -> Option<StoredResponse> { panic!("the answer cannot be rendered") };
+    let panics = |_: &CreatedInvoice| -> Option<StoredResponse> { panic!("the answer cannot be rendered") };
     for test in stores().await {
         let app = with_neighbours(test).await;
-        let poison = Once { claim: claim("poison", b"1"), render: Some(Arc::new(panics)) };
+        let poison = OnceClaim { claim: claim("poison", b"1"), render: Some(Arc::new(panics)) };
         let (failed, created) = tokio::join!(
             app.taxpayers.send_once(ID, CreateInvoice(draft("POISON", 10)), Some(poison)),
             join_all(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::actors::supervision::{Registry, SendError};
 use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult, Once};
+use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult, OnceClaim};
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
@@ -104,12 +104,12 @@ impl TaxpayerHandle {
         &self,
         taxpayer: TaxpayerId,
         command: C,
-        once: Option<Once<C::Output>>,
+        once: Option<OnceClaim<C::Output>>,
     ) -> Result<C::Output, TaxpayerError> {
         let envelope = CommandEnvelope::new(command, once, acting::current_actor());
         let output = self.registry.send(&taxpayer, envelope).await??;
         if C::ENDS_KEYS {
-            key_leases::settle(&self.store).await;
+            key_leases::await_acknowledgements(&self.store).await;
         }
         // The envelope holds a command of this type, so the output has its type. If it had another type, the change
         // would be stored all the same, so the error must not say that nothing was stored.

@@ -18,30 +18,30 @@ pub(super) struct HeldLanes {
     store: Store,
     /// The lanes that somebody waits for, each with the number of waiters.
     wanted: Mutex<HashMap<LaneName, usize>>,
-    last: tokio::sync::Mutex<Option<Look>>,
+    last_check: tokio::sync::Mutex<Option<LaneCheck>>,
 }
 
 /// A check of all wanted lanes: when it began, and which lanes were locked.
-struct Look {
+struct LaneCheck {
     begun: Instant,
     held: HashSet<LaneName>,
 }
 
 /// Counts as one waiter for these lanes until it is dropped.
-struct Wanted<'a> {
+struct WaiterCount<'a> {
     all: &'a HeldLanes,
     lanes: &'a [LaneName],
 }
 
 impl HeldLanes {
     pub(super) fn new(store: Store) -> Self {
-        Self { store, wanted: Mutex::default(), last: tokio::sync::Mutex::default() }
+        Self { store, wanted: Mutex::default(), last_check: tokio::sync::Mutex::default() }
     }
 
     /// Waits until no transaction has locked any of these lanes. Fails with `Locked` if one of them is still locked at
     /// `deadline`.
     pub(super) async fn wait(&self, lanes: &[LaneName], deadline: Instant) -> Result<(), StoreError> {
-        let wanted = Wanted::count(self, lanes);
+        let wanted = WaiterCount::new(self, lanes);
         loop {
             if Instant::now() >= deadline {
                 return Err(StoreError::Locked);
@@ -56,11 +56,11 @@ impl HeldLanes {
     }
 
     async fn are_free(&self, lanes: &[LaneName]) -> Result<bool, StoreError> {
-        let mut last = self.last.lock().await;
+        let mut last = self.last_check.lock().await;
         if last.as_ref().is_none_or(|look| look.begun.elapsed() >= LOOK_EVERY) {
             let begun = Instant::now();
             let wanted: Vec<_> = self.lock_wanted().keys().cloned().collect();
-            *last = Some(Look { begun, held: self.look_at(&wanted).await? });
+            *last = Some(LaneCheck { begun, held: self.look_at(&wanted).await? });
         }
         Ok(last.as_ref().is_some_and(|look| !lanes.iter().any(|lane| look.held.contains(lane))))
     }
@@ -78,8 +78,8 @@ impl HeldLanes {
     }
 }
 
-impl<'a> Wanted<'a> {
-    fn count(all: &'a HeldLanes, lanes: &'a [LaneName]) -> Self {
+impl<'a> WaiterCount<'a> {
+    fn new(all: &'a HeldLanes, lanes: &'a [LaneName]) -> Self {
         let mut wanted = all.lock_wanted();
         for lane in lanes {
             *wanted.entry(lane.clone()).or_default() += 1;
@@ -88,7 +88,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-impl Drop for Wanted<'_> {
+impl Drop for WaiterCount<'_> {
     fn drop(&mut self) {
         let mut wanted = self.all.lock_wanted();
         for lane in self.lanes {

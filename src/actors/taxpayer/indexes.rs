@@ -23,20 +23,20 @@ impl Invoices {
         self.all.iter().filter_map(Tracked::changed_value)
     }
 
-    fn at(&self, at: Option<&usize>) -> Option<&Invoice> {
+    fn invoice_at(&self, at: Option<&usize>) -> Option<&Invoice> {
         at.and_then(|at| self.all.get(*at)).map(|invoice| &**invoice)
     }
 
     pub(crate) fn with_id(&self, id: InvoiceId) -> Option<&Invoice> {
-        self.at(self.by_id.get(&id))
+        self.invoice_at(self.by_id.get(&id))
     }
 
     pub(crate) fn with_number(&self, invoice_no: &str) -> Option<&Invoice> {
-        self.at(self.by_number.get(invoice_no))
+        self.invoice_at(self.by_number.get(invoice_no))
     }
 
     pub(crate) fn with_irn(&self, irn: &Irn) -> Option<&Invoice> {
-        self.at(self.by_irn_key.get(&irn.key()))
+        self.invoice_at(self.by_irn_key.get(&irn.key()))
     }
 
     pub(crate) fn put(&mut self, invoice: Invoice) {
@@ -130,7 +130,7 @@ impl<T> ByOwner<T> {
         self.0.entry(owner).or_default().push(row);
     }
 
-    pub(crate) fn of_owner(&self, owner: TaxpayerId) -> &[T] {
+    pub(crate) fn owned_by(&self, owner: TaxpayerId) -> &[T] {
         self.0.get(&owner).map(Vec::as_slice).unwrap_or_default()
     }
 

@@ -80,7 +80,7 @@ async fn the_lane_of_a_run_that_is_reopened_is_not_released() {
         let paused = operate(OperatorAction::Pause).await;
         operate(OperatorAction::Resume).await;
         let resumed = app.taxpayers.send(ID, no_progress(&lease, &paused)).await.unwrap();
-        assert_eq!(resumed.present_step(), Some(Step::IrnCheck), "the holder goes on");
+        assert_eq!(resumed.callable_step(), Some(Step::IrnCheck), "the holder goes on");
         let paused = operate(OperatorAction::Pause).await;
         let recorded = app.taxpayers.send(ID, no_progress(&lease, &paused)).await.unwrap();
         assert_eq!((recorded.state(), claim().await), (RunState::Paused, vec![]));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::commands::{CreateInvoice, Created, Duplicate};
+use super::commands::{CreateInvoice, CreatedInvoice, Duplicate};
 use super::handle::TaxpayerHandle;
 use super::tests::{ID, TestTaxpayers, draft};
 use crate::actors::supervision::Arbiters;
@@ -24,7 +24,7 @@ fn large(number: &str, series: &str) -> Draft {
     Draft { lines: lines.collect(), ..draft(number, 100) }
 }
 
-async fn create(taxpayers: &TaxpayerHandle, number: &str, series: &str) -> Created {
+async fn create(taxpayers: &TaxpayerHandle, number: &str, series: &str) -> CreatedInvoice {
     taxpayers.send(ID, CreateInvoice(large(number, series))).await.unwrap()
 }
 

@@ -5,8 +5,8 @@
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
 use crate::actors::taxpayer::transaction::{
-    CommandResults, Executed, Member, Outcome, claims, decide, enter, execute_alone, finish,
-    lock_written_lanes, step_leases,
+    CommandResults, ExecutedBatch, Member, Outcome, claims, decide, execute_alone, load_members,
+    lock_written_lanes, step_leases, write_and_commit,
 };
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::Sharing;
@@ -15,7 +15,7 @@ use crate::store::idempotency;
 use crate::store::lanes::{self, IfTaken, LaneName, views};
 
 /// A large command after its decision, before anything is written.
-struct Decided<'a> {
+struct Decision<'a> {
     member: Member<'a>,
     unit: UnitOfWork,
     results: CommandResults,
@@ -39,7 +39,7 @@ pub(super) async fn execute_large(deps: &TaxpayerDeps, member: Member<'_>) -> Re
 async fn decide_on_snapshot<'a>(
     deps: &TaxpayerDeps,
     member: Member<'a>,
-) -> Result<Option<Decided<'a>>, StoreError> {
+) -> Result<Option<Decision<'a>>, StoreError> {
     let ids = load::reserve_ids(&deps.store, member.tasks).await?;
     let snapshot = deps.store.snapshot().await?;
     let LaneName { kind, key } = member.lane();
@@ -48,19 +48,19 @@ async fn decide_on_snapshot<'a>(
         return Ok(None);
     };
     // Uses the version that the lane will have when it is locked: the lock increments it.
-    let mut entered = enter(deps, &snapshot, vec![(member, ids, lane.version + 1)]).await?;
+    let mut entered = load_members(deps, &snapshot, vec![(member, ids, lane.version + 1)]).await?;
     snapshot.rollback().await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
     let results = decide(member.tasks, &mut unit, &entered.used_keys, &|_| true);
-    Ok(Some(Decided { member, unit, results }))
+    Ok(Some(Decision { member, unit, results }))
 }
 
 /// Writes the changes of the decision. Returns `None` and changes nothing if the decision is out of date.
-async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outcome>, StoreError> {
-    let Decided { member, unit, results } = decided;
+async fn write(deps: &TaxpayerDeps, decided: Decision<'_>) -> Result<Option<Outcome>, StoreError> {
+    let Decision { member, unit, results } = decided;
     if !unit.has_changes() {
         let cached = unit.into_cached().before_lock();
-        return Ok(Some(Outcome::Executed(Box::new(Executed { cached, results }))));
+        return Ok(Some(Outcome::Executed(Box::new(ExecutedBatch { cached, results }))));
     }
     let tx = deps.store.begin_apart().await?;
     let locked = lanes::lock(&tx, &[member.lane()], IfTaken::Skip).await?;
@@ -78,6 +78,6 @@ async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outco
         tx.rollback().await?;
         return Ok(Some(Outcome::Held(held.into_iter().collect())));
     }
-    let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
-    Ok(Some(Outcome::Executed(Box::new(Executed { cached, results }))))
+    let cached = write_and_commit(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
+    Ok(Some(Outcome::Executed(Box::new(ExecutedBatch { cached, results }))))
 }

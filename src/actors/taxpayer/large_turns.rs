@@ -15,7 +15,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 
 /// A place rests for this many times the duration of its last command. So of the small commands that others send one
 /// after another, fewer than one in a hundred waits for a large command.
-const REST: u32 = 5;
+const REST_FACTOR: u32 = 5;
 /// A taxpayer counts as writing for this long after its last commit. The duration of the large command that just ended
 /// is added, because the taxpayer may have waited for it.
 const BUSY_FOR: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct LastWriters {
 }
 
 /// The turn of one large command. Dropping it makes its place free at once.
-pub(super) struct Turn {
+pub(super) struct LargeTurn {
     turns: Arc<LargeTurns>,
     taxpayer: TaxpayerId,
     begun: Instant,
@@ -49,13 +49,13 @@ impl LargeTurns {
     }
 
     /// Waits for a place. `payer` is the one who pays for the taxpayer, if that is known.
-    pub(super) async fn take(turns: &Arc<Self>, taxpayer: TaxpayerId, payer: Option<Payer>) -> Turn {
+    pub(super) async fn take(turns: &Arc<Self>, taxpayer: TaxpayerId, payer: Option<Payer>) -> LargeTurn {
         let place = turns.places.take(payer, 1).await;
-        Turn { turns: Arc::clone(turns), taxpayer, begun: Instant::now(), place }
+        LargeTurn { turns: Arc::clone(turns), taxpayer, begun: Instant::now(), place }
     }
 
     /// Records that small commands of a taxpayer were committed.
-    pub(super) fn small_committed(&self, taxpayer: TaxpayerId) {
+    pub(super) fn record_small_commit(&self, taxpayer: TaxpayerId) {
         let mut writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
         if writers.last.is_some_and(|(last, _)| last != taxpayer) {
             writers.other = writers.last;
@@ -71,7 +71,7 @@ impl LargeTurns {
     }
 }
 
-impl Turn {
+impl LargeTurn {
     /// Ends the turn. If other taxpayers write, the place rests before it is free again.
     pub(super) fn end(self) {
         let took = self.begun.elapsed();
@@ -80,7 +80,7 @@ impl Turn {
         }
         tokio::spawn(async move {
             let begun = Instant::now();
-            while begun.elapsed() < took.saturating_mul(REST)
+            while begun.elapsed() < took.saturating_mul(REST_FACTOR)
                 && (begun.elapsed() < BUSY_FOR || self.turns.has_another_written(self.taxpayer, BUSY_FOR))
             {
                 sleep(LOOK_EVERY).await;
@@ -104,7 +104,7 @@ mod tests {
         let turns = Arc::new(LargeTurns::new(1));
         for writes in [&[] as &[TaxpayerId], &[LARGE], &[LARGE, LARGE]] {
             for taxpayer in writes {
-                turns.small_committed(*taxpayer);
+                turns.record_small_commit(*taxpayer);
             }
             LargeTurns::take(&turns, LARGE, None).await.end();
             let next = LargeTurns::take(&turns, LARGE, None).now_or_never();
@@ -113,7 +113,7 @@ mod tests {
         for writes in [&[SMALL] as &[TaxpayerId], &[SMALL, LARGE], &[LARGE, SMALL, LARGE, LARGE]] {
             let turns = Arc::new(LargeTurns::new(1));
             for taxpayer in writes {
-                turns.small_committed(*taxpayer);
+                turns.record_small_commit(*taxpayer);
             }
             LargeTurns::take(&turns, LARGE, None).await.end();
             let mut next = Box::pin(LargeTurns::take(&turns, LARGE, None));

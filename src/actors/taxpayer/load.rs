@@ -42,7 +42,7 @@ pub(super) async fn reserve_ids(
 ) -> Result<ReservedIds, StoreError> {
     let mut wanted = WantedIds::default();
     for task in tasks {
-        task.command.command.new_ids(&mut wanted);
+        task.command.command.add_wanted_ids(&mut wanted);
     }
     wanted.reserve(store).await
 }
@@ -60,7 +60,7 @@ impl BatchStart<'_> {
         let mut wanted = ReadSet::default();
         for task in self.tasks {
             let context = ReadContext { taxpayer_id: self.id, command: task.id, cached: &self.cached };
-            task.command.command.reads(&mut wanted, &context);
+            task.command.command.add_reads(&mut wanted, &context);
         }
         wanted
     }
@@ -75,19 +75,19 @@ pub(super) async fn load(
     starts: Vec<BatchStart<'_>>,
 ) -> Result<Vec<UnitOfWork>, StoreError> {
     let mut read_sets: Vec<_> = starts.iter().map(BatchStart::read_set).collect();
-    let names = each(&mut read_sets, &starts, ReadSet::take_invoices);
+    let names = take_from_each(&mut read_sets, &starts, ReadSet::take_invoices);
     let mut invoices: ByOwner<Invoice> = ByOwner::default();
     for invoice in invoices::with_names(tx, names).await? {
         invoices.put(invoice.taxpayer_id, invoice);
     }
     for (wanted, start) in read_sets.iter_mut().zip(&starts) {
-        wanted.add_loaded(invoices.of_owner(start.id));
+        wanted.add_loaded(invoices.owned_by(start.id));
     }
-    let names = each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.items));
+    let names = take_from_each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.items));
     let mut items: ByOwner<Item> = items::with_names(tx, names).await?.into_iter().collect();
-    let names = each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.customers));
+    let names = take_from_each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.customers));
     let mut customers: ByOwner<Customer> = customers::with_names(tx, names).await?.into_iter().collect();
-    let names = each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
+    let names = take_from_each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
     let runs = runs::with_irn_keys(tx, names).await?;
     let mut runs: ByOwner<Run> = runs.into_iter().map(|run| (run.taxpayer_id, run)).collect();
 
@@ -125,7 +125,7 @@ pub(super) async fn load(
 }
 
 /// Takes a part out of every read set. Returns each part with the id of its taxpayer.
-fn each<T>(
+fn take_from_each<T>(
     read_sets: &mut [ReadSet],
     starts: &[BatchStart<'_>],
     part: impl Fn(&mut ReadSet) -> T,
@@ -154,23 +154,23 @@ impl RareRows {
         Ok(Self {
             supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
                 .await?,
-            acknowledged: events::irns_with(tx, id, kind, wanted.receipts).await?,
+            acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
             integration: if wanted.integration { integrations::owned_by(store, tx, id).await? } else { None },
             replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
             sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
-            conflicts: conflicts(tx, wanted.unique_values).await?,
+            conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })
     }
 }
 
 /// Returns a fault for each unique value of these commands that another taxpayer already has.
-async fn conflicts(
+async fn find_conflicts(
     tx: &Transaction,
     unique_values: Vec<UniqueValues>,
 ) -> Result<Vec<(CommandId, Faults)>, StoreError> {
     let mut conflicts = Vec::with_capacity(unique_values.len());
     for UniqueValues { command, taxpayer, login } in unique_values {
-        conflicts.push((command, taxpayers::taken_values(tx, &taxpayer, login.as_deref()).await?));
+        conflicts.push((command, taxpayers::find_taken_values(tx, &taxpayer, login.as_deref()).await?));
     }
     Ok(conflicts)
 }

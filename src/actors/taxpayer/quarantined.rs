@@ -8,13 +8,13 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::actors::supervision::Tree;
 use crate::actors::supervision::quarantine::UnstoredCommand;
-use crate::actors::taxpayer::commands::{CreateInvoice, Created, Duplicate};
+use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice, Duplicate};
 use crate::actors::taxpayer::envelope::CommandEnvelope;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::quarantine::{END_UNKNOWN, QuarantineState, QuarantinedCommand};
+use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::quarantine;
@@ -23,7 +23,7 @@ use crate::store::operations::quarantine;
 pub const STORE_EVERY: Duration = Duration::from_millis(500);
 /// Larger contents are not kept, so that the quarantine stays small.
 const CONTENTS_BYTES_MAX: usize = 256 * 1024;
-const NOT_KEPT: &str = "The command was replayed or dropped before";
+const NOT_KEPT_MESSAGE: &str = "The command was replayed or dropped before";
 
 /// Returns what a replay of the command needs, as JSON. `None` if the command cannot be replayed.
 pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
@@ -36,13 +36,13 @@ pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
 pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
     while let Some(unstored) = tree.quarantine().first_unstored() {
         let contents = unstored.contents.as_ref().map(ExposeSecret::expose_secret);
-        quarantine::put(store, &kept_command(&unstored), contents).await?;
+        quarantine::put(store, &to_quarantined_command(&unstored), contents).await?;
         tree.quarantine().mark_stored(unstored.record.reference);
     }
     Ok(())
 }
 
-fn kept_command(unstored: &UnstoredCommand) -> QuarantinedCommand {
+fn to_quarantined_command(unstored: &UnstoredCommand) -> QuarantinedCommand {
     let record = &unstored.record;
     QuarantinedCommand {
         reference: record.reference,
@@ -68,8 +68,8 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined_command(reference).await?;
-        let (taxpayer, create) = self.replayable(&found).await?;
-        self.take(&found, QuarantineState::Replayed, by, now).await?;
+        let (taxpayer, create) = self.replayable_command(&found).await?;
+        self.take_out(&found, QuarantineState::Replayed, by, now).await?;
         let created = self.send(taxpayer, create).await;
         let (state, result) = replay_result(&created);
         quarantine::record_result(self.store(), reference, state, &result).await?;
@@ -84,7 +84,7 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined_command(reference).await?;
-        self.take(&found, QuarantineState::Dropped, by, now).await?;
+        self.take_out(&found, QuarantineState::Dropped, by, now).await?;
         self.quarantined_command(reference).await
     }
 
@@ -93,7 +93,7 @@ impl TaxpayerHandle {
         found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
     }
 
-    async fn take(
+    async fn take_out(
         &self,
         found: &QuarantinedCommand,
         to: QuarantineState,
@@ -101,10 +101,10 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<(), TaxpayerError> {
         let is_taken = quarantine::take(self.store(), found, to, by, now).await?;
-        is_taken.then_some(()).ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(NOT_KEPT)))
+        is_taken.then_some(()).ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(NOT_KEPT_MESSAGE)))
     }
 
-    async fn replayable(
+    async fn replayable_command(
         &self,
         found: &QuarantinedCommand,
     ) -> Result<(TaxpayerId, CreateInvoice), TaxpayerError> {
@@ -122,12 +122,12 @@ impl TaxpayerHandle {
 }
 
 /// Returns the state of the command after its replay, and the result in words.
-fn replay_result(created: &Result<Created, TaxpayerError>) -> (QuarantineState, String) {
+fn replay_result(created: &Result<CreatedInvoice, TaxpayerError>) -> (QuarantineState, String) {
     match created {
-        Ok(Created { invoice, duplicate: None }) => {
+        Ok(CreatedInvoice { invoice, duplicate: None }) => {
             (QuarantineState::Replayed, format!("The invoice {} was created.", invoice.irn))
         }
-        Ok(Created { invoice, duplicate: Some(duplicate) }) => {
+        Ok(CreatedInvoice { invoice, duplicate: Some(duplicate) }) => {
             let content = match duplicate {
                 Duplicate::Identical => "the same",
                 Duplicate::Different => "other",
@@ -149,7 +149,7 @@ fn replay_result(created: &Result<Created, TaxpayerError>) -> (QuarantineState, 
         }
         Err(
             TaxpayerError::Store(_) | TaxpayerError::Interrupted { .. } | TaxpayerError::AlreadyProcessed,
-        ) => (QuarantineState::Replayed, END_UNKNOWN.to_owned()),
+        ) => (QuarantineState::Replayed, END_UNKNOWN_MESSAGE.to_owned()),
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::actors::taxpayer::commands::CancelReplay;
-    use crate::actors::taxpayer::envelope::Once;
+    use crate::actors::taxpayer::envelope::OnceClaim;
     use crate::actors::taxpayer::tests::{ID, TestTaxpayers, claim, draft};
     use crate::domain::access::claim::StoredResponse;
     use crate::store::testing::stores;
@@ -169,8 +169,8 @@ mod tests {
 
     /// Has a create panic twice. Returns the reference that its sender got.
     async fn quarantine_create(app: &TestTaxpayers, number: &str) -> CommandId {
-        let panics = |_: &Created| -> Option<StoredResponse> { panic!("<b>the answer</b>") };
-        let poison = Once { claim: claim(number, b"1"), render: Some(Arc::new(panics)) };
+        let panics = |_: &CreatedInvoice| -> Option<StoredResponse> { panic!("<b>the answer</b>") };
+        let poison = OnceClaim { claim: claim(number, b"1"), render: Some(Arc::new(panics)) };
         let failed = app.taxpayers.send_once(ID, CreateInvoice(draft(number, 10)), Some(poison)).await;
         let Err(TaxpayerError::Quarantined { reference }) = failed else { panic!("{failed:?}") };
         store_all(&app.test.store, &app.tree).await.unwrap();
@@ -222,11 +222,11 @@ mod tests {
             assert_eq!((found.taxpayer_id, found.command.as_str()), (Some(ID), "create"));
             assert!(found.panic.starts_with("<b>the answer</b>"), "{}", found.panic);
             // The process ends here: the command is taken, and nothing was sent.
-            app.taxpayers.take(&found, QuarantineState::Replayed, &BY, NOW).await.unwrap();
+            app.taxpayers.take_out(&found, QuarantineState::Replayed, &BY, NOW).await.unwrap();
             let refused = app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
             assert!(matches!(refused, Err(TaxpayerError::Refused(_))), "{refused:?}");
             let left = app.taxpayers.quarantined_command(reference).await.unwrap();
-            assert_eq!(left.result.as_deref(), Some(END_UNKNOWN));
+            assert_eq!(left.result.as_deref(), Some(END_UNKNOWN_MESSAGE));
             let dropped = app.taxpayers.drop_quarantined(reference, &BY, NOW).await;
             assert!(matches!(dropped, Err(TaxpayerError::Refused(_))), "{dropped:?}");
             app.close().await;

@@ -14,7 +14,7 @@ use super::commands::{
     ChangeProfile, CreateInvoice, Duplicate, Onboard, OpenRun, Pay, RotateSecret, SetStatus, SetSubscription,
     SetWebhook,
 };
-use super::envelope::Once;
+use super::envelope::OnceClaim;
 use super::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
@@ -170,7 +170,7 @@ fn by_number(number: &str) -> InvoiceRef {
 fn part(number: &str, amount: i64) -> PaymentUpdate {
     PaymentUpdate {
         invoice: by_number(number),
-        notice: PaymentChange::Partial(amount.into()),
+        change: PaymentChange::Partial(amount.into()),
         reference: None,
         remark: "part".into(),
     }
@@ -252,7 +252,7 @@ pub(super) fn submission(irn: &str, note: &str) -> RunRequest {
     let document = json!({ "irn": irn, "note": note, "amount": 1 });
     RunRequest {
         irn: Irn::parse(irn).unwrap(),
-        payload: RunPayload::Submit(Box::new(AuthorityDocument::read(document))),
+        payload: RunPayload::Submit(Box::new(AuthorityDocument::from_json(document))),
     }
 }
 
@@ -344,11 +344,11 @@ pub(super) fn claim(key: &str, body: &[u8]) -> IdempotencyClaim {
 }
 
 /// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
-fn payment_key(key: &str, body: &[u8]) -> Once<Invoice> {
+fn payment_key(key: &str, body: &[u8]) -> OnceClaim<Invoice> {
     let render = |invoice: &Invoice| {
         Some(StoredResponse { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
     };
-    Once { claim: claim(key, body), render: Some(Arc::new(render)) }
+    OnceClaim { claim: claim(key, body), render: Some(Arc::new(render)) }
 }
 
 #[actix_rt::test]

@@ -44,14 +44,14 @@ pub(super) struct Member<'a> {
 }
 
 /// The taxpayer's cached state after the transaction, and the result of each command.
-pub(super) struct Executed {
+pub(super) struct ExecutedBatch {
     pub(super) cached: CachedState,
     pub(super) results: CommandResults,
 }
 
 /// The outcome of one member of a transaction.
 pub(super) enum Outcome {
-    Executed(Box<Executed>),
+    Executed(Box<ExecutedBatch>),
     /// Another transaction has locked these lanes, which the member needs. Nothing was executed.
     Held(Vec<LaneName>),
     /// A command panicked, or a lane does not exist yet. Nothing was executed.
@@ -89,7 +89,7 @@ pub(super) async fn execute_alone(
         .cloned()
         .collect();
     let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
-    let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
+    let mut entered = load_members(deps, &tx, vec![(member, ids, version)]).await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
     let is_held = |lease: &Lease| locked.is_held(lease) || fenced.contains(lease);
     let results = decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
@@ -98,8 +98,8 @@ pub(super) async fn execute_alone(
         tx.rollback().await?;
         return Ok(Outcome::Held(held.into_iter().collect()));
     }
-    let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
-    Ok(Outcome::Executed(Box::new(Executed { cached, results })))
+    let cached = write_and_commit(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
+    Ok(Outcome::Executed(Box::new(ExecutedBatch { cached, results })))
 }
 
 /// Executes the commands of several taxpayers. Returns the outcome of each member, in the order of `members`.
@@ -127,7 +127,7 @@ pub(super) async fn execute_group(
             _ => drop(waits.insert(member.id, own_held)),
         }
     }
-    let entered = enter(deps, &tx, ready).await?;
+    let entered = load_members(deps, &tx, ready).await?;
     let mut decided = Vec::new();
     for (member, mut unit) in entered.members {
         let is_held = |lease: &Lease| locked.is_held(lease);
@@ -156,10 +156,10 @@ pub(super) async fn execute_group(
         units.push(unit);
         results.push(result);
     }
-    let states = finish(deps, tx, &members, units).await?;
+    let states = write_and_commit(deps, tx, &members, units).await?;
     let executed = members.iter().zip(states).zip(results);
     let mut executed: HashMap<_, _> =
-        executed.map(|((member, cached), results)| (member.id, Executed { cached, results })).collect();
+        executed.map(|((member, cached), results)| (member.id, ExecutedBatch { cached, results })).collect();
     let outcomes = order.iter().map(|id| match (executed.remove(id), waits.remove(id)) {
         (Some(executed), _) => Outcome::Executed(Box::new(executed)),
         (None, Some(lanes)) => Outcome::Held(lanes),
@@ -206,7 +206,7 @@ pub(super) struct LoadedMembers<'a> {
 
 /// Reads everything that the members need. The idempotency keys are read last: if another replica has just committed
 /// the same request, the key shows that the command is a repetition and not a conflict.
-pub(super) async fn enter<'a>(
+pub(super) async fn load_members<'a>(
     deps: &TaxpayerDeps,
     tx: &Transaction,
     mut locked: Vec<(Member<'a>, ReservedIds, i64)>,
@@ -238,7 +238,7 @@ pub(super) fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item
 }
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
-pub(super) async fn finish(
+pub(super) async fn write_and_commit(
     deps: &TaxpayerDeps,
     tx: Transaction,
     members: &[Member<'_>],

@@ -18,7 +18,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::{Item, Items};
-use crate::domain::kernel::audit::{Acting, NamedActor};
+use crate::domain::kernel::audit::{ActorWithName, NamedActor};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::fault::Faults;
@@ -41,7 +41,7 @@ pub struct UnitOfWork {
     /// The command that is executed now.
     pub(crate) cause: CommandId,
     /// The sender of the command that is executed now.
-    pub(crate) acting: Acting,
+    pub(crate) acting: ActorWithName,
     /// The version of the taxpayer's lane.
     pub(crate) version: i64,
     /// `None` until the taxpayer is onboarded.
@@ -216,8 +216,8 @@ impl UnitOfWork {
         let seal =
             EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: self.cause, now: self.now };
         let event = self.head.append(occurrence, seal);
-        if self.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
-            let delivery = Delivery::due(clock::new_id(), &event, self.now);
+        if self.endpoint.as_ref().is_some_and(|endpoint| endpoint.must_receive(kind)) {
+            let delivery = Delivery::for_event(clock::new_id(), &event, self.now);
             self.writes.deliveries.push((delivery, kind));
         }
         let sequence = event.sequence;

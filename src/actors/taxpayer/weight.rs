@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use crate::domain::invoice::Draft;
 
 /// A command that is heavier than this is large, so it has a transaction of its own.
-pub(super) const SMALL_MAX: usize = 200;
+pub(super) const SMALL_WEIGHT_MAX: usize = 200;
 /// The weight at which a batch or a group takes no further commands.
-pub(super) const TRANSACTION_MAX: usize = 2_000;
+pub(super) const TRANSACTION_WEIGHT_MAX: usize = 2_000;
 /// This many bytes of a document weigh as much as one invoice line.
-const BYTES_A_UNIT: usize = 1_024;
+const BYTES_PER_WEIGHT_UNIT: usize = 1_024;
 
 /// The size of what a command carries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,18 +22,18 @@ pub struct Size {
 }
 
 impl Size {
-    pub(crate) fn of_document(document: &Value) -> Self {
+    pub(crate) fn for_document(document: &Value) -> Self {
         Self { lines: 0, bytes: text_bytes(document) }
     }
 
-    pub(crate) fn of_draft(draft: &Draft) -> Self {
+    pub(crate) fn for_draft(draft: &Draft) -> Self {
         let lines = draft.lines.iter().map(|line| member_bytes(&line.extras));
         Self { lines: draft.lines.len(), bytes: member_bytes(&draft.extras) + lines.sum::<usize>() }
     }
 
     /// Returns the weight of a command of this size, which is at least 1.
     pub(super) fn weight(self) -> usize {
-        1 + self.lines + self.bytes / BYTES_A_UNIT
+        1 + self.lines + self.bytes / BYTES_PER_WEIGHT_UNIT
     }
 }
 

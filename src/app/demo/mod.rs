@@ -37,7 +37,7 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
     let settings = settings.with_local_secrets().map_err(|error| StartError::Demo(error.to_string()))?;
 
     let application = Application::build(&settings).await?;
-    let accounts = first_start::accounts(application.app(), &settings).await?;
+    let accounts = first_start::create_accounts(application.app(), &settings).await?;
     let accounts = accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
     if fault == Some(DemoFault::CommitThenDrop) {
         let order = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign).times(1);

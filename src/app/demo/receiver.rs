@@ -10,14 +10,14 @@ use crate::app::error::StartError;
 
 /// The parts of a received notification that its signature covers, and the signature.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
+pub(super) struct ReceivedRequest {
     pub(super) id: String,
     pub(super) timestamp: i64,
     pub(super) signature: String,
     pub(super) body: Vec<u8>,
 }
 
-type ReceivedRequests = Arc<Mutex<Vec<Received>>>;
+type ReceivedRequests = Arc<Mutex<Vec<ReceivedRequest>>>;
 
 pub(super) struct Receiver {
     address: SocketAddr,
@@ -31,12 +31,13 @@ impl Receiver {
         let address = listener.local_addr()?;
         let received = ReceivedRequests::default();
         let requests = web::Data::new(Arc::clone(&received));
-        let server =
-            HttpServer::new(move || App::new().app_data(requests.clone()).default_service(web::to(take)))
-                .workers(1)
-                .disable_signals()
-                .listen(listener)?
-                .run();
+        let server = HttpServer::new(move || {
+            App::new().app_data(requests.clone()).default_service(web::to(receive_request))
+        })
+        .workers(1)
+        .disable_signals()
+        .listen(listener)?
+        .run();
         let handle = server.handle();
         actix_rt::spawn(server);
         Ok(Self { address, received, server: handle })
@@ -46,7 +47,7 @@ impl Receiver {
         format!("http://{}/notifications", self.address)
     }
 
-    pub(super) fn received_requests(&self) -> Vec<Received> {
+    pub(super) fn received_requests(&self) -> Vec<ReceivedRequest> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -55,11 +56,15 @@ impl Receiver {
     }
 }
 
-async fn take(request: HttpRequest, body: web::Bytes, requests: web::Data<ReceivedRequests>) -> HttpResponse {
+async fn receive_request(
+    request: HttpRequest,
+    body: web::Bytes,
+    requests: web::Data<ReceivedRequests>,
+) -> HttpResponse {
     let header = |name: &str| {
         request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
     };
-    requests.lock().unwrap_or_else(PoisonError::into_inner).push(Received {
+    requests.lock().unwrap_or_else(PoisonError::into_inner).push(ReceivedRequest {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp").parse().unwrap_or_default(),
         signature: header("webhook-signature"),

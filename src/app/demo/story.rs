@@ -14,7 +14,7 @@ use crate::app::demo::buyer;
 use crate::app::demo::client::{Answer, Client, Route};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
-use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, invoice};
+use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, demo_invoice};
 use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::webhook::{SignedMessage, SigningSecret};
 
@@ -22,10 +22,10 @@ use crate::webhook::{SignedMessage, SigningSecret};
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const INVOICE_NO: &str = "DEMO0001";
 /// The largest difference between the timestamp of a notification and the receiver's clock.
-const TOLERANCE: Duration = Duration::from_mins(5);
+const SIGNATURE_TOLERANCE: Duration = Duration::from_mins(5);
 
 /// The types of the events that the taxpayer's webhook must receive, in order of sequence.
-const EVENTS: [&str; 11] = [
+const EXPECTED_EVENTS: [&str; 11] = [
     "invoice.created",
     "invoice.status-updated",
     "invoice.status-updated",
@@ -69,7 +69,7 @@ impl Story {
         let irn = self.create_and_approve().await?;
         let buyer = self.onboard_buyer().await?;
         self.send_to_the_authority(&irn).await?;
-        self.receive(&buyer, &irn).await?;
+        self.receive_invoice(&buyer, &irn).await?;
         self.confirm_receipt(&irn).await?;
         self.pay(&irn).await?;
         self.rotate_the_key().await?;
@@ -81,11 +81,12 @@ impl Story {
 
     async fn set_up_webhook(&self) -> Result<SigningSecret, StartError> {
         let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id);
-        let mut events = EVENTS.to_vec();
+        let mut events = EXPECTED_EVENTS.to_vec();
         events.dedup();
         let body = json!({ "webhook_url": self.receiver.url(), "enabled_events": events });
-        self.integrator(Route::new(Method::PUT, &path), Some(&body), 200).await?;
-        let answer = self.integrator(Route::new(Method::POST, &format!("{path}/secret")), None, 200).await?;
+        self.call_as_integrator(Route::new(Method::PUT, &path), Some(&body), 200).await?;
+        let answer =
+            self.call_as_integrator(Route::new(Method::POST, &format!("{path}/secret")), None, 200).await?;
         let text = answer.body["data"]["secret"].as_str().unwrap_or_default();
         SigningSecret::parse(text)
             .map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
@@ -93,20 +94,24 @@ impl Story {
 
     async fn create_and_approve(&self) -> Result<String, StartError> {
         let created = Route::new(Method::POST, "/v1/tax-payers/invoices");
-        let answer = self.taxpayer(created, Some(&invoice(INVOICE_NO)), 201).await?;
+        let answer = self.call_as_taxpayer(created, Some(&demo_invoice(INVOICE_NO)), 201).await?;
         let irn = answer.body["data"]["irn"].as_str().unwrap_or_default().to_owned();
         let body = json!({
             "unique_no": irn, "unique_no_type": "IRN", "status": "approved", "remark": "checked by accounts",
         });
-        self.taxpayer(Route::new(Method::PATCH, "/v1/tax-payers/invoices/update-status"), Some(&body), 200)
-            .await?;
+        self.call_as_taxpayer(
+            Route::new(Method::PATCH, "/v1/tax-payers/invoices/update-status"),
+            Some(&body),
+            200,
+        )
+        .await?;
         Ok(irn)
     }
 
     async fn send_to_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let submit = Route::new(Method::POST, "/v1/app/invoices/submit");
-        self.taxpayer(submit, Some(&submission(irn)), 200).await?;
-        self.taxpayer(
+        self.call_as_taxpayer(submit, Some(&submission(irn)), 200).await?;
+        self.call_as_taxpayer(
             Route::new(Method::POST, "/v1/app/invoices/transmit"),
             Some(&json!({ "irn": irn })),
             200,
@@ -118,14 +123,15 @@ impl Story {
     /// Confirms the receipt again. The authority refuses the repetition, but the service must still answer 200.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
-        self.taxpayer(Route::new(Method::PATCH, &receipt), None, 200).await?;
+        self.call_as_taxpayer(Route::new(Method::PATCH, &receipt), None, 200).await?;
         let confirmed = self
-            .taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200)
+            .call_as_taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200)
             .await?;
         expect("the transmission is confirmed", confirmed.body["data"]["transmitted"] == json!(true))?;
         expect("it was delivered", confirmed.body["data"]["delivered"] == json!(true))?;
-        let run =
-            self.taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200).await?;
+        let run = self
+            .call_as_taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200)
+            .await?;
         expect("the run has succeeded", run.body["data"]["state"] == json!("succeeded"))
     }
 
@@ -135,14 +141,14 @@ impl Story {
             "reference": "TRF-1", "remark": "first instalment",
         });
         let path = "/v1/tax-payers/invoices/update-payment-status";
-        let paid = self.taxpayer(Route::new(Method::PATCH, path), Some(&body), 200).await?;
+        let paid = self.call_as_taxpayer(Route::new(Method::PATCH, path), Some(&body), 200).await?;
         expect("the payment is partial", paid.body["data"]["payment_status"] == json!("PARTIAL"))
     }
 
     async fn rotate_the_key(&self) -> Result<(), StartError> {
         let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", self.taxpayer_id);
-        self.integrator(Route::new(Method::POST, &path), None, 200).await?;
-        self.taxpayer(Route::new(Method::GET, "/v1/tax-payers/invoices"), None, 401).await?;
+        self.call_as_integrator(Route::new(Method::POST, &path), None, 200).await?;
+        self.call_as_taxpayer(Route::new(Method::GET, "/v1/tax-payers/invoices"), None, 401).await?;
         Ok(())
     }
 
@@ -161,7 +167,7 @@ impl Story {
 
     async fn check_notifications(&self, secret: &SigningSecret) -> Result<(), StartError> {
         let start = Instant::now();
-        while self.receiver.received_requests().len() < EVENTS.len() && start.elapsed() < PATIENCE {
+        while self.receiver.received_requests().len() < EXPECTED_EVENTS.len() && start.elapsed() < PATIENCE {
             sleep(Duration::from_millis(50)).await;
         }
         let now = SystemClock.now();
@@ -172,7 +178,8 @@ impl Story {
             let timestamp = received.timestamp;
             let body = received.body.as_slice();
             let message = SignedMessage { id, timestamp, body };
-            let verified = message.verify(&received.signature, std::slice::from_ref(secret), now, TOLERANCE);
+            let verified =
+                message.verify(&received.signature, std::slice::from_ref(secret), now, SIGNATURE_TOLERANCE);
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
             let body: Value = strict_json::from_untrusted(body).unwrap_or_default();
             arrived.push((
@@ -186,10 +193,10 @@ impl Story {
             println!("  {sequence:>3} {kind}");
         }
         let kinds: Vec<_> = arrived.iter().map(|(_, kind)| kind.as_str()).collect();
-        expect("every event arrived", kinds == EVENTS)
+        expect("every event arrived", kinds == EXPECTED_EVENTS)
     }
 
-    pub(super) async fn as_taxpayer(
+    pub(super) async fn call_with_taxpayer_key(
         &self,
         key: &SecretString,
         route: Route<'_>,
@@ -199,16 +206,16 @@ impl Story {
         expect_status(self.client.call(route, key, body).await?, status)
     }
 
-    async fn taxpayer(
+    async fn call_as_taxpayer(
         &self,
         route: Route<'_>,
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        self.as_taxpayer(&self.taxpayer, route, body, status).await
+        self.call_with_taxpayer_key(&self.taxpayer, route, body, status).await
     }
 
-    pub(super) async fn integrator(
+    pub(super) async fn call_as_integrator(
         &self,
         route: Route<'_>,
         body: Option<&Value>,

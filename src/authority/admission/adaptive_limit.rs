@@ -12,18 +12,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 /// The limit when a process starts.
-const START: u32 = 16;
+const START_LIMIT: u32 = 16;
 /// At most this many concurrent calls do not slow the authority down, so only an HTTP 429 lowers the limit below this
 /// number.
 const UNLOADED_CALLS: u32 = 4;
 /// Outside a measurement, a mean response time is computed from at least this many successful calls.
 const SAMPLES_MIN: u32 = 16;
 /// A measurement of the usual response time averages this many successful calls: few, because few calls run meanwhile.
-const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
+const MEASUREMENT_SAMPLES: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
-const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
+const MEASUREMENT_ANSWERS_MAX: u32 = 2 * MEASUREMENT_SAMPLES;
 /// After this many computed mean response times, the response time under little load is measured again.
-const MEASURE_EVERY: u32 = 64;
+const MEANS_PER_MEASUREMENT: u32 = 64;
 /// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
 /// margin, a usual time of a few milliseconds would often be exceeded by chance.
 const SLACK_US: u64 = 50_000;
@@ -66,17 +66,17 @@ pub(crate) struct AdaptiveLimit {
     in_flight: u32,
     /// Grows when the limit falls or a measurement starts. A call from an earlier epoch does not change the limit.
     epoch: u64,
-    /// The good answers counted towards the next growth. The limit grows only if `reached` is true: the calls nearly
+    /// The good answers counted towards the next growth. The limit grows only if `was_reached` is true: the calls nearly
     /// used up the limit during this count.
-    good: u32,
-    reached: bool,
+    good_answers: u32,
+    was_reached: bool,
     window: SampleWindow,
     /// The mean response time of a successful call under little load, in microseconds.
-    usual: Option<u64>,
+    usual_us: Option<u64>,
     /// The number of answers since the measurement began; `None` if no measurement is running.
-    measuring: Option<u32>,
+    measurement_answers: Option<u32>,
     /// The number of mean response times computed since the last measurement.
-    unmeasured: u32,
+    means_since_measurement: u32,
     not_before: Option<Timestamp>,
 }
 
@@ -86,26 +86,26 @@ impl AdaptiveLimit {
         let max = max.max(1);
         Self {
             max,
-            bound: START.min(max),
+            bound: START_LIMIT.min(max),
             in_flight: 0,
             epoch: 0,
-            good: 0,
-            reached: false,
+            good_answers: 0,
+            was_reached: false,
             window: SampleWindow::default(),
-            usual: None,
-            measuring: Some(0),
-            unmeasured: 0,
+            usual_us: None,
+            measurement_answers: Some(0),
+            means_since_measurement: 0,
             not_before: None,
         }
     }
 
     /// The number of concurrent calls that are allowed now.
     pub(crate) fn capacity(&self) -> u32 {
-        if self.measuring.is_some() { self.bound.min(UNLOADED_CALLS) } else { self.bound }
+        if self.measurement_answers.is_some() { self.bound.min(UNLOADED_CALLS) } else { self.bound }
     }
 
     /// The number of concurrent calls that one account may make.
-    pub(crate) fn share(&self) -> u32 {
+    pub(crate) fn account_share(&self) -> u32 {
         share(self.capacity())
     }
 
@@ -133,7 +133,7 @@ impl AdaptiveLimit {
 
     pub(crate) fn start(&mut self) -> CallStart {
         self.in_flight = self.in_flight.saturating_add(1);
-        self.reached |= self.in_flight >= self.share();
+        self.was_reached |= self.in_flight >= self.account_share();
         self.window.peak = self.window.peak.max(self.in_flight);
         CallStart { epoch: self.epoch }
     }
@@ -149,13 +149,13 @@ impl AdaptiveLimit {
         }
         match signal {
             // Some concurrent calls stay possible, even if calls fail or hang.
-            LoadSignal::Overloaded => self.fall(UNLOADED_CALLS),
-            LoadSignal::Throttled(_) => self.fall(1),
+            LoadSignal::Overloaded => self.lower_limit(UNLOADED_CALLS),
+            LoadSignal::Throttled(_) => self.lower_limit(1),
             LoadSignal::Neutral => self.count_answer(),
             LoadSignal::Answered => self.on_success(),
             LoadSignal::Succeeded(took) => {
                 self.on_success();
-                self.sample(took);
+                self.add_sample(took);
             }
         }
     }
@@ -167,7 +167,7 @@ impl AdaptiveLimit {
     }
 
     /// Lowers the limit to seven tenths and by at least one, but not below `floor`.
-    fn fall(&mut self, floor: u32) {
+    fn lower_limit(&mut self, floor: u32) {
         let lower = (self.bound.saturating_mul(7) / 10).min(self.bound.saturating_sub(1));
         self.bound = lower.max(floor.min(self.bound));
         self.restart_window(self.in_flight);
@@ -175,50 +175,54 @@ impl AdaptiveLimit {
 
     fn restart_window(&mut self, peak: u32) {
         self.epoch += 1;
-        self.good = 0;
-        self.reached = false;
+        self.good_answers = 0;
+        self.was_reached = false;
         self.window = SampleWindow { peak, ..SampleWindow::default() };
     }
 
     /// Counts a good answer. After N good answers a limit of N grows by one, but only if nearly N calls were in
     /// progress at some moment during this count.
     fn on_success(&mut self) {
-        if self.measuring.is_some() {
+        if self.measurement_answers.is_some() {
             return self.count_answer();
         }
-        self.good += 1;
-        if self.good < self.bound {
+        self.good_answers += 1;
+        if self.good_answers < self.bound {
             return;
         }
-        if self.reached {
+        if self.was_reached {
             self.bound = self.bound.saturating_add(1).min(self.max);
         }
-        self.good = 0;
-        self.reached = false;
+        self.good_answers = 0;
+        self.was_reached = false;
     }
 
-    /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_MAX` answers,
+    /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_ANSWERS_MAX` answers,
     /// even if too few calls succeeded.
     fn count_answer(&mut self) {
-        let Some(answers) = &mut self.measuring else { return };
+        let Some(answers) = &mut self.measurement_answers else { return };
         *answers += 1;
-        if *answers >= MEASUREMENT_MAX {
+        if *answers >= MEASUREMENT_ANSWERS_MAX {
             self.end_measurement();
         }
     }
 
     fn end_measurement(&mut self) {
-        self.measuring = None;
-        self.unmeasured = 0;
-        self.good = 0;
-        self.reached = false;
+        self.measurement_answers = None;
+        self.means_since_measurement = 0;
+        self.good_answers = 0;
+        self.was_reached = false;
     }
 
-    fn sample(&mut self, took: Duration) {
+    fn add_sample(&mut self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.window.samples += 1;
         self.window.micros = self.window.micros.saturating_add(micros);
-        let enough = if self.measuring.is_some() { MEASUREMENT } else { self.bound.max(SAMPLES_MIN) };
+        let enough = if self.measurement_answers.is_some() {
+            MEASUREMENT_SAMPLES
+        } else {
+            self.bound.max(SAMPLES_MIN)
+        };
         if self.window.samples < enough {
             return;
         }
@@ -232,21 +236,22 @@ impl AdaptiveLimit {
     /// Otherwise lowers the limit if the mean is far above the usual time.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {
-            self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
+            self.usual_us = Some(self.usual_us.map_or(mean, |usual| usual.midpoint(mean)));
             return self.end_measurement();
         }
-        if self.measuring.is_some() {
+        if self.measurement_answers.is_some() {
             return;
         }
-        self.unmeasured += 1;
-        let is_slow = self.usual.is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
+        self.means_since_measurement += 1;
+        let is_slow =
+            self.usual_us.is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
         // Slow answers lower the limit only if the calls nearly used up the limit. Otherwise our calls are not the
         // cause.
         if peak >= share(self.bound) && is_slow {
-            self.fall(UNLOADED_CALLS);
+            self.lower_limit(UNLOADED_CALLS);
         }
-        if self.unmeasured >= MEASURE_EVERY {
-            self.measuring = Some(0);
+        if self.means_since_measurement >= MEANS_PER_MEASUREMENT {
+            self.measurement_answers = Some(0);
             self.restart_window(0);
         }
     }
@@ -289,7 +294,7 @@ mod tests {
     /// Returns a limit of this capacity that has finished its first measurement.
     fn measured_limit(capacity: u32) -> AdaptiveLimit {
         let mut limit = AdaptiveLimit::new(10_000);
-        for _ in 0..MEASUREMENT / UNLOADED_CALLS {
+        for _ in 0..MEASUREMENT_SAMPLES / UNLOADED_CALLS {
             round(&mut limit, UNLOADED_CALLS, GOOD);
         }
         limit.bound = capacity;
@@ -301,7 +306,7 @@ mod tests {
         let mut limit = AdaptiveLimit::new(64);
         let capacity: Vec<_> = (0..5).map(|_| full_round(&mut limit, GOOD)).collect();
         assert_eq!(capacity, [4, 16, 17, 18, 19]);
-        assert_eq!(limit.usual, Some(100_000));
+        assert_eq!(limit.usual_us, Some(100_000));
     }
 
     #[test]
@@ -362,7 +367,7 @@ mod tests {
         for call in old {
             limit.settle(call, GOOD, at(0));
         }
-        assert_eq!((limit.capacity(), limit.good, limit.in_flight()), (11, 0, 0));
+        assert_eq!((limit.capacity(), limit.good_answers, limit.in_flight()), (11, 0, 0));
     }
 
     #[test]
@@ -370,7 +375,7 @@ mod tests {
         let mut limit = measured_limit(16);
         for _ in 0..1_000 {
             round(&mut limit, share(16) - 1, GOOD);
-            assert!(limit.measuring.is_some() || limit.capacity() == 16);
+            assert!(limit.measurement_answers.is_some() || limit.capacity() == 16);
         }
     }
 
@@ -421,7 +426,7 @@ mod tests {
         for _ in 0..20 {
             round(&mut limit, 4, LoadSignal::Answered);
         }
-        assert_eq!(limit.usual, Some(100_000));
+        assert_eq!(limit.usual_us, Some(100_000));
         assert_eq!(full_round(&mut limit, GOOD), 17);
     }
 
@@ -432,8 +437,8 @@ mod tests {
         let capacity: Vec<_> = (0..400).map(|_| full_round(&mut limit, slow)).collect();
         assert!(capacity[..60].contains(&UNLOADED_CALLS), "{capacity:?}");
         assert!(capacity.iter().all(|capacity| *capacity >= UNLOADED_CALLS), "{capacity:?}");
-        assert!(limit.usual.unwrap() > 475_000, "{:?}", limit.usual);
-        assert!(limit.bound > START, "{capacity:?}");
+        assert!(limit.usual_us.unwrap() > 475_000, "{:?}", limit.usual_us);
+        assert!(limit.bound > START_LIMIT, "{capacity:?}");
     }
 
     #[test]
@@ -442,7 +447,7 @@ mod tests {
         let quick = LoadSignal::Succeeded(Duration::from_millis(20));
         let capacity: Vec<_> = (0..150).map(|_| full_round(&mut limit, quick)).collect();
         assert!(capacity.contains(&UNLOADED_CALLS), "{capacity:?}");
-        assert!(limit.usual.unwrap() < 100_000);
+        assert!(limit.usual_us.unwrap() < 100_000);
         assert!(limit.capacity() > 60, "it goes on where it was: {capacity:?}");
     }
 
@@ -452,7 +457,7 @@ mod tests {
             let mut limit = AdaptiveLimit::new(64);
             let rounds = (0..100).take_while(|_| full_round(&mut limit, signal) == UNLOADED_CALLS).count();
             assert_eq!(rounds, 3, "{signal:?}");
-            assert_eq!(limit.capacity(), START);
+            assert_eq!(limit.capacity(), START_LIMIT);
         }
     }
 

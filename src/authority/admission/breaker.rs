@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use crate::authority::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
 use crate::authority::admission::call_window::CallCounts;
 use crate::authority::admission::open_breaker::{
-    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, after, wait,
+    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time, time_until,
 };
 use crate::authority::admission::payer_lane::PayerLane;
 use crate::authority::operation::Operation;
@@ -64,7 +64,7 @@ pub struct BreakerView {
     /// True if the breaker is open for everybody, because the authority itself seems to fail.
     pub is_outage: bool,
     /// True if an operator tripped the breaker.
-    pub is_ordered: bool,
+    pub is_tripped: bool,
     /// When the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
@@ -137,7 +137,7 @@ impl Breaker {
         self.lane(payer).record_end(origin.account, decision, verdict, now);
         match (verdict, decision) {
             (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
-                if !self.is_ordered() =>
+                if !self.is_tripped() =>
             {
                 self.answered_at = Some(now);
                 self.lane(payer).forget(origin);
@@ -162,11 +162,13 @@ impl Breaker {
     /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few payers or documents.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
-            || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())
+            || self
+                .next_liveness_check_at
+                .is_some_and(|at| time_until(now, at, LIVENESS_CHECK_EVERY).is_some())
         {
             return false;
         }
-        self.next_liveness_check_at = Some(after(now, LIVENESS_CHECK_EVERY));
+        self.next_liveness_check_at = Some(add_time(now, LIVENESS_CHECK_EVERY));
         true
     }
 
@@ -179,23 +181,23 @@ impl Breaker {
             self.lanes.iter().filter(|(_, lane)| lane.is_open() || lane.total(now).calls() > 0).collect();
         let failing: Vec<_> = called
             .iter()
-            .filter(|(_, lane)| lane.is_open() || lane.total(now).half_failed())
+            .filter(|(_, lane)| lane.is_open() || lane.total(now).has_half_failed())
             .map(|(payer, _)| **payer)
             .collect();
         if failing.len() * 2 < called.len() {
             return false;
         }
         self.failed_at = Some(now);
-        self.open(OpenScope::All(EarlyProbes::unless_many_failed(failing, now)), now);
+        self.open(OpenScope::All(EarlyProbes::new_if_few(failing, now)), now);
         true
     }
 
     /// Opens the breaker by an operator's order: no call is made, not even a probe, until `reset`. Returns false if an
     /// order had already opened it.
     pub(crate) fn trip(&mut self, now: Timestamp) -> bool {
-        let was_ordered = self.is_ordered();
-        self.open(OpenScope::Ordered, now);
-        !was_ordered
+        let was_tripped = self.is_tripped();
+        self.open(OpenScope::Tripped, now);
+        !was_tripped
     }
 
     /// Closes the breaker and forgets the calls that opened it. Returns true if the breaker or a lane was open.
@@ -219,7 +221,7 @@ impl Breaker {
             state,
             held: self.held_callers(now),
             is_outage: self.is_outage(),
-            is_ordered: self.is_ordered(),
+            is_tripped: self.is_tripped(),
             since: self.since,
             calls: total.calls(),
             failures: total.failures(),
@@ -234,7 +236,7 @@ impl Breaker {
     }
 
     fn held_callers(&self, now: Timestamp) -> HeldCallers {
-        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.holds(now)) {
+        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.held_back(now)) {
             Some(HeldBack::Nobody) => return HeldCallers::Nobody,
             Some(HeldBack::All) => return HeldCallers::Everybody,
             Some(HeldBack::Some(payers)) => {
@@ -247,16 +249,16 @@ impl Breaker {
     }
 
     fn is_outage(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| !open.is_ordered())
+        self.open.as_ref().is_some_and(|open| !open.is_tripped())
     }
 
-    fn is_ordered(&self) -> bool {
-        self.open.as_ref().is_some_and(OpenBreaker::is_ordered)
+    fn is_tripped(&self) -> bool {
+        self.open.as_ref().is_some_and(OpenBreaker::is_tripped)
     }
 
     fn is_in_doubt(&self, now: Timestamp) -> bool {
         self.open.is_none()
-            && (self.total(now).says_something() || self.lanes.values().any(|lane| lane.is_in_doubt(now)))
+            && (self.total(now).is_conclusive() || self.lanes.values().any(|lane| lane.is_in_doubt(now)))
     }
 
     fn total(&self, now: Timestamp) -> CallCounts {
@@ -347,13 +349,13 @@ mod tests {
     }
 
     /// Returns a call of this account about a new document.
-    fn fresh_of(account: CallerAccount) -> CallOrigin {
+    fn new_document_call(account: CallerAccount) -> CallOrigin {
         let irn = format!("INV{}", IRNS.fetch_add(1, Ordering::Relaxed));
         CallOrigin::new(account, Some(&irn))
     }
 
-    fn fresh(taxpayer: u32) -> CallOrigin {
-        fresh_of(account(taxpayer))
+    fn new_call(taxpayer: u32) -> CallOrigin {
+        new_document_call(account(taxpayer))
     }
 
     fn call(
@@ -370,7 +372,7 @@ mod tests {
     /// Makes `calls` calls, each about a different document. The taxpayers take turns.
     fn run_of(taxpayers: u32, breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
         for number in 0..calls {
-            call(breaker, &fresh(number % taxpayers), verdict, now);
+            call(breaker, &new_call(number % taxpayers), verdict, now);
         }
     }
 
@@ -408,25 +410,25 @@ mod tests {
     #[test]
     fn an_order_stops_every_call_until_it_is_reset() {
         let mut breaker = opened_breaker();
-        let probe = breaker.admit(&fresh(9), at(5));
+        let probe = breaker.admit(&new_call(9), at(5));
         assert!(matches!(probe, BreakerDecision::EarlyProbe | BreakerDecision::Probe), "{probe:?}");
         assert!(breaker.trip(at(6)));
         assert!(!breaker.trip(at(7)), "it is tripped already");
         assert!(
-            !breaker.settle(&fresh(9), probe, CallVerdict::Answered, at(8)),
+            !breaker.settle(&new_call(9), probe, CallVerdict::Answered, at(8)),
             "an answer does not close it"
         );
         run(&mut breaker, 100, CallVerdict::Failed, at(9));
         for second in [10, 1_000] {
-            let decision = breaker.admit(&fresh(3), at(second));
+            let decision = breaker.admit(&new_call(3), at(second));
             assert_eq!(decision, BreakerDecision::Held(Duration::from_mins(1)), "no probe is made");
         }
         let view = breaker.view(Operation::Sign, at(1_000));
         assert_eq!((view.state, view.held), (BreakerState::Open, HeldCallers::Everybody));
-        assert_eq!((view.is_ordered, view.is_outage, view.next_probe_at), (true, false, None));
+        assert_eq!((view.is_tripped, view.is_outage, view.next_probe_at), (true, false, None));
         assert!(breaker.reset(at(1_001)));
         assert!(!breaker.reset(at(1_001)), "it is closed already");
-        assert_eq!(breaker.admit(&fresh(3), at(1_001)), BreakerDecision::Call);
+        assert_eq!(breaker.admit(&new_call(3), at(1_001)), BreakerDecision::Call);
         run(&mut breaker, 19, CallVerdict::Failed, at(1_002));
         assert_eq!(state(&breaker), BreakerState::Closed, "earlier failures are forgotten");
     }
@@ -462,7 +464,7 @@ mod tests {
     #[test]
     fn documents_of_one_taxpayer_do_not_open_it_while_others_are_answered() {
         let mut breaker = Breaker::default();
-        call(&mut breaker, &fresh(2), CallVerdict::Answered, at(0));
+        call(&mut breaker, &new_call(2), CallVerdict::Answered, at(0));
         run_of(1, &mut breaker, 200, CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
         assert_eq!((view.state, view.failures, view.failed_at), (BreakerState::Closed, 200, None));
@@ -471,7 +473,7 @@ mod tests {
     #[test]
     fn one_document_does_not_open_it_however_often_it_fails() {
         let mut breaker = Breaker::default();
-        let poisonous = fresh(1);
+        let poisonous = new_call(1);
         for _ in 0..100 {
             call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
         }
@@ -482,7 +484,7 @@ mod tests {
     fn failures_of_few_among_many_callers_do_not_open_it() {
         let mut breaker = Breaker::default();
         for taxpayer in 10..17 {
-            call(&mut breaker, &fresh(taxpayer), CallVerdict::Answered, at(0));
+            call(&mut breaker, &new_call(taxpayer), CallVerdict::Answered, at(0));
         }
         run_of(3, &mut breaker, 60, CallVerdict::Failed, at(0));
         assert_eq!(state(&breaker), BreakerState::Closed, "3 of 10 that called");
@@ -494,31 +496,35 @@ mod tests {
         let view = breaker.view(Operation::Sign, at(0));
         assert_eq!((view.state, view.is_outage), (BreakerState::Open, false));
         assert_eq!(view.held, HeldCallers::Accounts(vec![account(0)]));
-        assert_eq!(breaker.admit(&fresh(0), at(1)), BreakerDecision::Held(Duration::from_secs(4)));
+        assert_eq!(breaker.admit(&new_call(0), at(1)), BreakerDecision::Held(Duration::from_secs(4)));
         for _ in 0..50 {
-            assert_eq!(call(&mut breaker, &fresh(7), CallVerdict::Answered, at(1)), BreakerDecision::Call);
+            assert_eq!(call(&mut breaker, &new_call(7), CallVerdict::Answered, at(1)), BreakerDecision::Call);
         }
         assert!(
-            matches!(breaker.admit(&fresh(0), at(1)), BreakerDecision::Held(_)),
+            matches!(breaker.admit(&new_call(0), at(1)), BreakerDecision::Held(_)),
             "its own has not been answered"
         );
-        assert_eq!(call(&mut breaker, &fresh(0), CallVerdict::Answered, at(5)), BreakerDecision::Probe);
+        assert_eq!(call(&mut breaker, &new_call(0), CallVerdict::Answered, at(5)), BreakerDecision::Probe);
         assert_eq!(state(&breaker), BreakerState::Closed);
     }
 
     #[test]
     fn it_opens_for_the_whole_payer_when_others_of_it_fail_too() {
         let mut breaker = opened_by(1);
-        call(&mut breaker, &fresh(1), CallVerdict::Failed, at(1));
+        call(&mut breaker, &new_call(1), CallVerdict::Failed, at(1));
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 2)
         );
-        assert_eq!(breaker.hold_time(&fresh(9), at(1)), None);
-        call(&mut breaker, &fresh(2), CallVerdict::Failed, at(1));
+        assert_eq!(breaker.hold_time(&new_call(9), at(1)), None);
+        call(&mut breaker, &new_call(2), CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
         assert_eq!((view.is_outage, view.openings, view.since), (false, 1, Some(at(0))));
-        assert_eq!(breaker.hold_time(&fresh(9), at(1)), Some(Duration::from_secs(1)), "it probes early");
-        assert_eq!(breaker.hold_time(&fresh_of(of_integrator(2, 9)), at(1)), None, "another payer calls");
+        assert_eq!(breaker.hold_time(&new_call(9), at(1)), Some(Duration::from_secs(1)), "it probes early");
+        assert_eq!(
+            breaker.hold_time(&new_document_call(of_integrator(2, 9)), at(1)),
+            None,
+            "another payer calls"
+        );
     }
 
     #[test]
@@ -526,7 +532,7 @@ mod tests {
         let mut breaker = Breaker::default();
         for second in 0..30 {
             run_of(25, &mut breaker, 100, CallVerdict::Failed, at(second));
-            let other = fresh_of(of_integrator(2, 99));
+            let other = new_document_call(of_integrator(2, 99));
             assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(second)), BreakerDecision::Call);
             if breaker.should_check_liveness(at(second)) {
                 assert!(!breaker.on_liveness(true, at(second)));
@@ -541,7 +547,7 @@ mod tests {
         for (answered, is_outage) in [(1, true), (2, false)] {
             let mut breaker = opened_breaker();
             for integrator in 2..2 + answered {
-                let other = fresh_of(of_integrator(integrator, 100 + integrator));
+                let other = new_document_call(of_integrator(integrator, 100 + integrator));
                 call(&mut breaker, &other, CallVerdict::Answered, at(1));
             }
             assert_eq!(breaker.on_liveness(false, at(1)), is_outage, "{answered}");
@@ -553,19 +559,19 @@ mod tests {
         let mut breaker = Breaker::default();
         for integrator in 1..4 {
             for taxpayer in 0..10 {
-                let origin = fresh_of(of_integrator(integrator, 10 * integrator + taxpayer));
+                let origin = new_document_call(of_integrator(integrator, 10 * integrator + taxpayer));
                 call(&mut breaker, &origin, CallVerdict::Failed, at(0));
             }
         }
         assert_eq!(state(&breaker), BreakerState::Closed, "no lane has enough calls");
         assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
-        let failed = fresh_of(of_integrator(3, 999));
+        let failed = new_document_call(of_integrator(3, 999));
         assert_eq!(
             breaker.hold_time(&failed, at(1)),
             Some(Duration::from_secs(4)),
             "whoever of its taxpayers"
         );
-        let other = fresh_of(of_integrator(9, 9));
+        let other = new_document_call(of_integrator(9, 9));
         assert_eq!(breaker.hold_time(&other, at(0)), Some(Duration::from_secs(1)));
         assert_eq!(breaker.view(Operation::Sign, at(0)).held, HeldCallers::Everybody);
         assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(1)), BreakerDecision::EarlyProbe);
@@ -575,7 +581,7 @@ mod tests {
     #[test]
     fn the_first_failed_document_of_a_taxpayer_says_nothing_about_its_payer() {
         let mut breaker = Breaker::default();
-        call(&mut breaker, &fresh(0), CallVerdict::Answered, at(0));
+        call(&mut breaker, &new_call(0), CallVerdict::Answered, at(0));
         run_of(50, &mut breaker, 50, CallVerdict::Failed, at(0));
         assert_eq!(state(&breaker), BreakerState::Closed);
     }
@@ -583,7 +589,7 @@ mod tests {
     #[test]
     fn in_doubt_a_liveness_check_decides() {
         for is_alive in [true, false] {
-            for mut breaker in [opened_by(1), doubtful()] {
+            for mut breaker in [opened_by(1), breaker_in_doubt()] {
                 assert!(breaker.should_check_liveness(at(1)));
                 assert!(!breaker.should_check_liveness(at(5)), "once every 5 s");
                 assert_eq!(breaker.on_liveness(is_alive, at(2)), !is_alive);
@@ -602,9 +608,9 @@ mod tests {
     }
 
     /// Returns a breaker that has seen many failures of one and the same document.
-    fn doubtful() -> Breaker {
+    fn breaker_in_doubt() -> Breaker {
         let mut breaker = Breaker::default();
-        let origin = fresh(1);
+        let origin = new_call(1);
         for _ in 0..20 {
             call(&mut breaker, &origin, CallVerdict::Failed, at(0));
         }
@@ -614,53 +620,58 @@ mod tests {
     #[test]
     fn an_open_breaker_holds_calls_back_and_reports_how_long() {
         let mut breaker = opened_breaker();
-        assert_eq!(breaker.admit(&fresh(0), at(0)), BreakerDecision::Held(Duration::from_secs(5)));
-        assert_eq!(breaker.admit(&fresh(0), at(3)), BreakerDecision::Held(Duration::from_secs(2)));
+        assert_eq!(breaker.admit(&new_call(0), at(0)), BreakerDecision::Held(Duration::from_secs(5)));
+        assert_eq!(breaker.admit(&new_call(0), at(3)), BreakerDecision::Held(Duration::from_secs(2)));
         assert_eq!(breaker.view(Operation::Sign, at(3)).next_probe_at, Some(at(5)));
     }
 
     #[test]
     fn probes_go_one_at_a_time_and_are_spaced() {
         let mut breaker = opened_breaker();
-        let probe = fresh(0);
+        let probe = new_call(0);
         assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
         assert_eq!(state(&breaker), BreakerState::HalfOpen);
-        assert!(matches!(breaker.admit(&fresh(0), at(5)), BreakerDecision::Held(_)));
-        assert!(matches!(breaker.admit(&fresh(0), at(100)), BreakerDecision::Held(wait) if !wait.is_zero()));
+        assert!(matches!(breaker.admit(&new_call(0), at(5)), BreakerDecision::Held(_)));
+        assert!(
+            matches!(breaker.admit(&new_call(0), at(100)), BreakerDecision::Held(wait) if !wait.is_zero())
+        );
         assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Failed, at(6)));
-        assert!(matches!(breaker.admit(&fresh(0), at(10)), BreakerDecision::Held(_)));
-        assert_eq!(breaker.admit(&fresh(0), at(11)), BreakerDecision::Probe);
+        assert!(matches!(breaker.admit(&new_call(0), at(10)), BreakerDecision::Held(_)));
+        assert_eq!(breaker.admit(&new_call(0), at(11)), BreakerDecision::Probe);
     }
 
     #[test]
     fn a_document_that_failed_probes_last() {
         let mut breaker = Breaker::default();
-        let poisonous = fresh(1);
+        let poisonous = new_call(1);
         call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
         run(&mut breaker, 20, CallVerdict::Failed, at(0));
         assert!(breaker.hold_time(&poisonous, at(6)).is_some());
-        assert_eq!(breaker.hold_time(&fresh(1), at(5)), None);
+        assert_eq!(breaker.hold_time(&new_call(1), at(5)), None);
         assert_eq!(breaker.hold_time(&poisonous, at(7)), None, "unless another caller probed first");
     }
 
     #[test]
     fn accounts_that_have_not_failed_probe_sooner_while_few_have() {
         let mut breaker = opened_breaker();
-        assert_eq!(breaker.hold_time(&fresh(9), at(0)), Some(Duration::from_secs(1)));
+        assert_eq!(breaker.hold_time(&new_call(9), at(0)), Some(Duration::from_secs(1)));
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 4)
         );
-        let early = fresh(9);
+        let early = new_call(9);
         assert_eq!(breaker.admit(&early, at(1)), BreakerDecision::EarlyProbe);
-        assert!(matches!(breaker.admit(&fresh(8), at(1)), BreakerDecision::Held(_)), "one in a second");
+        assert!(matches!(breaker.admit(&new_call(8), at(1)), BreakerDecision::Held(_)), "one in a second");
         assert!(!breaker.settle(&early, BreakerDecision::EarlyProbe, CallVerdict::Failed, at(1)));
-        assert_eq!(breaker.hold_time(&fresh(9), at(2)), Some(Duration::from_secs(3)), "now it has");
-        assert_eq!(call(&mut breaker, &fresh(8), CallVerdict::Answered, at(2)), BreakerDecision::EarlyProbe);
+        assert_eq!(breaker.hold_time(&new_call(9), at(2)), Some(Duration::from_secs(3)), "now it has");
+        assert_eq!(
+            call(&mut breaker, &new_call(8), CallVerdict::Answered, at(2)),
+            BreakerDecision::EarlyProbe
+        );
         assert_eq!(state(&breaker), BreakerState::Closed);
 
         let mut breaker = opened_by(20);
         assert_eq!(
-            breaker.admit(&fresh(99), at(2)),
+            breaker.admit(&new_call(99), at(2)),
             BreakerDecision::Held(Duration::from_secs(3)),
             "many have"
         );
@@ -672,18 +683,18 @@ mod tests {
     #[test]
     fn a_probe_that_is_answered_closes_it_with_a_clean_slate() {
         let mut breaker = opened_breaker();
-        let probe = fresh(0);
+        let probe = new_call(0);
         breaker.admit(&probe, at(5));
         assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
         let view = breaker.view(Operation::Sign, at(6));
         assert_eq!((view.state, view.calls, view.since), (BreakerState::Closed, 0, Some(at(6))));
-        assert_eq!(breaker.admit(&fresh(0), at(6)), BreakerDecision::Call);
+        assert_eq!(breaker.admit(&new_call(0), at(6)), BreakerDecision::Call);
     }
 
     #[test]
     fn a_probe_without_a_verdict_leaves_it_open() {
         let mut breaker = opened_breaker();
-        let probe = fresh(0);
+        let probe = new_call(0);
         breaker.admit(&probe, at(5));
         assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Neutral, at(6)));
         assert_eq!(state(&breaker), BreakerState::Open);
@@ -692,8 +703,8 @@ mod tests {
     #[test]
     fn stragglers_neither_close_it_nor_open_it_again() {
         let mut breaker = opened_breaker();
-        assert!(!breaker.settle(&fresh(0), BreakerDecision::Call, CallVerdict::Answered, at(1)));
-        assert!(!breaker.settle(&fresh(0), BreakerDecision::Call, CallVerdict::Failed, at(1)));
+        assert!(!breaker.settle(&new_call(0), BreakerDecision::Call, CallVerdict::Answered, at(1)));
+        assert!(!breaker.settle(&new_call(0), BreakerDecision::Call, CallVerdict::Failed, at(1)));
         assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
         assert_eq!(state(&breaker), BreakerState::Open);
     }
@@ -702,7 +713,7 @@ mod tests {
     fn calls_that_time_out_in_the_queue_open_it_unless_others_were_answered_lately() {
         let mut breaker = Breaker::default();
         let opened = |breaker: &mut Breaker, calls: u32, second: i64| {
-            (0..calls).filter(|number| breaker.on_wait_timeout(&fresh(number % 4), at(second))).count()
+            (0..calls).filter(|number| breaker.on_wait_timeout(&new_call(number % 4), at(second))).count()
         };
         assert_eq!(opened(&mut breaker, 20, 0), 1);
         assert_eq!(state(&breaker), BreakerState::Open);
@@ -715,7 +726,7 @@ mod tests {
     #[test]
     fn reading_the_state_starts_no_probe() {
         let mut breaker = opened_breaker();
-        let probe = fresh(0);
+        let probe = new_call(0);
         assert!(breaker.hold_time(&probe, at(4)).is_some());
         assert_eq!(breaker.hold_time(&probe, at(5)), None);
         assert_eq!(breaker.view(Operation::Sign, at(5)).held, HeldCallers::Nobody);
@@ -742,11 +753,11 @@ mod tests {
         ] {
             let before = breaker.view(Operation::Sign, at(-600));
             assert_eq!((before.held, before.next_probe_at), (HeldCallers::Nobody, Some(at(-600))));
-            assert_eq!(call(&mut breaker, &fresh(0), CallVerdict::Answered, at(-600)), decision);
+            assert_eq!(call(&mut breaker, &new_call(0), CallVerdict::Answered, at(-600)), decision);
             assert_eq!(state(&breaker), BreakerState::Closed);
         }
         let mut breaker = opened_breaker();
-        assert_eq!(breaker.admit(&fresh(9), at(-600)), BreakerDecision::EarlyProbe);
+        assert_eq!(breaker.admit(&new_call(9), at(-600)), BreakerDecision::EarlyProbe);
         let mut breaker = opened_by(1);
         assert!(breaker.should_check_liveness(at(0)) && breaker.should_check_liveness(at(-600)));
     }
@@ -754,7 +765,7 @@ mod tests {
     #[test]
     fn a_clock_set_back_does_not_prolong_the_wait_for_a_probe() {
         let mut breaker = opened_by(20);
-        assert_eq!(breaker.admit(&fresh(0), at(5)), BreakerDecision::Probe);
-        assert_eq!(breaker.admit(&fresh(0), at(-600)), BreakerDecision::Held(Duration::from_secs(1)));
+        assert_eq!(breaker.admit(&new_call(0), at(5)), BreakerDecision::Probe);
+        assert_eq!(breaker.admit(&new_call(0), at(-600)), BreakerDecision::Held(Duration::from_secs(1)));
     }
 }

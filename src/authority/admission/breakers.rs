@@ -16,7 +16,7 @@ use crate::domain::kernel::clock::SharedClock;
 
 pub(crate) struct Breakers {
     clock: SharedClock,
-    machines: [Mutex<Breaker>; Operation::ALL.len()],
+    breakers: [Mutex<Breaker>; Operation::ALL.len()],
 }
 
 /// The breaker's permission for one call. When it is dropped, the breaker gets the call's verdict.
@@ -30,8 +30,8 @@ pub(crate) struct BreakerPermit {
 
 impl Breakers {
     pub(crate) fn new(clock: SharedClock) -> Arc<Self> {
-        let machines = std::array::from_fn(|_| Mutex::default());
-        Arc::new(Self { clock, machines })
+        let breakers = std::array::from_fn(|_| Mutex::default());
+        Arc::new(Self { clock, breakers })
     }
 
     /// Returns the permission for one call, or the time that the call must wait.
@@ -65,17 +65,17 @@ impl Breakers {
 
     pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
         let changed = self.lock(operation).on_liveness(is_alive, self.now());
-        self.announce(operation, changed);
+        self.log_change(operation, changed);
     }
 
     pub(crate) fn trip(&self, operation: Operation) {
         let changed = self.lock(operation).trip(self.now());
-        self.announce(operation, changed);
+        self.log_change(operation, changed);
     }
 
     pub(crate) fn reset(&self, operation: Operation) {
         let changed = self.lock(operation).reset(self.now());
-        self.announce(operation, changed);
+        self.log_change(operation, changed);
     }
 
     pub(crate) fn views(&self) -> Vec<BreakerView> {
@@ -86,17 +86,17 @@ impl Breakers {
     /// Records that a call waited too long in the queue.
     pub(crate) fn on_wait_timeout(&self, operation: Operation, origin: &CallOrigin) {
         let changed = self.lock(operation).on_wait_timeout(origin, self.now());
-        self.announce(operation, changed);
+        self.log_change(operation, changed);
     }
 
     fn settle(&self, permit: &BreakerPermit) {
         let mut machine = self.lock(permit.operation);
         let changed = machine.settle(&permit.origin, permit.decision, permit.verdict, self.now());
         drop(machine);
-        self.announce(permit.operation, changed);
+        self.log_change(permit.operation, changed);
     }
 
-    fn announce(&self, operation: Operation, changed: bool) {
+    fn log_change(&self, operation: Operation, changed: bool) {
         if !changed {
             return;
         }
@@ -116,7 +116,7 @@ impl Breakers {
     }
 
     fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
-        self.machines[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.breakers[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,7 +127,7 @@ impl BreakerPermit {
 
     /// Reports the result of the call to the breaker.
     pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
-        self.verdict = verdict(result);
+        self.verdict = call_verdict(result);
     }
 }
 
@@ -139,7 +139,7 @@ impl Drop for BreakerPermit {
 
 /// Derives the breaker's verdict from the result of a call. A refusal is an answer. Throttling and ambiguous answers
 /// say nothing about the authority's health.
-fn verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
+fn call_verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
     match result {
         Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {
             CallVerdict::Answered

@@ -16,14 +16,14 @@ use crate::authority::admission::adaptive_limit::{AdaptiveLimit, CallStart, Load
 use crate::authority::admission::call_origin::{CallPayer, CallerAccount};
 use crate::authority::admission::failing_accounts::FailingAccounts;
 use crate::authority::admission::overload_source::OverloadSource;
-use crate::authority::admission::wait_queue::{Joined, SlotsInUse, WaitQueue};
+use crate::authority::admission::wait_queue::{QueueEntry, SlotsInUse, WaitQueue};
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
 use crate::domain::kernel::clock::SharedClock;
 
 /// While this many calls of a payer wait, further calls of its failing accounts fail at once, so that they do not block
 /// workers.
-const WAITING_APART_MAX: usize = 8;
+const WAITING_BESIDE_FAILING_MAX: usize = 8;
 
 /// A snapshot of the limit of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(crate) struct AdmissionSlot {
     kind: SlotKind,
     /// `None` until the call starts. Always `None` for a slot apart, whose calls do not change the limit.
     started: Option<CallStart>,
-    is_made: bool,
+    has_started: bool,
     signal: LoadSignal,
 }
 
@@ -153,7 +153,7 @@ impl CallLimits {
             account,
             kind,
             started: None,
-            is_made: false,
+            has_started: false,
             signal: LoadSignal::Neutral,
         }
     }
@@ -184,9 +184,9 @@ impl LimitState {
         &mut self,
         account: CallerAccount,
         sender: Sender<AdmissionSlot>,
-    ) -> Option<Joined<Sender<AdmissionSlot>>> {
-        let is_full = self.queue.len_of(account.payer()) >= WAITING_APART_MAX;
-        if is_full && self.slots.failing.contains(account) {
+    ) -> Option<QueueEntry<Sender<AdmissionSlot>>> {
+        let is_full = self.queue.payer_len(account.payer()) >= WAITING_BESIDE_FAILING_MAX;
+        if is_full && self.slots.failing.is_failing(account) {
             return None;
         }
         self.queue.join(account, sender)
@@ -195,8 +195,8 @@ impl LimitState {
     /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the channel on
     /// which the call waits for the slot. `None` if no call waits or no slot is free for it.
     fn serve_next(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
-        let (account, sender) = self.queue.next(|account| self.slots.open_to(account))?;
-        Some((account, self.slots.count(account), sender))
+        let (account, sender) = self.queue.take_next(|account| self.slots.slots_in_use_if_free(account))?;
+        Some((account, self.slots.take_slot(account), sender))
     }
 
     /// Passes the signal of an ended call to the limit. Failures of only one account or payer do not lower the limit,
@@ -232,29 +232,29 @@ impl Slots {
     /// no queued call: while a slot is free, calls are queued only because their accounts or payers use their full
     /// share.
     fn try_acquire(&mut self, account: CallerAccount) -> Option<SlotKind> {
-        self.open_to(account)?;
-        Some(self.count(account))
+        self.slots_in_use_if_free(account)?;
+        Some(self.take_slot(account))
     }
 
     /// Returns the slots in use by the account and its payer; `None` if the account may not take another slot now.
-    fn open_to(&self, account: CallerAccount) -> Option<SlotsInUse> {
+    fn slots_in_use_if_free(&self, account: CallerAccount) -> Option<SlotsInUse> {
         let payer = account.payer();
-        if self.failing.contains(account) {
-            let of_payer = self.failing.open_to(payer)?;
-            return Some(SlotsInUse { of_payer, of_account: 0 });
+        if self.failing.is_failing(account) {
+            let by_payer = self.failing.slots_in_use_if_free(payer)?;
+            return Some(SlotsInUse { by_payer, by_account: 0 });
         }
-        let of_account = self.used_by.get(&account).copied().unwrap_or_default();
-        let of_payer = self.used_by_payer.get(&payer).copied().unwrap_or_default();
+        let by_account = self.used_by.get(&account).copied().unwrap_or_default();
+        let by_payer = self.used_by_payer.get(&payer).copied().unwrap_or_default();
         let is_open = self.used < self.limit.capacity()
-            && of_account < self.limit.share()
-            && of_payer < self.limit.payer_share();
-        is_open.then_some(SlotsInUse { of_payer, of_account })
+            && by_account < self.limit.account_share()
+            && by_payer < self.limit.payer_share();
+        is_open.then_some(SlotsInUse { by_payer, by_account })
     }
 
     /// Counts one more slot as used by this account. Returns the kind of the slot.
-    fn count(&mut self, account: CallerAccount) -> SlotKind {
+    fn take_slot(&mut self, account: CallerAccount) -> SlotKind {
         let payer = account.payer();
-        if self.failing.contains(account) {
+        if self.failing.is_failing(account) {
             self.failing.take_slot(payer);
             return SlotKind::Apart;
         }
@@ -288,7 +288,7 @@ fn subtract_one<K: Copy + Eq + Hash>(used_by: &mut HashMap<K, u32>, holder: K) {
 impl AdmissionSlot {
     /// Starts the call. It counts as in flight only from now on.
     pub(crate) fn start(&mut self) {
-        self.is_made = true;
+        self.has_started = true;
         if self.kind == SlotKind::Shared {
             self.started = Some(self.limits.lock(self.operation).slots.limit.start());
         }
@@ -304,7 +304,7 @@ impl AdmissionSlot {
 impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);
-        if self.is_made {
+        if self.has_started {
             state.settle(self, self.limits.clock.now());
         }
         state.slots.release(self.account, self.kind);

@@ -91,36 +91,36 @@ pub struct CallLabels {
 
 #[derive(Debug)]
 pub(crate) struct CallCounters {
-    cells: [[CallSum; CallOutcome::ALL.len()]; Operation::ALL.len()],
+    sums: [[CallSum; CallOutcome::ALL.len()]; Operation::ALL.len()],
     /// The durations of the calls that were made, so without those that a limit or breaker prevented.
     pub(crate) durations: Histograms<CallLabels>,
 }
 
 impl Default for CallCounters {
     fn default() -> Self {
-        let durations = Histograms::new_with_constructor(histograms::of_calls);
-        Self { cells: Default::default(), durations }
+        let durations = Histograms::new_with_constructor(histograms::for_calls);
+        Self { sums: Default::default(), durations }
     }
 }
 
 impl CallCounters {
     /// Counts a call that was made, and adds its duration to the histogram.
-    pub(crate) fn observe(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
-        self.count(operation, outcome, duration);
+    pub(crate) fn record_call(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
+        self.count_outcome(operation, outcome, duration);
         let labels = CallLabels { operation: operation.name(), outcome: outcome.name() };
         self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
     }
 
-    pub(crate) fn count(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
-        let cell = &self.cells[operation as usize][outcome as usize];
+    pub(crate) fn count_outcome(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
+        let cell = &self.sums[operation as usize][outcome as usize];
         cell.calls.fetch_add(1, Ordering::Relaxed);
         cell.micros.fetch_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    pub(crate) fn all(&self) -> Vec<CallStats> {
+    pub(crate) fn snapshot(&self) -> Vec<CallStats> {
         let stats = Operation::ALL.into_iter().flat_map(|operation| {
             CallOutcome::ALL.into_iter().map(move |outcome| {
-                let cell = &self.cells[operation as usize][outcome as usize];
+                let cell = &self.sums[operation as usize][outcome as usize];
                 let duration = Duration::from_micros(cell.micros.load(Ordering::Relaxed));
                 CallStats { operation, outcome, calls: cell.calls.load(Ordering::Relaxed), duration }
             })
@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn calls_are_counted_by_operation_and_outcome() {
         let call_counters = CallCounters::default();
-        call_counters.count(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(2));
-        call_counters.count(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(3));
-        let all = call_counters.all();
+        call_counters.count_outcome(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(2));
+        call_counters.count_outcome(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(3));
+        let all = call_counters.snapshot();
         assert_eq!(all.len(), Operation::ALL.len() * CallOutcome::ALL.len());
         let counted: Vec<_> = all.into_iter().filter(|stats| stats.calls > 0).collect();
         let expected = CallStats {

@@ -12,7 +12,7 @@ use crate::authority::admission::payer_lane::CALLS_MIN;
 
 const WINDOW_S: i64 = 30;
 /// How long a failed IRN is remembered, in seconds.
-const FAILED_FOR_S: i64 = 600;
+const FAILED_IRN_MEMORY_S: i64 = 600;
 /// How many failed IRNs are remembered. At this limit, a failure of any other IRN counts as a repetition.
 const IRNS_MAX: usize = 10_000;
 
@@ -36,18 +36,18 @@ impl CallCounts {
     }
 
     /// Returns true if at least half of the calls failed, where each failed IRN counts once.
-    pub(crate) fn mostly_failed(self) -> bool {
+    pub(crate) fn has_mostly_failed(self) -> bool {
         self.failed > 0 && self.failed >= self.answered
     }
 
     /// True if at least half of the calls failed, repetitions included.
-    pub(crate) fn half_failed(self) -> bool {
+    pub(crate) fn has_half_failed(self) -> bool {
         self.failures().saturating_mul(2) >= self.calls()
     }
 
     /// True if there were enough calls for a conclusion, and at least half of them failed.
-    pub(crate) fn says_something(self) -> bool {
-        self.calls() >= CALLS_MIN && self.half_failed()
+    pub(crate) fn is_conclusive(self) -> bool {
+        self.calls() >= CALLS_MIN && self.has_half_failed()
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -61,14 +61,14 @@ impl CallCounts {
 #[derive(Debug, Clone, Copy)]
 struct FailedIrn {
     /// The time of the last failure that was counted as new and not as a repetition.
-    counted: i64,
-    last: i64,
+    counted_at_s: i64,
+    last_at_s: i64,
 }
 
 /// The number of calls in one second.
 #[derive(Debug)]
 struct SecondCounts {
-    number: i64,
+    second: i64,
     total: CallCounts,
     accounts: HashMap<CallerAccount, CallCounts>,
 }
@@ -99,7 +99,7 @@ impl CallWindow {
     /// Returns true if a call about this document failed in the last ten minutes and no later call was answered.
     pub(crate) fn has_failed(&self, origin: &CallOrigin, now: Timestamp) -> bool {
         let failed = origin.irn.as_ref().and_then(|irn| self.failed_irns.get(irn));
-        failed.is_some_and(|failed| is_within(FAILED_FOR_S, failed.last, now.as_second()))
+        failed.is_some_and(|failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, now.as_second()))
     }
 
     /// Forgets the failures of this document, because a call about it was answered.
@@ -111,13 +111,13 @@ impl CallWindow {
 
     pub(crate) fn total(&self, now: Timestamp) -> CallCounts {
         let mut total = CallCounts::default();
-        self.current(now).for_each(|second| total.add(second.total));
+        self.recent_seconds(now).for_each(|second| total.add(second.total));
         total
     }
 
     pub(crate) fn by_account(&self, now: Timestamp) -> HashMap<CallerAccount, CallCounts> {
         let mut accounts: HashMap<CallerAccount, CallCounts> = HashMap::new();
-        for second in self.current(now) {
+        for second in self.recent_seconds(now) {
             for (account, counts) in &second.accounts {
                 accounts.entry(*account).or_default().add(*counts);
             }
@@ -132,11 +132,11 @@ impl CallWindow {
 
     fn record(&mut self, account: CallerAccount, counts: CallCounts, now: Timestamp) {
         let number = now.as_second();
-        if self.seconds.back().is_none_or(|second| second.number != number) {
-            self.seconds.retain(|second| is_within(WINDOW_S, second.number, number));
-            self.failed_irns.retain(|_, failed| is_within(FAILED_FOR_S, failed.last, number));
+        if self.seconds.back().is_none_or(|second| second.second != number) {
+            self.seconds.retain(|second| is_within(WINDOW_S, second.second, number));
+            self.failed_irns.retain(|_, failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, number));
             self.seconds.push_back(SecondCounts {
-                number,
+                second: number,
                 total: CallCounts::default(),
                 accounts: HashMap::new(),
             });
@@ -147,22 +147,23 @@ impl CallWindow {
         }
     }
 
-    fn current(&self, now: Timestamp) -> impl Iterator<Item = &SecondCounts> {
+    fn recent_seconds(&self, now: Timestamp) -> impl Iterator<Item = &SecondCounts> {
         let number = now.as_second();
-        self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
+        self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.second, number))
     }
 
     /// Records a failed call about an IRN. Returns false if it is a repetition: a failure of this IRN was counted in
     /// the last 30 s, or there is no room for the IRN.
     fn record_irn_failure(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
-            let is_new = !is_within(WINDOW_S, failed.counted, now);
-            *failed = FailedIrn { counted: if is_new { now } else { failed.counted }, last: now };
+            let is_new = !is_within(WINDOW_S, failed.counted_at_s, now);
+            *failed =
+                FailedIrn { counted_at_s: if is_new { now } else { failed.counted_at_s }, last_at_s: now };
             return is_new;
         }
         let has_room = self.failed_irns.len() < IRNS_MAX;
         if has_room {
-            self.failed_irns.insert(irn.into(), FailedIrn { counted: now, last: now });
+            self.failed_irns.insert(irn.into(), FailedIrn { counted_at_s: now, last_at_s: now });
         }
         has_room
     }

@@ -10,7 +10,7 @@ use crate::authority::admission::call_origin::{CallPayer, CallerAccount};
 const FAILURES_MIN: u32 = 5;
 /// After this many failed calls of a payer without an answer in between, each of its accounts with a failed call uses
 /// the slots apart.
-const FAILURES_OF_PAYER_MIN: u32 = 20;
+const PAYER_FAILURES_MIN: u32 = 20;
 /// The number of slots apart (for failing accounts): for one payer, and for all payers together.
 const SLOTS_PER_PAYER: u32 = 2;
 const SLOTS_MAX: u32 = 8;
@@ -22,7 +22,7 @@ pub(crate) struct FailingAccounts {
     /// The failed calls of each account since its last answer.
     failures: HashMap<CallerAccount, u32>,
     /// The failed calls of each payer since the last answer to any of its accounts.
-    failures_of_payer: HashMap<CallPayer, u32>,
+    payer_failures: HashMap<CallPayer, u32>,
     /// The slots apart that are in use, by payer and in total.
     used_by: HashMap<CallPayer, u32>,
     used: u32,
@@ -31,7 +31,7 @@ pub(crate) struct FailingAccounts {
 impl FailingAccounts {
     pub(crate) fn on_answer(&mut self, account: CallerAccount) {
         self.failures.remove(&account);
-        self.failures_of_payer.remove(&account.payer());
+        self.payer_failures.remove(&account.payer());
     }
 
     pub(crate) fn on_failure(&mut self, account: CallerAccount) {
@@ -39,18 +39,18 @@ impl FailingAccounts {
             self.failures.clear();
         }
         *self.failures.entry(account).or_default() += 1;
-        *self.failures_of_payer.entry(account.payer()).or_default() += 1;
+        *self.payer_failures.entry(account.payer()).or_default() += 1;
     }
 
     /// True if the calls of this account only fail.
-    pub(crate) fn contains(&self, account: CallerAccount) -> bool {
+    pub(crate) fn is_failing(&self, account: CallerAccount) -> bool {
         let Some(failures) = self.failures.get(&account) else { return false };
-        let of_payer = self.failures_of_payer.get(&account.payer());
-        *failures >= FAILURES_MIN || of_payer.is_some_and(|failures| *failures >= FAILURES_OF_PAYER_MIN)
+        let of_payer = self.payer_failures.get(&account.payer());
+        *failures >= FAILURES_MIN || of_payer.is_some_and(|failures| *failures >= PAYER_FAILURES_MIN)
     }
 
     /// Returns the number of slots apart that a payer uses; `None` if it may not take another now.
-    pub(crate) fn open_to(&self, payer: CallPayer) -> Option<u32> {
+    pub(crate) fn slots_in_use_if_free(&self, payer: CallPayer) -> Option<u32> {
         let used = self.used_by.get(&payer).copied().unwrap_or_default();
         (used < SLOTS_PER_PAYER && self.used < SLOTS_MAX).then_some(used)
     }
@@ -96,18 +96,18 @@ mod tests {
         }
         failing.on_answer(account(1));
         for _ in 0..FAILURES_MIN {
-            assert!(!failing.contains(account(1)));
+            assert!(!failing.is_failing(account(1)));
             failing.on_failure(account(1));
         }
-        assert!(failing.contains(account(1)) && !failing.contains(account(2)));
+        assert!(failing.is_failing(account(1)) && !failing.is_failing(account(2)));
         failing.on_answer(account(1));
-        assert!(!failing.contains(account(1)));
+        assert!(!failing.is_failing(account(1)));
     }
 
     #[test]
     fn many_accounts_of_a_payer_go_apart_sooner_and_those_that_have_not_failed_stay() {
         let mut failing = FailingAccounts::default();
-        let apart = |failing: &FailingAccounts| (0..30).filter(|id| failing.contains(account(*id))).count();
+        let apart = |failing: &FailingAccounts| (0..30).filter(|id| failing.is_failing(account(*id))).count();
         for id in 0..25 {
             failing.on_failure(account(id));
         }
@@ -120,12 +120,15 @@ mod tests {
     fn the_slots_apart_are_few() {
         let mut failing = FailingAccounts::default();
         for id in 0..SLOTS_MAX {
-            if failing.open_to(payer(id / 2)).is_some() {
+            if failing.slots_in_use_if_free(payer(id / 2)).is_some() {
                 failing.take_slot(payer(id / 2));
             }
         }
-        assert_eq!((failing.in_flight(), failing.open_to(payer(99))), (SLOTS_MAX, None));
+        assert_eq!((failing.in_flight(), failing.slots_in_use_if_free(payer(99))), (SLOTS_MAX, None));
         failing.free_slot(payer(0));
-        assert_eq!((failing.open_to(payer(1)), failing.open_to(payer(99))), (None, Some(0)));
+        assert_eq!(
+            (failing.slots_in_use_if_free(payer(1)), failing.slots_in_use_if_free(payer(99))),
+            (None, Some(0))
+        );
     }
 }

@@ -14,12 +14,12 @@ use crate::authority::admission::call_origin::CallerAccount;
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// A call about a document that has failed may become a probe only this much later, so that other documents go first.
-const REPEAT_AFTER: Duration = Duration::from_secs(2);
+const REPEAT_DELAY: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only callers without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A call that an operator's order holds back is tried again after this time. When an operator resets the breaker, the
 /// waiting runs are due at once.
-const ORDER_WAIT: Duration = Duration::from_mins(1);
+const TRIPPED_WAIT: Duration = Duration::from_mins(1);
 /// Callers without failures may probe early while at most this many callers failed.
 const EARLY_PROBE_CALLERS_MAX: usize = 16;
 
@@ -49,7 +49,7 @@ pub(crate) enum OpenScope<C> {
     Some(Vec<C>),
     All(Option<EarlyProbes<C>>),
     /// An operator tripped the breaker. It is open for everybody, without probes, until an operator resets it.
-    Ordered,
+    Tripped,
 }
 
 /// The callers that an open breaker holds back at a given time.
@@ -77,7 +77,7 @@ pub(crate) struct OpenBreaker<C> {
 
 impl<C: Copy + PartialEq> OpenBreaker<C> {
     pub(crate) fn new(scope: OpenScope<C>, now: Timestamp) -> Self {
-        Self { scope, next_probe_at: after(now, PROBE_EVERY), probing_since: None }
+        Self { scope, next_probe_at: add_time(now, PROBE_EVERY), probing_since: None }
     }
 
     /// Returns true if the breaker is not open for this caller.
@@ -86,21 +86,21 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     }
 
     /// Returns the state of the early probes; `None` if this caller may not make any.
-    fn early(&self, caller: C) -> Option<&EarlyProbes<C>> {
+    fn early_probes(&self, caller: C) -> Option<&EarlyProbes<C>> {
         match &self.scope {
             OpenScope::All(Some(early)) if !early.failed.contains(&caller) => Some(early),
             _ => None,
         }
     }
 
-    pub(crate) fn is_ordered(&self) -> bool {
-        matches!(self.scope, OpenScope::Ordered)
+    pub(crate) fn is_tripped(&self) -> bool {
+        matches!(self.scope, OpenScope::Tripped)
     }
 
     /// Returns how long a call of this caller must wait; `None` if it may be made now. `has_failed` says whether a call
     /// about the same document failed before.
     pub(crate) fn hold_time(&self, caller: C, has_failed: bool, now: Timestamp) -> Option<Duration> {
-        match self.early(caller) {
+        match self.early_probes(caller) {
             _ if self.lets_pass(caller) => None,
             Some(early) => early.hold_time(now),
             None => self.regular_hold_time(has_failed, now),
@@ -108,14 +108,16 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     }
 
     fn regular_hold_time(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
-        if self.is_ordered() {
-            return Some(ORDER_WAIT);
+        if self.is_tripped() {
+            return Some(TRIPPED_WAIT);
         }
         if let Some(since) = self.probing_since {
-            return Some(wait(now, after(since, PROBE_EVERY), PROBE_EVERY).unwrap_or(PROBE_EVERY / 5));
+            return Some(
+                time_until(now, add_time(since, PROBE_EVERY), PROBE_EVERY).unwrap_or(PROBE_EVERY / 5),
+            );
         }
-        let extra = if has_failed { REPEAT_AFTER } else { Duration::ZERO };
-        wait(now, after(self.next_probe_at, extra), PROBE_EVERY + extra)
+        let extra = if has_failed { REPEAT_DELAY } else { Duration::ZERO };
+        time_until(now, add_time(self.next_probe_at, extra), PROBE_EVERY + extra)
     }
 
     /// Admits a call that is not held back. The call may become a probe.
@@ -125,7 +127,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         }
         match &mut self.scope {
             OpenScope::All(Some(early)) if !early.failed.contains(&caller) => {
-                early.next_at = after(now, EARLY_PROBE_EVERY);
+                early.next_at = add_time(now, EARLY_PROBE_EVERY);
                 BreakerDecision::EarlyProbe
             }
             _ => {
@@ -146,7 +148,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     ) {
         if decision == BreakerDecision::Probe {
             self.probing_since = None;
-            self.next_probe_at = after(now, PROBE_EVERY);
+            self.next_probe_at = add_time(now, PROBE_EVERY);
         }
         if let OpenScope::All(probes @ Some(_)) = &mut self.scope
             && verdict == CallVerdict::Failed
@@ -156,31 +158,31 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     }
 
     /// Returns the callers that are held back; nobody while the next call would be a probe.
-    pub(crate) fn holds(&self, now: Timestamp) -> HeldBack<'_, C> {
+    pub(crate) fn held_back(&self, now: Timestamp) -> HeldBack<'_, C> {
         let is_due = self.regular_hold_time(false, now).is_none();
         match &self.scope {
             _ if is_due => HeldBack::Nobody,
             OpenScope::Some(held) => HeldBack::Some(held),
             OpenScope::All(Some(early)) if early.hold_time(now).is_none() => HeldBack::Some(&early.failed),
-            OpenScope::All(_) | OpenScope::Ordered => HeldBack::All,
+            OpenScope::All(_) | OpenScope::Tripped => HeldBack::All,
         }
     }
 
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let is_due = wait(now, self.next_probe_at, PROBE_EVERY).is_none();
+        let is_due = time_until(now, self.next_probe_at, PROBE_EVERY).is_none();
         let at = if is_due { self.next_probe_at.min(now) } else { self.next_probe_at };
-        (self.probing_since.is_none() && !self.is_ordered()).then_some(at)
+        (self.probing_since.is_none() && !self.is_tripped()).then_some(at)
     }
 }
 
 impl<C: Copy + PartialEq> EarlyProbes<C> {
     /// Starts the early probes. Returns `None` if many callers failed: early probes would then only add load.
-    pub(crate) fn unless_many_failed(failed: Vec<C>, now: Timestamp) -> Option<Self> {
-        Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
+    pub(crate) fn new_if_few(failed: Vec<C>, now: Timestamp) -> Option<Self> {
+        Self { failed, next_at: add_time(now, EARLY_PROBE_EVERY) }.if_few()
     }
 
     fn hold_time(&self, now: Timestamp) -> Option<Duration> {
-        wait(now, self.next_at, EARLY_PROBE_EVERY)
+        time_until(now, self.next_at, EARLY_PROBE_EVERY)
     }
 
     /// Adds a caller that failed, so that it may no longer probe early. Returns `None` if too many callers failed.
@@ -196,13 +198,13 @@ impl<C: Copy + PartialEq> EarlyProbes<C> {
     }
 }
 
-pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
+pub(crate) fn add_time(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the time until `then`; `None` if `then` has passed. Also `None` if `then` is more than `longest` away: then
 /// the clock was set back, and no call must wait for that.
-pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
+pub(crate) fn time_until(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)
 }

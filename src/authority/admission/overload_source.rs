@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 /// How long an answer or a failure counts.
-const RECENT: SignedDuration = SignedDuration::from_secs(30);
+const RECENT_PERIOD: SignedDuration = SignedDuration::from_secs(30);
 
 /// The recent answers and overload signals of one operation's calls.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl<C: Copy + PartialEq> LatestCallers<C> {
         let entries = [self.latest, self.other].into_iter().flatten();
         // A time in the future was recorded before the clock was set back, so it does not count.
         entries.into_iter().any(|(caller, at)| {
-            caller != than && (SignedDuration::ZERO..RECENT).contains(&now.duration_since(at))
+            caller != than && (SignedDuration::ZERO..RECENT_PERIOD).contains(&now.duration_since(at))
         })
     }
 }

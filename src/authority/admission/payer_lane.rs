@@ -81,7 +81,7 @@ impl PayerLane {
             self.add_failed(origin.account);
         }
         if may_open {
-            self.judge(now);
+            self.open_if_evident(now);
         }
     }
 
@@ -118,7 +118,7 @@ impl PayerLane {
 
     /// Returns the accounts that the lane holds back; none while the next call would be a probe.
     pub(crate) fn held_accounts(&self, now: Timestamp) -> &[CallerAccount] {
-        match self.open.as_ref().map(|open| open.holds(now)) {
+        match self.open.as_ref().map(|open| open.held_back(now)) {
             None | Some(HeldBack::Nobody) => &[],
             Some(HeldBack::Some(accounts)) => accounts,
             Some(HeldBack::All) => &self.failed,
@@ -133,7 +133,7 @@ impl PayerLane {
     pub(crate) fn yield_to_breaker(&mut self, now: Timestamp) {
         self.open = None;
         for (account, counts) in self.window.by_account(now) {
-            if counts.mostly_failed() {
+            if counts.has_mostly_failed() {
                 self.add_failed(account);
             }
         }
@@ -152,7 +152,7 @@ impl PayerLane {
         }
     }
 
-    fn judge(&mut self, now: Timestamp) {
+    fn open_if_evident(&mut self, now: Timestamp) {
         if self.open.as_ref().is_some_and(|open| matches!(open.scope, OpenScope::All(_))) {
             return;
         }
@@ -163,7 +163,7 @@ impl PayerLane {
                 Some(open) => open.scope = OpenScope::Some(failed),
             },
             Evidence::Several(failed) => {
-                let probes = EarlyProbes::unless_many_failed(failed.clone(), now);
+                let probes = EarlyProbes::new_if_few(failed.clone(), now);
                 self.open(OpenScope::All(probes), failed, now);
             }
         }
@@ -178,16 +178,16 @@ impl PayerLane {
 
     fn evidence(&self, now: Timestamp) -> Evidence {
         let total = self.window.total(now);
-        if !total.says_something() {
+        if !total.is_conclusive() {
             return Evidence::None;
         }
         let without_repetitions = total.answered.saturating_add(total.failed);
-        if without_repetitions < CALLS_MIN || !total.mostly_failed() {
+        if without_repetitions < CALLS_MIN || !total.has_mostly_failed() {
             return Evidence::Doubt;
         }
         let accounts = self.window.by_account(now);
         let failing_accounts = accounts.iter().filter(|(_, counts)| {
-            counts.mostly_failed() && (total.answered == 0 || counts.failed >= FAILED_DOCUMENTS_MIN)
+            counts.has_mostly_failed() && (total.answered == 0 || counts.failed >= FAILED_DOCUMENTS_MIN)
         });
         let failed: Vec<_> = failing_accounts.map(|(account, _)| *account).collect();
         if failed.len() >= ACCOUNTS_MIN && failed.len() * 2 >= accounts.len() {

@@ -22,9 +22,9 @@ use crate::domain::kernel::clock::SharedClock;
 
 /// If at most this much is left of a pause that the authority asked for, calls wait for its end. Otherwise they fail at
 /// once.
-const PAUSE_WAITED_MAX: Duration = Duration::from_secs(2);
+const PAUSE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The Retry-After of a call that failed because the queue was full.
-const AFTER_QUEUE_FULL: Duration = Duration::from_secs(5);
+const QUEUE_FULL_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 pub(crate) struct CallAdmission {
     pub(crate) breakers: Arc<Breakers>,
@@ -94,12 +94,12 @@ impl CallAdmission {
         operation: Operation,
         origin: &CallOrigin,
     ) -> Result<AdmissionSlot, AuthorityFailure> {
-        let queue_full = AuthorityFailure::QueueFull { retry_after: AFTER_QUEUE_FULL };
+        let queue_full = AuthorityFailure::QueueFull { retry_after: QUEUE_FULL_RETRY_AFTER };
         let mut deadline = pin!(sleep(self.wait_max));
         let mut queued = pin!(self.limits.acquire(operation, origin.account));
         let slot = loop {
             let wakeup = self.wakeups[operation as usize].notified();
-            self.check(operation, origin)?;
+            self.check_blocks(operation, origin)?;
             tokio::select! {
                 biased;
                 slot = &mut queued => break slot.ok_or_else(|| queue_full.clone())?,
@@ -122,7 +122,7 @@ impl CallAdmission {
     ) -> Result<(), AuthorityFailure> {
         loop {
             let wakeup = self.wakeups[operation as usize].notified();
-            let Some(pause) = self.check(operation, origin)? else { return Ok(()) };
+            let Some(pause) = self.check_blocks(operation, origin)? else { return Ok(()) };
             tokio::select! {
                 () = sleep(pause) => {}
                 () = wakeup => {}
@@ -131,14 +131,18 @@ impl CallAdmission {
         }
     }
 
-    /// Returns what is left of the pause that the authority asked for. Fails if this is more than `PAUSE_WAITED_MAX`,
+    /// Returns what is left of the pause that the authority asked for. Fails if this is more than `PAUSE_WAIT_MAX`,
     /// or if the breaker holds the call back.
-    fn check(&self, operation: Operation, origin: &CallOrigin) -> Result<Option<Duration>, AuthorityFailure> {
+    fn check_blocks(
+        &self,
+        operation: Operation,
+        origin: &CallOrigin,
+    ) -> Result<Option<Duration>, AuthorityFailure> {
         if let Some(retry_after) = self.breakers.hold_time(operation, origin) {
             return Err(AuthorityFailure::BreakerOpen { retry_after });
         }
         match self.limits.pause_left(operation) {
-            Some(retry_after) if retry_after > PAUSE_WAITED_MAX => {
+            Some(retry_after) if retry_after > PAUSE_WAIT_MAX => {
                 Err(AuthorityFailure::RateLimited { retry_after })
             }
             pause => Ok(pause),
@@ -152,7 +156,7 @@ impl CallAdmission {
     }
 
     fn notify_if_held(&self, operation: Operation) {
-        let is_paused = self.limits.pause_left(operation).is_some_and(|pause| pause > PAUSE_WAITED_MAX);
+        let is_paused = self.limits.pause_left(operation).is_some_and(|pause| pause > PAUSE_WAIT_MAX);
         if is_paused || self.breakers.holds_any(operation) {
             self.notify_waiters(operation);
         }
@@ -281,7 +285,7 @@ mod tests {
         let admission = CallAdmission::new(1, Duration::from_millis(50), clock());
         let permit = admission.acquire(OPERATION, origin()).await.unwrap();
         let failure = admission.acquire(OPERATION, origin()).await.err().unwrap();
-        assert_eq!(failure, AuthorityFailure::QueueFull { retry_after: AFTER_QUEUE_FULL });
+        assert_eq!(failure, AuthorityFailure::QueueFull { retry_after: QUEUE_FULL_RETRY_AFTER });
         assert!(!failure.counts_as_attempt());
         assert_eq!((view(&admission).in_flight, view(&admission).waiting), (1, 0));
         drop(permit);
@@ -458,7 +462,7 @@ mod tests {
         let authority = server.limited_authority(1);
         let stalled = Server::start(Behaviour::Stall).await.limited_authority(1);
         let _ = timeout(Duration::from_millis(20), stalled.confirm("I")).await;
-        assert!(authority.alive().await);
+        assert!(authority.is_alive().await);
         assert!(authority.limits().iter().all(|view| view.in_flight == 0));
     }
 

@@ -22,7 +22,7 @@ struct Waiter<T> {
 
 /// The result of joining the queue.
 #[derive(Debug)]
-pub(crate) struct Joined<T> {
+pub(crate) struct QueueEntry<T> {
     /// The waiter's number, by which `leave` finds it.
     pub(crate) number: u64,
     /// The waiter that was removed from the full queue to make room for the new one.
@@ -46,8 +46,8 @@ pub(crate) struct WaitQueue<T> {
 /// The number of slots that an account uses now, and the number that its payer uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SlotsInUse {
-    pub(crate) of_payer: u32,
-    pub(crate) of_account: u32,
+    pub(crate) by_payer: u32,
+    pub(crate) by_account: u32,
 }
 
 impl<T> WaitQueue<T> {
@@ -66,12 +66,12 @@ impl<T> WaitQueue<T> {
         self.waiting
     }
 
-    pub(crate) fn len_of(&self, payer: CallPayer) -> usize {
+    pub(crate) fn payer_len(&self, payer: CallPayer) -> usize {
         self.payers.get(&payer).copied().unwrap_or_default()
     }
 
     /// Adds a waiter. In a full queue it may displace another waiter. Returns `None` if it is not added.
-    pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<Joined<T>> {
+    pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<QueueEntry<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
         if own >= WAITING_PER_ACCOUNT_MAX {
             return None;
@@ -83,13 +83,13 @@ impl<T> WaitQueue<T> {
             self.turns.push_back(account);
         }
         let payer = account.payer();
-        if self.len_of(payer) == 0 {
+        if self.payer_len(payer) == 0 {
             self.payer_turns.push_back(payer);
         }
         self.accounts.entry(account).or_default().push_back(Waiter { number, waiter });
         *self.payers.entry(payer).or_default() += 1;
         self.waiting += 1;
-        Some(Joined { number, displaced })
+        Some(QueueEntry { number, displaced })
     }
 
     /// Removes a waiter. Does nothing if the waiter was served already.
@@ -102,7 +102,7 @@ impl<T> WaitQueue<T> {
 
     /// Removes and returns the waiter to serve next. `slots` returns the slots that an account and its payer use;
     /// `None` if the account may not take another, so that its waiters are passed over.
-    pub(crate) fn next(
+    pub(crate) fn take_next(
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<SlotsInUse>,
     ) -> Option<(CallerAccount, T)> {
@@ -111,8 +111,8 @@ impl<T> WaitQueue<T> {
         let turns = self.turns.iter().enumerate();
         let open = turns.filter_map(|(turn, account)| {
             let used = slots(*account)?;
-            let of_payer = (used.of_payer, payer_turn.get(&account.payer()).copied());
-            Some((of_payer, used.of_account, turn, *account))
+            let by_payer = (used.by_payer, payer_turn.get(&account.payer()).copied());
+            Some((by_payer, used.by_account, turn, *account))
         });
         let (_, _, turn, account) = open.min_by_key(|(payer, used, turn, _)| (*payer, *used, *turn))?;
         let waiter = self.accounts.get_mut(&account)?.pop_front()?.waiter;
@@ -129,7 +129,7 @@ impl<T> WaitQueue<T> {
     /// waiters than this one would have.
     fn displace(&mut self, account: CallerAccount, own: usize) -> Option<T> {
         let (payer, count) = self.payers.iter().max_by_key(|(_, count)| **count)?;
-        let has_more = *count > self.len_of(account.payer()) + 1;
+        let has_more = *count > self.payer_len(account.payer()) + 1;
         let (payer, most) = if has_more { (*payer, 0) } else { (account.payer(), own + 1) };
         let accounts = self.accounts.iter().filter(|(account, _)| account.payer() == payer);
         let longest = accounts.max_by_key(|(_, queue)| queue.len());
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
-    const FREE: SlotsInUse = SlotsInUse { of_payer: 0, of_account: 0 };
+    const FREE: SlotsInUse = SlotsInUse { by_payer: 0, by_account: 0 };
 
     /// A taxpayer that has an integrator of its own.
     fn account(id: i64) -> CallerAccount {
@@ -174,7 +174,7 @@ mod tests {
 
     /// Returns the waiters in the order in which they are served if no account uses a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.next(|_| Some(FREE))).map(|(_, waiter)| waiter).collect()
+        std::iter::from_fn(|| queue.take_next(|_| Some(FREE))).map(|(_, waiter)| waiter).collect()
     }
 
     #[test]
@@ -197,11 +197,11 @@ mod tests {
         let slots = |of: CallerAccount| {
             let used =
                 [(1, None), (2, Some(3)), (3, Some(1))].into_iter().find(|(id, _)| account(*id) == of)?.1;
-            used.map(|of_payer| SlotsInUse { of_payer, of_account: of_payer })
+            used.map(|by_payer| SlotsInUse { by_payer, by_account: by_payer })
         };
-        assert_eq!(queue.next(slots), Some((account(3), "c1")));
-        assert_eq!(queue.next(slots), Some((account(2), "b1")));
-        assert_eq!(queue.next(slots), None);
+        assert_eq!(queue.take_next(slots), Some((account(3), "c1")));
+        assert_eq!(queue.take_next(slots), Some((account(2), "b1")));
+        assert_eq!(queue.take_next(slots), None);
         assert_eq!(queue.len(), 1);
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::authority::crypto::keys::CryptoError;
 
 /// Decodes URL-safe base64, with or without padding.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
+const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
@@ -42,7 +42,7 @@ impl EncryptedDocument {
         let key = UnboundCipherKey::new(&AES_256, key.as_bytes()).map_err(|_| CryptoError::KeyLength)?;
         let key = DecryptingKey::cfb128(key).map_err(|_| CryptoError::KeyLength)?;
         let text = self.data.trim().replace('+', "-").replace('/', "_");
-        let mut bytes = LENIENT.decode(text).map_err(|_| CryptoError::Ciphertext)?;
+        let mut bytes = LENIENT_BASE64.decode(text).map_err(|_| CryptoError::Ciphertext)?;
         let context = DecryptionContext::Iv128(FixedLength::from(iv));
         let plain = key.decrypt(&mut bytes, context).map_err(|_| CryptoError::Ciphertext)?;
         let document: Value = strict_json::from_untrusted(plain).map_err(|_| CryptoError::WrongKey)?;

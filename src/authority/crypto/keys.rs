@@ -48,7 +48,7 @@ pub struct CryptoKeys {
 }
 
 #[derive(Deserialize)]
-struct JsonForm {
+struct JsonKeyFile {
     public_key: String,
     certificate: String,
 }
@@ -59,11 +59,11 @@ impl CryptoKeys {
         let text = std::str::from_utf8(file).map_err(|_| CryptoError::KeyFileForm)?;
         let text = text.trim_start_matches('\u{feff}').trim();
         let (pem, certificate) = if text.starts_with('{') {
-            json_form(text)?
+            parse_json_form(text)?
         } else {
-            pem_form(text).ok_or(CryptoError::KeyFileForm)?
+            split_pem_form(text).ok_or(CryptoError::KeyFileForm)?
         };
-        let keys = Self { public_key: spki(&pem)?, certificate: base64_text(&certificate)? };
+        let keys = Self { public_key: public_key_der(&pem)?, certificate: check_base64(&certificate)? };
         keys.encrypting_key()?;
         Ok(keys)
     }
@@ -85,8 +85,8 @@ impl fmt::Debug for CryptoKeys {
 }
 
 /// Returns the PEM block and the certificate of a key file in the JSON form.
-fn json_form(text: &str) -> Result<(String, String), CryptoError> {
-    let form: JsonForm =
+fn parse_json_form(text: &str) -> Result<(String, String), CryptoError> {
+    let form: JsonKeyFile =
         strict_json::from_untrusted(text.as_bytes()).map_err(|_| CryptoError::KeyFileForm)?;
     if form.public_key.contains("-----BEGIN") {
         return Ok((form.public_key, form.certificate));
@@ -97,7 +97,7 @@ fn json_form(text: &str) -> Result<(String, String), CryptoError> {
 }
 
 /// Splits a key file into the PEM block and the certificate, which is the text before or after the block.
-fn pem_form(text: &str) -> Option<(String, String)> {
+fn split_pem_form(text: &str) -> Option<(String, String)> {
     let start = text.find("-----BEGIN")?;
     let last_line = start + text[start..].find("-----END")?;
     let end = text[last_line..].find('\n').map_or(text.len(), |offset| last_line + offset);
@@ -105,7 +105,7 @@ fn pem_form(text: &str) -> Option<(String, String)> {
 }
 
 /// Returns the key of a PEM block (`PUBLIC KEY` or `RSA PUBLIC KEY`) as `SubjectPublicKeyInfo` in DER.
-fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
+fn public_key_der(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;
     if pem.contains("-----BEGIN PUBLIC KEY-----") {
@@ -135,7 +135,7 @@ fn encode_element(tag: u8, content: &[u8]) -> Vec<u8> {
     element
 }
 
-fn base64_text(text: &str) -> Result<String, CryptoError> {
+fn check_base64(text: &str) -> Result<String, CryptoError> {
     let text = without_blanks(text);
     let sound = !text.is_empty() && STANDARD.decode(&text).is_ok();
     sound.then_some(text).ok_or(CryptoError::Certificate)

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 const SENTENCE_CHARS_MAX: usize = 2_000;
 
 /// Texts that say nothing about the reason, in lower case and without a full stop.
-const EMPTY_PHRASES: [&str; 9] = [
+const MEANINGLESS_PHRASES: [&str; 9] = [
     "",
     "error",
     "bad request",
@@ -45,11 +45,11 @@ impl AuthorityAnswer {
     /// Returns the sentence to show to callers: the first text that names a field, else the first that gives a reason,
     /// else the first of all.
     pub(crate) fn sentence(&self, status: u16) -> String {
-        let candidates = self.candidates();
+        let candidates = self.candidate_sentences();
         let chosen = candidates
             .iter()
             .find(|text| field_path_in(text).is_some())
-            .or_else(|| candidates.iter().find(|text| says_something(text)))
+            .or_else(|| candidates.iter().find(|text| has_meaning(text)))
             .or_else(|| candidates.first());
         chosen.map_or_else(
             || format!("the authority refused without giving a reason (HTTP {status})"),
@@ -59,33 +59,33 @@ impl AuthorityAnswer {
 
     /// Returns true if any text of the answer contains `words` (in lower case).
     pub(crate) fn contains(&self, words: &str) -> bool {
-        self.candidates().iter().any(|text| normalise(text).contains(words))
+        self.candidate_sentences().iter().any(|text| normalise(text).contains(words))
     }
 
     /// Returns true if the answer names a field of the request.
     pub(crate) fn names_field(&self) -> bool {
-        if self.fields().iter().any(|fault| !fault.field.is_empty()) {
+        if self.field_faults().iter().any(|fault| !fault.field.is_empty()) {
             return true;
         }
-        let candidates = self.candidates();
+        let candidates = self.candidate_sentences();
         let path = candidates.iter().find_map(|text| field_path_in(text));
         path.and_then(|path| path.split('.').next()).is_some_and(|first| first.ends_with("request"))
     }
 
     /// Returns true if the answer gives no reason.
     pub(crate) fn is_wordless(&self) -> bool {
-        self.candidates().is_empty()
+        self.candidate_sentences().is_empty()
     }
 
     /// Returns every text of the answer that may be the reason, the most specific text first.
-    fn candidates(&self) -> Vec<String> {
-        let listed = self.fields().iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
+    fn candidate_sentences(&self) -> Vec<String> {
+        let listed = self.field_faults().iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
         let error = |name: &str| self.error.get(name);
         let parts = [
-            error("public_message").and_then(text_of),
-            error("details").and_then(|details| text_of(details).or_else(|| pairs_of(details))),
-            text_of(&self.error),
-            text_of(&self.message),
+            error("public_message").and_then(joined_text),
+            error("details").and_then(|details| joined_text(details).or_else(|| joined_pairs(details))),
+            joined_text(&self.error),
+            joined_text(&self.message),
         ];
         std::iter::once(listed)
             .chain(parts.into_iter().flatten())
@@ -93,9 +93,9 @@ impl AuthorityAnswer {
             .collect()
     }
 
-    fn fields(&self) -> Vec<FieldFault> {
+    fn field_faults(&self) -> Vec<FieldFault> {
         let listed = self.error.get("errors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let part = |entry: &Value, name: &str| entry.get(name).and_then(text_of).unwrap_or_default();
+        let part = |entry: &Value, name: &str| entry.get(name).and_then(joined_text).unwrap_or_default();
         listed
             .iter()
             .map(|entry| FieldFault { field: part(entry, "field"), message: part(entry, "message") })
@@ -121,7 +121,7 @@ impl FieldFault {
 }
 
 /// Returns the text of a string, or the texts of a list joined by semicolons.
-fn text_of(value: &Value) -> Option<String> {
+fn joined_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
         Value::Array(parts) => {
@@ -133,17 +133,17 @@ fn text_of(value: &Value) -> Option<String> {
 }
 
 /// Returns the fields and texts of an object as `field: text`, joined by semicolons.
-fn pairs_of(value: &Value) -> Option<String> {
+fn joined_pairs(value: &Value) -> Option<String> {
     let texts: Vec<String> = value
         .as_object()?
         .iter()
-        .filter_map(|(field, value)| Some(format!("{field}: {}", text_of(value)?)))
+        .filter_map(|(field, value)| Some(format!("{field}: {}", joined_text(value)?)))
         .collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-fn says_something(text: &str) -> bool {
-    !EMPTY_PHRASES.contains(&normalise(text).trim_end_matches(['.', '!']))
+fn has_meaning(text: &str) -> bool {
+    !MEANINGLESS_PHRASES.contains(&normalise(text).trim_end_matches(['.', '!']))
 }
 
 fn normalise(text: &str) -> String {

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use crate::authority::operation::Operation;
-use crate::authority::transport::classify::{AnswerClass, CLASSES, FailureClass, PHRASES, STATUSES};
+use crate::authority::transport::classify::{
+    ANSWER_PHRASES, AnswerClass, FAILURE_CLASSES, FailureClass, STATUS_CLASSES,
+};
 use crate::authority::transport::failure::CauseKind;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations.md");
@@ -49,7 +51,7 @@ fn table() -> String {
     ] {
         row(&mut table, &answer(meaning), classes, deed);
     }
-    for (kind, classes) in CLASSES {
+    for (kind, classes) in FAILURE_CLASSES {
         row(&mut table, &cause(kind), classes.map(word), deed(kind, classes));
     }
     row(
@@ -100,9 +102,9 @@ fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str 
 
 /// Describes an answer for the documentation: its statuses, and the words that it contains.
 fn answer(meaning: AnswerClass) -> String {
-    let statuses = STATUSES.iter().filter(|(.., of)| *of == meaning);
+    let statuses = STATUS_CLASSES.iter().filter(|(.., of)| *of == meaning);
     let statuses: Vec<_> = statuses.map(|(first, last, _)| span(*first, *last)).collect();
-    let phrases = PHRASES.iter().filter(|phrase| phrase.meaning == meaning);
+    let phrases = ANSWER_PHRASES.iter().filter(|phrase| phrase.meaning == meaning);
     let phrases = phrases.map(|phrase| {
         let statuses: Vec<_> = phrase.statuses.iter().map(u16::to_string).collect();
         let whose = phrase.operation.map_or("", from_operation);

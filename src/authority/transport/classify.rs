@@ -1,4 +1,4 @@
-//! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). In each table, the
+//! Classifies an answer, or the lack of one, by three tables (`FAILURE_CLASSES`, `STATUS_CLASSES`, `ANSWER_PHRASES`). In each table, the
 //! first matching row applies.
 //!
 //! If the answer cannot be read, the call may have taken effect, even with a status such as 400.
@@ -23,7 +23,7 @@ use FailureClass::{Retryable, Unknown};
 
 /// The class of a failed call for each cause. The three columns are a read, a claim of an IRN, and a call with an
 /// effect.
-pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
+pub(crate) const FAILURE_CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
     (CauseKind::TimedOut, [Retryable, Retryable, Unknown]),
     (CauseKind::ConnectionReset, [Retryable, Retryable, Unknown]),
@@ -51,7 +51,7 @@ pub(crate) enum AnswerClass {
 }
 
 /// Ranges of statuses (first, last) and their meaning. The first range that contains the status applies.
-pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
+pub(crate) const STATUS_CLASSES: [(u16, u16, AnswerClass); 8] = [
     (200, 299, AnswerClass::Success),
     (300, 399, AnswerClass::Redirected),
     (401, 401, AnswerClass::KeyRefused),
@@ -74,11 +74,11 @@ pub(crate) struct AnswerPhrase {
 /// The statuses of answers such as "try again later". The authority sends such answers when it is busy, and also for a
 /// duplicate. An answer that names a field means neither.
 const BUSY_STATUSES: &[u16] = &[400, 422];
-const fn busy(words: &'static str) -> AnswerPhrase {
+const fn busy_phrase(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }
 }
 
-pub(crate) const PHRASES: [AnswerPhrase; 9] = [
+pub(crate) const ANSWER_PHRASES: [AnswerPhrase; 9] = [
     AnswerPhrase {
         words: "unable to validate api key",
         operation: None,
@@ -98,23 +98,23 @@ pub(crate) const PHRASES: [AnswerPhrase; 9] = [
         statuses: &[400, 409, 422],
         meaning: AnswerClass::Offline,
     },
-    busy("unable to complete this operation at this time"),
-    busy("temporarily unavailable"),
-    busy("try again"),
-    busy("try later"),
-    busy("retry later"),
-    busy("please retry"),
+    busy_phrase("unable to complete this operation at this time"),
+    busy_phrase("temporarily unavailable"),
+    busy_phrase("try again"),
+    busy_phrase("try later"),
+    busy_phrase("retry later"),
+    busy_phrase("please retry"),
 ];
 
 /// Returns the failure that this cause means for a call of `operation`.
 pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailure {
-    let column = match operation.nature() {
+    let column = match operation.effect_kind() {
         EffectKind::Read => 0,
         EffectKind::Claim => 1,
         EffectKind::Effect => 2,
     };
     let kind = cause.kind();
-    let row = CLASSES.iter().find(|(of, _)| *of == kind);
+    let row = FAILURE_CLASSES.iter().find(|(of, _)| *of == kind);
     match row.map_or(Unknown, |(_, classes)| classes[column]) {
         Retryable => AuthorityFailure::Retryable { reason: cause },
         Unknown => AuthorityFailure::Unknown { reason: cause },
@@ -129,7 +129,7 @@ pub(crate) fn classify_response(
 ) -> Result<AuthorityAnswer, AuthorityFailure> {
     let status = response.status;
     let answer = AuthorityAnswer::parse(&response.body);
-    let meaning = meaning(operation, status, answer.as_ref());
+    let meaning = answer_class(operation, status, answer.as_ref());
     let answer = answer.unwrap_or_default();
     let message = answer.sentence(status);
     let cause = match meaning {
@@ -152,8 +152,8 @@ pub(crate) fn classify_response(
     Err(failure_for(operation, cause))
 }
 
-fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) -> AnswerClass {
-    let row = STATUSES.iter().find(|(first, last, _)| (*first..=*last).contains(&status));
+fn answer_class(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) -> AnswerClass {
+    let row = STATUS_CLASSES.iter().find(|(first, last, _)| (*first..=*last).contains(&status));
     let meaning = row.map_or(AnswerClass::Down, |(_, _, meaning)| *meaning);
     let depends_on_words =
         matches!(meaning, AnswerClass::Success | AnswerClass::Absent | AnswerClass::Refused);
@@ -165,7 +165,7 @@ fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) 
     if matches!(status, 400 | 422) && answer.is_wordless() {
         return AnswerClass::Unreadable;
     }
-    let phrase = PHRASES.iter().find(|row| {
+    let phrase = ANSWER_PHRASES.iter().find(|row| {
         row.statuses.contains(&status)
             && row.operation.is_none_or(|of| of == operation)
             && answer.contains(row.words)
@@ -361,7 +361,7 @@ mod tests {
             KeyRefused,
             Redirected,
         ] {
-            assert_eq!(CLASSES.iter().filter(|(of, _)| *of == kind).count(), 1, "{kind:?}");
+            assert_eq!(FAILURE_CLASSES.iter().filter(|(of, _)| *of == kind).count(), 1, "{kind:?}");
         }
     }
 }

@@ -34,12 +34,12 @@ pub(crate) async fn exchange(
     let response = request.send().await.map_err(|error| cause(&error, timeout))?;
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), clock.now());
-    let body = body(response, timeout).await?.ok_or(Cause::Malformed { status })?;
+    let body = read_body(response, timeout).await?.ok_or(Cause::Malformed { status })?;
     Ok(RawResponse { status, retry_after, body })
 }
 
 /// Returns the response's body, or `None` if the body exceeds the limit.
-async fn body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8>>, Cause> {
+async fn read_body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8>>, Cause> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error, timeout))? {
         if body.len() + chunk.len() > BODY_BYTES_MAX {
@@ -53,7 +53,7 @@ async fn body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8
 fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     if error.is_dns() {
         Cause::Unreachable { problem: "its name does not resolve" }
-    } else if error.is_connect() && is_handshake(error) {
+    } else if error.is_connect() && is_handshake_failure(error) {
         Cause::Unreachable { problem: "no trusted TLS connection could be made" }
     } else if error.is_connect() {
         Cause::Unreachable { problem: "no connection could be made" }
@@ -67,13 +67,13 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
 }
 
 /// True if the TLS handshake failed: `InvalidData` or `UnexpectedEof`, perhaps wrapped in other errors.
-fn is_handshake(error: &reqwest::Error) -> bool {
-    fn tells(error: &io::Error) -> bool {
+fn is_handshake_failure(error: &reqwest::Error) -> bool {
+    fn is_handshake_error(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
-            || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(tells)
+            || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_handshake_error)
     }
     let mut sources = std::iter::successors(error.source(), |error| (*error).source());
-    sources.any(|source| source.downcast_ref().is_some_and(tells))
+    sources.any(|source| source.downcast_ref().is_some_and(is_handshake_error))
 }
 
 /// Returns how long the response's Retry-After asks to wait.

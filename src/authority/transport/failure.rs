@@ -23,19 +23,19 @@ pub enum AuthorityFailure {
     #[error("{reason}")]
     Retryable { reason: Cause },
     /// The authority answered HTTP 429.
-    #[error("the authority asks to be called less often{}", again_in(*.retry_after))]
+    #[error("the authority asks to be called less often{}", retry_hint(*.retry_after))]
     Throttled { retry_after: Option<Duration> },
     /// The call may have taken effect.
     #[error("{reason}; whether the call took effect is not known")]
     Unknown { reason: Cause },
     /// The breaker is open because earlier calls failed, so the call was not made. Does not count as an attempt.
-    #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
+    #[error("calls of this kind are held back after the authority failed repeatedly{}", retry_hint(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
     /// The authority asked for fewer calls of this operation, so the call was not made. Does not count as an attempt.
-    #[error("calls of this kind are held back because the authority asks to be called less often{}", again_in(Some(*.retry_after)))]
+    #[error("calls of this kind are held back because the authority asks to be called less often{}", retry_hint(Some(*.retry_after)))]
     RateLimited { retry_after: Duration },
     /// The queue was full, or the call waited too long in it. The call was not made and does not count as an attempt.
-    #[error("more calls of this kind wait than the authority bears at a time{}", again_in(Some(*.retry_after)))]
+    #[error("more calls of this kind wait than the authority bears at a time{}", retry_hint(Some(*.retry_after)))]
     QueueFull { retry_after: Duration },
 }
 
@@ -106,7 +106,7 @@ impl AuthorityFailure {
     }
 
     /// Returns true if the authority did not answer in time. Our API reports this as 504.
-    pub fn timed_out(&self) -> bool {
+    pub fn is_timeout(&self) -> bool {
         matches!(self.cause().map(Cause::kind), Some(CauseKind::TimedOut))
     }
 
@@ -134,7 +134,7 @@ impl Cause {
     }
 }
 
-fn again_in(wait: Option<Duration>) -> String {
+fn retry_hint(wait: Option<Duration>) -> String {
     wait.map_or_else(String::new, |wait| format!("; try again in {} s", wait.as_secs().max(1)))
 }
 

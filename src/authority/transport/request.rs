@@ -31,13 +31,13 @@ impl<'a> AuthorityRequest<'a> {
         self
     }
 
-    pub(crate) fn body(mut self, body: &'a Value) -> Self {
+    pub(crate) fn with_body(mut self, body: &'a Value) -> Self {
         self.irn = self.irn.or_else(|| body.get("irn").and_then(Value::as_str));
         self.body = Some(body);
         self
     }
 
-    pub(crate) fn query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
+    pub(crate) fn with_query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
             let pair = Serializer::new(String::new()).append_pair(name, &value.to_string()).finish();
             self.path.push(if self.path.contains('?') { '&' } else { '?' });

@@ -12,7 +12,7 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Pages, show};
 use crate::console::session::accounts::{Owner, SignedInIntegrator};
-use crate::domain::kernel::audit::{Acting, ActorKind, AuditEntry, NamedActor};
+use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::activity::read_query;
 use crate::http::forms::query::Query;
@@ -81,7 +81,7 @@ async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query:
         format!("{base}/activity?{}", pairs.append_pair("cursor", &next.to_string()).finish())
     });
     show(&ActivityPage {
-        frame: Frame::account(&session, "Activity"),
+        frame: Frame::for_account(&session, "Activity"),
         base,
         filter: FormState::new(FormValues::from(&query)),
         actors: &ACTORS,
@@ -101,12 +101,12 @@ async fn show_integrators_activity(
     let here = filter.taxpayer_id.map(|id| format!("?taxpayer_id={id}")).unwrap_or_default();
     let (found, total) = audit::page_owned_by(&state.store, integrator.id, filter, page).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
-        who: actor_name(&NamedActor::from(&Acting::from(entry.actor))),
-        what: words(entry.action.as_str()),
+        who: actor_name(&NamedActor::from(&ActorWithName::from(entry.actor))),
+        what: describe_action(entry.action.as_str()),
         entry,
     });
     show(&IntegratorActivityPage {
-        frame: Frame::person(&integrator.person, &integrator.csrf, "Activity"),
+        frame: Frame::for_person(&integrator.person, &integrator.csrf, "Activity"),
         lines: lines.collect(),
         pages: Pages::new(page.number, total, page.per_page, format!("/dashboard/taxpayers/activity{here}")),
     })
@@ -114,13 +114,13 @@ async fn show_integrators_activity(
 
 impl From<ActivityEntry> for ActivityLine {
     fn from(entry: ActivityEntry) -> Self {
-        Self { who: actor_name(&entry.actor), what: words(&entry.action), entry }
+        Self { who: actor_name(&entry.actor), what: describe_action(&entry.action), entry }
     }
 }
 
 /// Returns an action in words. An action that is not listed here is shown by its name, with spaces for dots and
 /// hyphens.
-fn words(action: &str) -> String {
+fn describe_action(action: &str) -> String {
     let known = match action {
         "invoice.created" => "Created an invoice",
         "invoice.updated" => "Changed an invoice",

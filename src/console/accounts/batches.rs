@@ -71,7 +71,7 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
     let base = base(&session);
     let here = format!("{base}/batches");
     let pages = Pages::new(page.number, total, page.per_page, here);
-    show(&BatchesPage { frame: Frame::account(&session, "Batches"), base, batches, pages })
+    show(&BatchesPage { frame: Frame::for_account(&session, "Batches"), base, batches, pages })
 }
 
 async fn show_batch(
@@ -91,7 +91,7 @@ async fn show_batch(
         (0..).zip(std::mem::take(&mut batch.items)).map(|(index, item)| ItemLine::new(index, item)).collect();
     // The failed items come first, because the reader has to correct them.
     items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
-    let frame = Frame::account(&session, "Batch");
+    let frame = Frame::for_account(&session, "Batch");
     let base = base(&session);
     show(&BatchPage { frame, base, batch, created, duplicates, failed, items })
 }

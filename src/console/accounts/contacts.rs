@@ -9,7 +9,7 @@ use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::invitation::show_link;
-use crate::console::page::{Answer, Form, go_to, show_with};
+use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
@@ -18,16 +18,16 @@ use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{ContactId, parse_number};
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::report;
-use crate::http::invitations::{self, InvitationOrder};
+use crate::http::invitations::{self, InvitationRequest};
 use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::contacts::{self, ContactAccess, ContactChange, ContactChangeResult, NewPerson};
-use crate::store::accounts::second_factors::{self, FactorState, Removal};
+use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
 
@@ -61,22 +61,22 @@ struct PersonLine {
 }
 
 /// A new person, as entered in the form.
-struct Named {
+struct PersonForm {
     first_name: String,
     last_name: String,
     email: String,
     role: ContactRole,
 }
 
-fn read(reader: &mut BodyReader<'_>) -> Option<Named> {
-    let first_name = reader.required("first_name").text(TEXT_MAX);
-    let last_name = reader.required("last_name").text(TEXT_MAX);
+fn read_person(reader: &mut BodyReader<'_>) -> Option<PersonForm> {
+    let first_name = reader.required("first_name").text(TEXT_CHARS_MAX);
+    let last_name = reader.required("last_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
     let role = reader.required("role").word(ContactRole::parse, ContactRole::allowed);
-    Some(Named { first_name: first_name?, last_name: last_name?, email: email?, role: role? })
+    Some(PersonForm { first_name: first_name?, last_name: last_name?, email: email?, role: role? })
 }
 
-fn words(role: ContactRole) -> &'static str {
+fn describe_role(role: ContactRole) -> &'static str {
     match role {
         ContactRole::ReadOnly => "Looks only",
         ContactRole::Accountant => "Accountant: invoices, deliveries and the inbox",
@@ -99,13 +99,13 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     });
     let status = if form.is_refused() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = ContactsPage {
-        frame: Frame::account(session, "People"),
+        frame: Frame::for_account(session, "People"),
         base: base(session),
         people: lines.collect(),
-        roles: ContactRole::ALL.iter().map(|role| (role.as_str(), words(*role))).collect(),
+        roles: ContactRole::ALL.iter().map(|role| (role.as_str(), describe_role(*role))).collect(),
         form,
     };
-    show_with(status, &page)
+    show_with_status(status, &page)
 }
 
 /// POST of the form: adds a person, and shows the link with which the person chooses a password.
@@ -116,18 +116,18 @@ async fn add(
     form: Form<FormValues>,
 ) -> Answer {
     let body = form.0.object(&["first_name", "last_name", "email", "role"]);
-    let named = match report::read(&body, &state.catalog.get(), read) {
-        Ok(named) => named.value,
+    let entered = match report::read(&body, &state.catalog.get(), read_person) {
+        Ok(entered) => entered.value,
         Err(faults) => return render(&state, &session, FormState::with_faults(form.0, faults)).await,
     };
-    let Named { first_name, last_name, email, role } = named;
+    let PersonForm { first_name, last_name, email, role } = entered;
     let person = NewPerson { first_name, last_name, email, role };
-    match contacts::add(&state.store, change(&state, &session), &person).await {
+    match contacts::add(&state.store, contact_change(&state, &session), &person).await {
         Ok(id) => show_invitation(&state, &request, &session, id).await,
         Err(StoreError::Duplicate(_)) => {
             // Without this limit, the form would tell which emails sign in to other accounts.
-            if let Some(integrator) = taxpayers::payer_of(&state.store, session.taxpayer).await? {
-                state.limits.refused_create(integrator, state.now()).map_err(limits::limit_error)?;
+            if let Some(integrator) = taxpayers::load_payer(&state.store, session.taxpayer).await? {
+                state.limits.count_refused_create(integrator, state.now()).map_err(limits::limit_error)?;
             }
             let taken = Fault::new("email", "unique", "Somebody signs in with this email already.");
             render(&state, &session, FormState::with_faults(form.0, Faults::from(taken))).await
@@ -153,9 +153,9 @@ async fn show_invitation(
     session: &AccountSession,
     id: ContactId,
 ) -> Answer {
-    let order = InvitationOrder { owner: owner(session, id), by: session.by, reason: None };
+    let order = InvitationRequest { owner: owner(session, id), by: session.by, reason: None };
     let made = invitations::make(state, request, order).await?.ok_or_else(ApiError::route_not_found)?;
-    show_link(Frame::account(session, "People"), made, format!("{}/contacts", base(session)))
+    show_link(Frame::for_account(session, "People"), made, format!("{}/contacts", base(session)))
 }
 
 async fn set_role(
@@ -166,8 +166,8 @@ async fn set_role(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let role = ContactRole::parse(form.0.text("role")).ok_or_else(ApiError::route_not_found)?;
-    let done = contacts::set_role(&state.store, change(&state, &session), id, role).await?;
-    answer(&session, done, "The role was changed. It counts from the next page on.")
+    let done = contacts::set_role(&state.store, contact_change(&state, &session), id, role).await?;
+    answer_change(&session, done, "The role was changed. It counts from the next page on.")
 }
 
 async fn remove(
@@ -178,8 +178,8 @@ async fn remove(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     check_not_self(&session, id)?;
-    let done = contacts::remove(&state.store, change(&state, &session), id).await?;
-    answer(&session, done, "The person was removed and is signed out.")
+    let done = contacts::remove(&state.store, contact_change(&state, &session), id).await?;
+    answer_change(&session, done, "The person was removed and is signed out.")
 }
 
 /// POST …/disable: ends the sessions of a person and refuses the person's password from now on.
@@ -191,8 +191,8 @@ async fn disable(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     check_not_self(&session, id)?;
-    let done = contacts::disable(&state.store, change(&state, &session), id).await?;
-    answer(&session, done, "The person is disabled and is signed out.")
+    let done = contacts::disable(&state.store, contact_change(&state, &session), id).await?;
+    answer_change(&session, done, "The person is disabled and is signed out.")
 }
 
 /// POST …/enable: lets a disabled person sign in again.
@@ -203,8 +203,8 @@ async fn enable(
     _: Form<FormValues>,
 ) -> Answer {
     let id = contact_id(&ids.1)?;
-    let done = contacts::enable(&state.store, change(&state, &session), id).await?;
-    answer(&session, done, "The person is enabled and can sign in again.")
+    let done = contacts::enable(&state.store, contact_change(&state, &session), id).await?;
+    answer_change(&session, done, "The person is enabled and can sign in again.")
 }
 
 /// POST …/second-factor/reset: removes the second factor of a person who lost it. People cannot reset their own.
@@ -216,9 +216,9 @@ async fn reset_second_factor(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     if session.by == Actor::Contact(id) {
-        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::NOT_ONES_OWN));
+        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::OWN_RESET_REFUSAL));
     }
-    let removal = Removal {
+    let removal = FactorRemoval {
         owner: owner(&session, id),
         by: session.by,
         action: AuditAction::ResetSecondFactor,
@@ -247,11 +247,11 @@ fn contact_id(text: &str) -> Result<ContactId, ApiError> {
     parse_number(text).map(ContactId).ok_or_else(ApiError::route_not_found)
 }
 
-fn change(state: &ApiState, session: &AccountSession) -> ContactChange {
+fn contact_change(state: &ApiState, session: &AccountSession) -> ContactChange {
     ContactChange { taxpayer: session.taxpayer, by: session.by, now: state.now() }
 }
 
-fn answer(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
+fn answer_change(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
     match done {
         ContactChangeResult::Done { .. } => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
         ContactChangeResult::Unknown => Err(ApiError::route_not_found()),

@@ -10,12 +10,12 @@ use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show};
 use crate::console::session::accounts::Accountant;
-use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
 use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::http::explain::authority;
 use crate::http::explain::explanation::Explanation;
 use crate::http::respond::details::Details;
-use crate::http::respond::error::{ApiError, sentence};
+use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
 use crate::http::suggest_patch::{self, PatchContext};
 use crate::store::accounts::taxpayers;
@@ -47,7 +47,7 @@ impl RefusedRun {
         }
         let name = operation_name(run.operation());
         if is_signed_otherwise(run) {
-            let reasons = vec![Reason::plain(sentence(SIGNED_OTHERWISE))];
+            let reasons = vec![Reason::from_message(capitalize(SIGNED_OTHERWISE_MESSAGE))];
             return Some(Self { name, reasons, is_correctable: false });
         }
         let words = run.last_error.as_deref().unwrap_or("The authority gave no reason.");
@@ -57,7 +57,7 @@ impl RefusedRun {
 }
 
 impl Reason {
-    fn plain(message: String) -> Self {
+    fn from_message(message: String) -> Self {
         let none = String::new;
         Self { field: none(), message, expected: none(), actual: none(), quoted: none() }
     }
@@ -69,7 +69,7 @@ impl From<Explanation> for Reason {
         Self {
             field: why.path.unwrap_or_default(),
             expected: why.expected.unwrap_or_default(),
-            actual: plain(&why.actual),
+            actual: value_text(&why.actual),
             message: why.message,
             quoted,
         }
@@ -77,7 +77,7 @@ impl From<Explanation> for Reason {
 }
 
 /// Returns a JSON value as text: a string without its quotes, and an empty text for null.
-fn plain(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -107,7 +107,7 @@ struct Change {
 
 impl Change {
     fn from_operation(operation: &Value) -> Self {
-        let text = |name: &str| operation.get(name).map(plain).unwrap_or_default();
+        let text = |name: &str| operation.get(name).map(value_text).unwrap_or_default();
         let (action, value) = match text("op").as_str() {
             "remove" => ("Remove it", String::new()),
             "move" => ("Take it from", text("from")),
@@ -137,10 +137,10 @@ pub(super) async fn suggest(
     let catalog = state.catalog.get();
     let context = PatchContext { catalog: &catalog, zone: state.settings.utc_offset };
     let mut details = Details::default();
-    suggest_patch::patch(&state.authority, context, &taxpayer, &body).await.add_to(&mut details);
+    suggest_patch::build_patch(&state.authority, context, &taxpayer, &body).await.add_to(&mut details);
     let operations = details.patch.unwrap_or_default();
     show(&CorrectionPage {
-        frame: Frame::account(&session, "Suggested correction"),
+        frame: Frame::for_account(&session, "Suggested correction"),
         invoice: format!("{}/invoices/{}", base(&session), invoice.id),
         number: invoice.invoice_no,
         changes: operations.iter().map(Change::from_operation).collect(),

@@ -76,8 +76,8 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed);
     let (found, filter) = match wanted {
         Ok(wanted) => {
-            let event = query.equal("event");
-            let irn = query.equal("irn");
+            let event = query.trimmed_text("event");
+            let irn = query.trimmed_text("irn");
             let filter = DeliveryFilter { state: wanted, event, irn, since: None };
             let found = delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
             (found, FormState::new(values.clone()))
@@ -86,8 +86,8 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
     };
     let base = base(&session);
     show(&DeliveriesPage {
-        frame: Frame::account(&session, "Deliveries"),
-        pages: Pages::new(page.number, found.1, page.per_page, here(&base, &values)),
+        frame: Frame::for_account(&session, "Deliveries"),
+        pages: Pages::new(page.number, found.1, page.per_page, list_address(&base, &values)),
         base,
         filter,
         states: DeliveryState::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
@@ -96,7 +96,7 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
     })
 }
 
-fn here(base: &str, values: &FormValues) -> String {
+fn list_address(base: &str, values: &FormValues) -> String {
     let mut pairs = Serializer::new(String::new());
     for name in FILTERS.into_iter().filter(|name| !values.text(name).is_empty()) {
         pairs.append_pair(name, values.text(name));
@@ -128,10 +128,10 @@ async fn show_delivery(
     let irn = logged.delivery.irn().unwrap_or_default();
     let query = Serializer::new(String::new()).append_pair("q", irn).finish();
     show(&DeliveryPage {
-        frame: Frame::account(&session, "Delivery"),
+        frame: Frame::for_account(&session, "Delivery"),
         base: base(&session),
         invoice: format!("{}/invoices?{query}", base(&session)),
-        body: event.map(|event| pretty(&event.notification())).unwrap_or_default(),
+        body: event.map(|event| indent_json(&event.notification())).unwrap_or_default(),
         why,
         what_to_do,
         line: DeliveryLine::from(logged),
@@ -139,7 +139,7 @@ async fn show_delivery(
 }
 
 /// Returns a JSON text with one line for each member; a text that is not JSON is returned unchanged.
-fn pretty(text: &str) -> String {
+fn indent_json(text: &str) -> String {
     strict_json::from_trusted::<serde_json::Value>(text)
         .map_or_else(|_| text.to_owned(), |value| format!("{value:#}"))
 }
@@ -152,7 +152,7 @@ async fn resend(
     _: Form<FormValues>,
 ) -> Answer {
     let delivery = find(&state, &session, &ids.1).await?.delivery;
-    let command = StartReplay { range: ReplayRange::only(delivery.sequence), by: None };
+    let command = StartReplay { range: ReplayRange::for_event(delivery.sequence), by: None };
     session.send(&state, command).await?;
     let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
     Ok(go_to(&here, "It is sent again. Reload the page in a moment to see the answer."))

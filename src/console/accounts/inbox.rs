@@ -11,7 +11,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::path_segment::path_segment;
+use crate::domain::kernel::path_segment::encode_path_segment;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
@@ -68,7 +68,7 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
     let (found, total) = supplier_invoices::page_owned_by(&state.store, session.taxpayer, page).await?;
     let here = format!("{}/inbox", base(&session));
     show(&InboxPage {
-        frame: Frame::account(&session, "Inbox"),
+        frame: Frame::for_account(&session, "Inbox"),
         rows: found.into_iter().map(|invoice| InboxLine::new(&session, invoice)).collect(),
         pages: Pages::new(page.number, total, page.per_page, here),
     })
@@ -76,12 +76,12 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
 
 impl InboxLine {
     fn new(session: &AccountSession, invoice: SupplierInvoice) -> Self {
-        Self { page: page_of(session, &invoice.irn), invoice }
+        Self { page: invoice_path(session, &invoice.irn), invoice }
     }
 }
 
-fn page_of(session: &AccountSession, irn: &Irn) -> String {
-    format!("{}/inbox/{}", base(session), path_segment(irn.as_str()).unwrap_or_default())
+fn invoice_path(session: &AccountSession, irn: &Irn) -> String {
+    format!("{}/inbox/{}", base(session), encode_path_segment(irn.as_str()).unwrap_or_default())
 }
 
 /// Returns the invoice whose IRN is in the path. Fails if it is not in the taxpayer's inbox.
@@ -100,7 +100,7 @@ async fn show_received(
     let document = supplier_invoices::document_owned_by(&state.store, session.taxpayer, &invoice.irn).await?;
     let document = document.ok_or_else(ApiError::invoice_not_found)?;
     show(&ReceivedPage {
-        frame: Frame::account(&session, "Supplier's invoice"),
+        frame: Frame::for_account(&session, "Supplier's invoice"),
         line: InboxLine::new(&session, invoice),
         facts: facts(&document),
         lines: lines(&document),
@@ -117,7 +117,7 @@ async fn acknowledge(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     state.inbound.acknowledge(session.taxpayer, &invoice.irn).await?;
-    Ok(go_to(&page_of(&session, &invoice.irn), "The invoice was acknowledged."))
+    Ok(go_to(&invoice_path(&session, &invoice.irn), "The invoice was acknowledged."))
 }
 
 /// Returns the facts of a document that a reader looks for first. Facts that the document lacks are left out.

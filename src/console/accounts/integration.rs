@@ -10,7 +10,7 @@ use crate::actors::taxpayer::commands::SetIntegration;
 use crate::console::accounts::base;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show, show_with};
+use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::integration::{Auth, AuthType, DataFormat, Format, Integration};
 use crate::http::endpoint::{Path, path};
@@ -52,7 +52,7 @@ struct FieldLine {
 
 async fn show_integration(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
     let stored = load_integration(&state, &session).await?;
-    let mut values = values_of(&stored);
+    let mut values = form_values(&stored);
     if let Some(kind) = query.text("auth_type").and_then(AuthType::parse) {
         values.push(("auth_type".to_owned(), kind.to_string()));
     }
@@ -72,7 +72,7 @@ async fn load_integration(state: &ApiState, session: &AccountSession) -> Result<
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| integration::read(reader, &policy, &state.settings.erp_systems);
-    let saved = match report::read(&body(&form.0), &state.catalog.get(), read) {
+    let saved = match report::read(&to_api_body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => {
             let integration::Integration { erp_system, auth, origin, format, .. } = asked.value;
             let by = session.by;
@@ -90,7 +90,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Err(error) => {
             let stored = load_integration(&state, &session).await?;
             let form = FormState::with_faults(form.0, error.faults);
-            show_with(StatusCode::UNPROCESSABLE_ENTITY, &page(&state, &session, &stored, form))
+            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page(&state, &session, &stored, form))
         }
     }
 }
@@ -109,16 +109,19 @@ fn page(
         Vec::new()
     };
     IntegrationPage {
-        frame: Frame::account(session, "Integration"),
+        frame: Frame::for_account(session, "Integration"),
         base: base(session),
         erp_systems: state.settings.erp_systems.clone(),
-        auth_types: AuthType::ALL.iter().map(|kind| (kind.as_str(), words(kind.as_str()))).collect(),
-        data_formats: DataFormat::ALL.iter().map(|kind| (kind.as_str(), words(kind.as_str()))).collect(),
-        auth_fields: integration::fields_of(auth_type)
+        auth_types: AuthType::ALL.iter().map(|kind| (kind.as_str(), option_label(kind.as_str()))).collect(),
+        data_formats: DataFormat::ALL
+            .iter()
+            .map(|kind| (kind.as_str(), option_label(kind.as_str())))
+            .collect(),
+        auth_fields: integration::auth_fields(auth_type)
             .iter()
             .map(|name| FieldLine::new("auth", name, kept.contains(name)))
             .collect(),
-        format_fields: integration::settings_of(data_format)
+        format_fields: integration::format_settings(data_format)
             .iter()
             .map(|name| FieldLine::new("format", name, false))
             .collect(),
@@ -129,7 +132,7 @@ fn page(
 }
 
 /// Returns the label of an option, as the option lists of the API write it.
-fn words(value: &str) -> String {
+fn option_label(value: &str) -> String {
     value.to_ascii_uppercase().replace('_', " ")
 }
 
@@ -157,11 +160,11 @@ impl FieldLine {
 }
 
 /// Returns the form as a body of the API: only the fields of the chosen types, without blank ones.
-fn body(values: &FormValues) -> Map<String, Value> {
+fn to_api_body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["erp_system", "auth_type", "data_format", "origin"]);
-    let auth = AuthType::parse(values.text("auth_type")).map(integration::fields_of).unwrap_or_default();
+    let auth = AuthType::parse(values.text("auth_type")).map(integration::auth_fields).unwrap_or_default();
     let format =
-        DataFormat::parse(values.text("data_format")).map(integration::settings_of).unwrap_or_default();
+        DataFormat::parse(values.text("data_format")).map(integration::format_settings).unwrap_or_default();
     for (object, fields) in [("auth", auth), ("format", format)] {
         let filled = fields.iter().filter_map(|field| {
             let text = values.text(&format!("{object}.{field}"));
@@ -175,7 +178,7 @@ fn body(values: &FormValues) -> Map<String, Value> {
 }
 
 /// Returns the stored settings as the fields of the form, without secrets.
-fn values_of(stored: &Integration) -> Vec<(String, String)> {
+fn form_values(stored: &Integration) -> Vec<(String, String)> {
     let mut values = vec![
         ("erp_system".to_owned(), stored.erp_system.clone().unwrap_or_default()),
         ("auth_type".to_owned(), stored.auth.kind().to_string()),
@@ -233,13 +236,13 @@ mod tests {
             "auth_type": "basic", "data_format": "soap",
             "auth": { "username": "u" }, "format": { "method": "Notify" },
         });
-        assert_eq!(Value::Object(body(&values)), expected);
+        assert_eq!(Value::Object(to_api_body(&values)), expected);
     }
 
     #[test]
     fn no_secret_is_among_the_values() {
         let auth = Auth::Basic { username: "u".into(), password: "hidden".to_owned().into() };
-        let values = values_of(&Integration { auth, ..Integration::default() });
+        let values = form_values(&Integration { auth, ..Integration::default() });
         assert!(values.contains(&("auth.username".to_owned(), "u".to_owned())));
         assert!(!values.iter().any(|(_, value)| value == "hidden"));
     }

@@ -17,7 +17,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show_with};
+use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
@@ -49,21 +49,21 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The form field with which a person confirms that the same payment is to be recorded again.
-const AGAIN: &str = "again";
+const CONFIRMATION_FIELD: &str = "again";
 /// Within this time after a payment, the page asks before it records the same payment again.
 const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// The number of deliveries that the page shows. The log of deliveries shows all.
-const DELIVERIES: Page = Page { number: 1, per_page: 10 };
+const NEWEST_DELIVERIES: Page = Page { number: 1, per_page: 10 };
 
 #[derive(Template)]
 #[template(path = "accounts/invoice.html")]
-struct InvoicePageOfOne {
+struct InvoiceDetailsPage {
     frame: Frame,
     base: String,
     invoice: Invoice,
     seller: Taxpayer,
     /// The address of the list of the customer's invoices.
-    of_customer: String,
+    customer_invoices_address: String,
     breakdown: Breakdown,
     qr: Option<QrPicture>,
     status: Badge,
@@ -138,19 +138,19 @@ async fn render(state: &ApiState, session: &AccountSession, invoice: Invoice, fo
     let store = &state.store;
     let id = session.taxpayer;
     let seller = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
-    let entries = payments::owned_by_of_invoice(store, id, invoice.id).await?;
+    let entries = payments::owned_by_with_invoice(store, id, invoice.id).await?;
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let filter = DeliveryFilter { irn: Some(invoice.irn.to_string()), ..DeliveryFilter::default() };
-    let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, DELIVERIES).await?;
+    let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
     let catalog = state.catalog.get();
     let digits = catalog.currency_digits(&invoice.currency);
     let is_refused = forms.status.is_refused() || forms.payment.is_refused();
-    let page = InvoicePageOfOne {
-        frame: Frame::account(session, &invoice.invoice_no),
+    let page = InvoiceDetailsPage {
+        frame: Frame::for_account(session, &invoice.invoice_no),
         base: base(session),
         breakdown: Breakdown::from_invoice(&invoice, &catalog),
-        of_customer: of_customer(session, &invoice),
+        customer_invoices_address: customer_invoices_address(session, &invoice),
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         status: invoice.status.into(),
         authority: invoice.authority.status.into(),
@@ -163,17 +163,17 @@ async fn render(state: &ApiState, session: &AccountSession, invoice: Invoice, fo
         deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
         happenings: timeline.entries.iter().rev().map(Happening::from).collect(),
         is_cut: timeline.is_cut,
-        statuses: settable(&invoice),
+        statuses: settable_statuses(&invoice),
         status_form: forms.status,
         payment_form: forms.payment,
         invoice,
         seller,
     };
     let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    show_with(status, &page)
+    show_with_status(status, &page)
 }
 
-fn of_customer(session: &AccountSession, invoice: &Invoice) -> String {
+fn customer_invoices_address(session: &AccountSession, invoice: &Invoice) -> String {
     let no = &invoice.customer.external_customer_no;
     let query = Serializer::new(String::new()).append_pair("customer_no", no).finish();
     format!("{}/invoices?{query}", base(session))
@@ -181,7 +181,7 @@ fn of_customer(session: &AccountSession, invoice: &Invoice) -> String {
 
 /// Returns the statuses that the invoice can be set to. There are none for an invoice that is paid or that the
 /// authority has validated.
-fn settable(invoice: &Invoice) -> Vec<StatusAction> {
+fn settable_statuses(invoice: &Invoice) -> Vec<StatusAction> {
     let Some(present) = SettableStatus::parse(invoice.status.as_str()) else { return Vec::new() };
     let order = [SettableStatus::Approved, SettableStatus::Draft, SettableStatus::Cancelled];
     order.into_iter().filter(|status| *status != present).map(StatusAction::from).collect()
@@ -206,17 +206,17 @@ async fn set_status(
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    let body = about(&invoice, form.0.object(&["status", "remark"]));
+    let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
     let done = match report::read(&body, &state.catalog.get(), update_status::read) {
         Ok(read) => {
-            let update_status::UpdateStatus { which, status, remark } = read.value;
+            let update_status::UpdateStatus { invoice: which, status, remark } = read.value;
             let command = SetStatus { invoice: which, status, remark };
             session.send(&state, command).await.map_err(ApiError::from)
         }
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {
-        Ok(changed) => Ok(changed_to(&session, &changed, "The status was changed.")),
+        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The status was changed.")),
         Err(error) => {
             let status = refusal_form(error, form.0)?;
             render(&state, &session, invoice, Forms { status, ..Forms::default() }).await
@@ -237,7 +237,7 @@ async fn set_payment(
         let payment = FormState::with_faults(form.0, faults);
         return render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await;
     }
-    let mut body = about(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
+    let mut body = with_invoice_id(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
     if let Ok(amount) = Amount::parse(form.0.text("amount")) {
         body.insert("amount".to_owned(), json!(amount));
     } else if !form.0.text("amount").is_empty() {
@@ -248,7 +248,7 @@ async fn set_payment(
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {
-        Ok(changed) => Ok(changed_to(&session, &changed, "The payment was recorded.")),
+        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The payment was recorded.")),
         Err(error) => {
             let payment = refusal_form(error, form.0)?;
             render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
@@ -270,10 +270,10 @@ async fn payment_faults(
         let message = "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
         return Ok(Fault::new("amount", "unexpected", message).into());
     }
-    if form.text(AGAIN) == "yes" {
+    if form.text(CONFIRMATION_FIELD) == "yes" {
         return Ok(Faults::default());
     }
-    let entries = payments::owned_by_of_invoice(&state.store, session.taxpayer, invoice.id).await?;
+    let entries = payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
     let amount = Amount::parse(form.text("amount")).ok();
     let since = state.now().saturating_sub(SAME_PAYMENT_WITHIN).unwrap_or(Timestamp::MIN);
     let is_repeated = entries.iter().any(|entry| {
@@ -284,17 +284,17 @@ async fn payment_faults(
         return Ok(Faults::default());
     }
     let message = "You recorded the same payment a moment ago. Record it again?";
-    Ok(Fault::new(AGAIN, "repeated", message).into())
+    Ok(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
 }
 
 /// Adds the members to a body that identify the invoice.
-fn about(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
+fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
     body.insert("unique_no".to_owned(), invoice.id.to_string().into());
     body.insert("unique_no_type".to_owned(), UniqueNoType::PortalId.as_str().into());
     body
 }
 
-fn changed_to(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
+fn go_to_invoice(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
     go_to(&format!("{}/invoices/{}", base(session), invoice.id), notice)
 }
 
@@ -319,7 +319,12 @@ impl From<LedgerEntry> for Payment {
 
 impl From<Run> for RunLine {
     fn from(run: Run) -> Self {
-        Self { name: operation_name(run.operation()), badge: run.state().into(), why: why(&run), run }
+        Self {
+            name: operation_name(run.operation()),
+            badge: run.state().into(),
+            why: explain_state(&run),
+            run,
+        }
     }
 }
 
@@ -330,7 +335,7 @@ impl From<LoggedDelivery> for DeliveryLine {
 }
 
 /// Says what a run waits for, or what its end means.
-fn why(run: &Run) -> String {
+fn explain_state(run: &Run) -> String {
     let text = match run.phase {
         RunPhase::Running { .. } => "It is being carried out now.",
         RunPhase::Waiting { reason, .. } => match reason {

@@ -25,7 +25,7 @@ use crate::http::state::ApiState;
 use crate::store::invoices::list::{self, InvoicePage, PageStart};
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/{taxpayer}/invoices").page(invoices)]
+    vec![path("/dashboard/{taxpayer}/invoices").page(list_invoices)]
 }
 
 const PER_PAGE: u64 = 25;
@@ -42,12 +42,12 @@ struct InvoicesPage {
     statuses: Vec<(&'static str, Badge)>,
     payment_statuses: Vec<(&'static str, Badge)>,
     is_filtered: bool,
-    rows: Vec<Row>,
-    sums: Vec<Sum>,
+    rows: Vec<InvoiceRow>,
+    sums: Vec<CurrencySum>,
     pages: Pages,
 }
 
-struct Row {
+struct InvoiceRow {
     invoice: Invoice,
     payable: Amount,
     status: Badge,
@@ -57,13 +57,13 @@ struct Row {
 }
 
 /// The total of the invoices of one currency on this page.
-struct Sum {
+struct CurrencySum {
     currency: String,
     payable: Amount,
     paid: Amount,
 }
 
-async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+async fn list_invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
     let start = PageStart::At((page.number - 1).saturating_mul(page.per_page));
     let values = FormValues::from(&query);
@@ -74,20 +74,21 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
             (found, FormState::new(values.clone()))
         }
         Err(faults) => {
-            let none = InvoicePage { invoices: Vec::new(), long: HashMap::new(), total: 0, next: None };
+            let none =
+                InvoicePage { invoices: Vec::new(), long_invoices: HashMap::new(), total: 0, next: None };
             (none, FormState::with_faults(values.clone(), faults))
         }
     };
     let base = base(&session);
-    let here = here(&base, &values);
+    let here = list_address(&base, &values);
     let catalog = state.catalog.get();
     let sums = sums(&found.invoices, &catalog);
     let rows = found.invoices.into_iter().map(|invoice| {
         let digits = catalog.currency_digits(&invoice.currency);
-        Row::new(invoice, digits, state.today())
+        InvoiceRow::new(invoice, digits, state.today())
     });
     show(&InvoicesPage {
-        frame: Frame::account(&session, "Invoices"),
+        frame: Frame::for_account(&session, "Invoices"),
         is_filtered: FILTERS.iter().any(|name| !values.text(name).is_empty()),
         statuses: WorkflowStatus::ALL.iter().map(|status| (status.as_str(), (*status).into())).collect(),
         payment_statuses: PaymentStatus::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
@@ -100,7 +101,7 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
 }
 
 /// Returns the address of the list with its filters, without the number of the page.
-fn here(base: &str, values: &FormValues) -> String {
+fn list_address(base: &str, values: &FormValues) -> String {
     let mut pairs = Serializer::new(String::new());
     for name in FILTERS.into_iter().chain(["per_page"]) {
         if !values.text(name).is_empty() {
@@ -110,7 +111,7 @@ fn here(base: &str, values: &FormValues) -> String {
     format!("{base}/invoices?{}", pairs.finish())
 }
 
-fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<Sum> {
+fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
     for invoice in invoices {
         let sum = sums.entry(&invoice.currency).or_insert(Some((Amount::ZERO, Amount::ZERO)));
@@ -121,12 +122,12 @@ fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<Sum> {
     let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
         let (payable, paid) = sum?;
         let shown = |amount: Amount| amount.with_digits(catalog.currency_digits(currency));
-        Some(Sum { currency: currency.to_owned(), payable: shown(payable), paid: shown(paid) })
+        Some(CurrencySum { currency: currency.to_owned(), payable: shown(payable), paid: shown(paid) })
     };
     sums.into_iter().filter_map(sum).collect()
 }
 
-impl Row {
+impl InvoiceRow {
     fn new(invoice: Invoice, digits: u32, today: Date) -> Self {
         let is_unpaid = matches!(invoice.payment.status, PaymentStatus::Pending | PaymentStatus::Partial);
         let is_open = is_unpaid && invoice.status != WorkflowStatus::Cancelled;

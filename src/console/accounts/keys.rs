@@ -22,7 +22,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{key_terms, report};
 use crate::http::key_generation;
-use crate::http::limits::{self, SensitiveOp};
+use crate::http::limits::{self, SensitiveOperation};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-const SECONDS_OF_DAY: i64 = 86_400;
+const DAY_S: i64 = 86_400;
 
 #[derive(Template)]
 #[template(path = "accounts/keys.html")]
@@ -88,11 +88,11 @@ struct NewKeyPage {
 
 async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer {
     let now = state.now();
-    let keys = keys_of(&state, session.taxpayer).await?;
+    let keys = load_keys(&state, session.taxpayer).await?;
     let valid = keys.iter().filter(|key| key.is_valid(now));
     let keys_max = state.settings.keys_per_taxpayer_max;
     show(&KeysPage {
-        frame: Frame::account(&session, "API keys"),
+        frame: Frame::for_account(&session, "API keys"),
         base: base(&session),
         in_use: valid.clone().max_by_key(|key| key.last_used_at).map(|key| (key.label(), key.last_used_at)),
         may_create: valid.count() < keys_max,
@@ -102,8 +102,8 @@ async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer 
 }
 
 /// Returns the keys of a taxpayer, newest first.
-pub(super) async fn keys_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<ApiKey>, StoreError> {
-    let mut found = keys::of_accounts(&state.store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
+pub(super) async fn load_keys(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<ApiKey>, StoreError> {
+    let mut found = keys::owned_by_accounts(&state.store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
     Ok(found.remove(&taxpayer.0).unwrap_or_default())
 }
 
@@ -115,7 +115,7 @@ async fn create(
     form: Form<FormValues>,
 ) -> Answer {
     let now = state.now();
-    let keys = keys_of(&state, session.taxpayer).await?;
+    let keys = load_keys(&state, session.taxpayer).await?;
     let keys_max = state.settings.keys_per_taxpayer_max;
     if keys.iter().filter(|key| key.is_valid(now)).count() >= keys_max {
         let message = format!("An account has at most {keys_max} valid keys. Revoke one first.");
@@ -143,19 +143,22 @@ async fn make_key(
 ) -> Answer {
     let now = state.now();
     let taxpayer = session.taxpayer;
-    let asked = report::read(&terms(form, now), &state.catalog.get(), key_terms::read)?.value;
+    let asked = report::read(&to_api_body(form, now), &state.catalog.get(), key_terms::read)?.value;
     let terms = KeyTerms { keeps_others, ..asked.terms };
-    key_terms::check_end(&terms, now)?;
+    key_terms::check_expiry(&terms, now)?;
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 };
-    state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::limit_error)?;
-    let text = key_generation::key(KeyKind::Taxpayer)?;
+    state
+        .limits
+        .count_sensitive_operation(SensitiveOperation::Rotation, owner, taxpayer.0, now)
+        .map_err(limits::limit_error)?;
+    let text = key_generation::generate_key(KeyKind::Taxpayer)?;
     let new = NewKey::new(text.clone(), terms).with_name(asked.name);
     session.send(state, RotateKey { key: new, by: session.by }).await?;
-    show(&new_key_page(session, root(state, request), &text))
+    show(&new_key_page(session, service_url(state, request), &text))
 }
 
 /// Returns scheme and host of the service for a command that the person can run.
-fn root(state: &ApiState, request: &HttpRequest) -> String {
+fn service_url(state: &ApiState, request: &HttpRequest) -> String {
     let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     format!("{scheme}://{host}")
@@ -163,7 +166,7 @@ fn root(state: &ApiState, request: &HttpRequest) -> String {
 
 fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> NewKeyPage {
     NewKeyPage {
-        frame: Frame::account(session, "Your new API key"),
+        frame: Frame::for_account(session, "Your new API key"),
         base: base(session),
         root,
         key: key.expose_secret().to_owned(),
@@ -171,7 +174,7 @@ fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> N
 }
 
 /// Returns the form as a body of the API. The form has the number of days until the key expires, the body the time.
-fn terms(values: &FormValues, now: Timestamp) -> Map<String, Value> {
+fn to_api_body(values: &FormValues, now: Timestamp) -> Map<String, Value> {
     let mut body = values.object(&["name", "scope"]);
     let number = |name: &str| match values.text(name).parse::<i64>() {
         Ok(number) => Some(Value::from(number)),
@@ -181,7 +184,7 @@ fn terms(values: &FormValues, now: Timestamp) -> Map<String, Value> {
         body.insert("overlap_s".to_owned(), overlap);
     }
     if let Some(days) = number("expires_in_days") {
-        let seconds = days.as_i64().map(|days| days.saturating_mul(SECONDS_OF_DAY));
+        let seconds = days.as_i64().map(|days| days.saturating_mul(DAY_S));
         let end = seconds.and_then(|seconds| now.checked_add(SignedDuration::from_secs(seconds)).ok());
         body.insert("expires_at".to_owned(), end.map_or(days, |end| end.to_string().into()));
     }
@@ -195,7 +198,7 @@ async fn revoke(
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
-    let keys = keys_of(&state, session.taxpayer).await?;
+    let keys = load_keys(&state, session.taxpayer).await?;
     let key = keys.into_iter().find(|key| key.id == ids.1).ok_or_else(ApiError::route_not_found)?;
     session.send(&state, RevokeKey { id: key.id, by: session.by }).await?;
     Ok(go_to(&format!("{}/keys", base(&session)), "The key was revoked. It is refused from now on."))
@@ -210,7 +213,7 @@ mod tests {
     #[test]
     fn a_form_says_what_the_api_asks_for() {
         let body = |fields: [(&str, &str); 3]| {
-            Value::Object(terms(&FormValues::from(fields), Timestamp::UNIX_EPOCH))
+            Value::Object(to_api_body(&FormValues::from(fields), Timestamp::UNIX_EPOCH))
         };
         let all = body([("scope", "read_only"), ("overlap_s", "3600"), ("expires_in_days", "30")]);
         let expected =

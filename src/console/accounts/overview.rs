@@ -6,7 +6,7 @@ use askama::Template;
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
-use crate::console::accounts::keys::keys_of;
+use crate::console::accounts::keys::load_keys;
 use crate::console::accounts::profile::{Completeness, taxpayer};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::accounts::webhooks::Health;
@@ -26,14 +26,14 @@ use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/{taxpayer}").page(overview)]
+    vec![path("/dashboard/{taxpayer}").page(show_overview)]
 }
 
 /// The invoices of each status are counted up to this number, so that the page of a large account is as fast as any
 /// other.
 const COUNTED_MAX: u64 = 10_000;
 /// The number of runs that the page shows.
-const RUNS: u64 = 10;
+const RUNS_MAX: u64 = 10;
 
 #[derive(Template)]
 #[template(path = "accounts/overview.html")]
@@ -76,15 +76,15 @@ struct RunLine {
     search: String,
 }
 
-async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
+async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
     let taxpayer = taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX + 1).await?;
-    let runs = runs::stopped_owned_by(store, id, RUNS).await?;
-    let (endpoint, failing) = webhooks::with_failing(store.reader(), id).await?.unzip();
+    let runs = runs::stopped_owned_by(store, id, RUNS_MAX).await?;
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id).await?.unzip();
     let open = delivery_log::open_owned_by(store, id).await?;
-    let keys = keys_of(&state, id).await?;
+    let keys = load_keys(&state, id).await?;
     let is_complete = Completeness::from_taxpayer(&taxpayer).is_complete();
     let has_invoices = counts.iter().any(|(_, count)| *count > 0);
     let steps = vec![
@@ -103,7 +103,7 @@ async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer
         },
     ];
     show(&OverviewPage {
-        frame: Frame::account(&session, "Overview"),
+        frame: Frame::for_account(&session, "Overview"),
         base: base(&session),
         obstacles: obstacles(&state, &taxpayer),
         is_new: steps.iter().any(|step| !step.is_done),

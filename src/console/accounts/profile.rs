@@ -11,7 +11,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show, show_with};
+use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{UnverifiedReason, Verification};
@@ -55,13 +55,13 @@ pub(super) struct MissingField {
 }
 
 /// The number of fields that a complete profile has (spec.md, "Taxpayer API").
-const WANTED: usize = 6;
+const FIELD_COUNT: usize = 6;
 
 impl Completeness {
     pub(super) fn from_taxpayer(taxpayer: &Taxpayer) -> Self {
         let missing: Vec<_> =
             taxpayer.missing_profile_fields().into_iter().map(MissingField::from_field).collect();
-        Self { filled: WANTED.saturating_sub(missing.len()), wanted: WANTED, missing }
+        Self { filled: FIELD_COUNT.saturating_sub(missing.len()), wanted: FIELD_COUNT, missing }
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -85,7 +85,7 @@ impl MissingField {
 
 async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
     let taxpayer = taxpayer(&state, &session).await?;
-    let form = FormState::new(values_of(&taxpayer));
+    let form = FormState::new(form_values(&taxpayer));
     show(&page(&session, taxpayer, form))
 }
 
@@ -105,7 +105,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Err(error) => {
             let taxpayer = taxpayer(&state, &session).await?;
             let form = FormState::with_faults(form.0, error.faults);
-            show_with(StatusCode::UNPROCESSABLE_ENTITY, &page(&session, taxpayer, form))
+            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page(&session, taxpayer, form))
         }
     }
 }
@@ -118,7 +118,7 @@ pub(super) async fn taxpayer(state: &ApiState, session: &AccountSession) -> Resu
 
 fn page(session: &AccountSession, taxpayer: Taxpayer, form: FormState) -> ProfilePage {
     ProfilePage {
-        frame: Frame::account(session, "Profile"),
+        frame: Frame::for_account(session, "Profile"),
         base: base(session),
         completeness: Completeness::from_taxpayer(&taxpayer),
         subscription: taxpayer.subscription.into(),
@@ -129,7 +129,7 @@ fn page(session: &AccountSession, taxpayer: Taxpayer, form: FormState) -> Profil
     }
 }
 
-fn values_of(taxpayer: &Taxpayer) -> FormValues {
+fn form_values(taxpayer: &Taxpayer) -> FormValues {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let place = &taxpayer.place;
     FormValues::from([

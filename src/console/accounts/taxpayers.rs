@@ -47,15 +47,15 @@ struct TaxpayerLine {
 /// GET /dashboard/taxpayers: the taxpayers of an integrator, newest first, with the invoices of the present month.
 async fn show_taxpayers(state: web::Data<ApiState>, integrator: SignedInIntegrator, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
-    let search = query.phrase("q");
+    let search = query.trimmed_text("q");
     let found = taxpayers::page_owned_by(&state.store, integrator.id, search.as_deref(), page).await?;
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
-    let usage = list::count_since(&state.store, &ids, month_of(state.now())).await?;
+    let usage = list::count_since(&state.store, &ids, month_start(state.now())).await?;
     let search = search.unwrap_or_default();
     let here = Serializer::new(String::new()).append_pair("q", &search).finish();
     show(&TaxpayersPage {
-        frame: Frame::person(&integrator.person, &integrator.csrf, "All taxpayers"),
+        frame: Frame::for_person(&integrator.person, &integrator.csrf, "All taxpayers"),
         search,
         rows: found.into_iter().map(|taxpayer| TaxpayerLine::new(taxpayer, &usage)).collect(),
         pages: Pages::new(page.number, total, page.per_page, format!("/dashboard/taxpayers?{here}")),
@@ -63,7 +63,7 @@ async fn show_taxpayers(state: web::Data<ApiState>, integrator: SignedInIntegrat
 }
 
 /// Returns the beginning of the month, in UTC.
-fn month_of(now: Timestamp) -> Timestamp {
+fn month_start(now: Timestamp) -> Timestamp {
     let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
     first.to_zoned(TimeZone::UTC).map_or(now, |first| first.timestamp())
 }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_month_begins_at_midnight_of_its_first_day() {
-        let month = month_of("2026-11-23T22:46:00Z".parse().unwrap());
+        let month = month_start("2026-11-23T22:46:00Z".parse().unwrap());
         assert_eq!(month.to_string(), "2026-11-01T00:00:00Z");
     }
 }

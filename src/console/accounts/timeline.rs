@@ -19,19 +19,19 @@ pub(super) struct Happening {
 impl From<&TimelineEntry> for Happening {
     fn from(entry: &TimelineEntry) -> Self {
         match entry.kind {
-            EntryKind::Event => of_event(entry),
-            EntryKind::Step => of_step(entry),
-            EntryKind::Delivery => of_delivery(entry),
+            EntryKind::Event => describe_event(entry),
+            EntryKind::Step => describe_step(entry),
+            EntryKind::Delivery => describe_delivery(entry),
         }
     }
 }
 
-fn of_event(entry: &TimelineEntry) -> Happening {
-    let detail = |name: &str| text(&entry.detail, name);
+fn describe_event(entry: &TimelineEntry) -> Happening {
+    let detail = |name: &str| detail_text(&entry.detail, name);
     let (class, title) = match entry.name.as_str() {
         "invoice.created" => ("", "The invoice was created".to_owned()),
         "invoice.updated" => ("", "The invoice was changed".to_owned()),
-        "invoice.status-updated" => ("", status_change(&detail("previous_status"), &detail("status"))),
+        "invoice.status-updated" => ("", status_change_title(&detail("previous_status"), &detail("status"))),
         "invoice.validated" => ("ok", "The authority found the data valid".to_owned()),
         "invoice.submitted" => ("ok", "The authority signed the invoice".to_owned()),
         "invoice.transmitted" => ("ok", "The invoice was transmitted to the customer".to_owned()),
@@ -39,7 +39,7 @@ fn of_event(entry: &TimelineEntry) -> Happening {
         "invoice.reported" => ("ok", "The invoice was reported for VAT".to_owned()),
         "invoice.rejected" => ("bad", "The authority refused the invoice".to_owned()),
         "invoice.failed" => ("bad", "The service stopped trying; an operator has to look at it".to_owned()),
-        "payment.status-updated" => ("", payment(&detail("amount"))),
+        "payment.status-updated" => ("", payment_title(&detail("amount"))),
         other => ("", other.to_owned()),
     };
     let by = entry.actor.as_ref().map(|actor| format!("by {}", actor_name(actor))).unwrap_or_default();
@@ -47,7 +47,7 @@ fn of_event(entry: &TimelineEntry) -> Happening {
     Happening { at: entry.at, class, title, note: join_notes(&notes) }
 }
 
-fn status_change(from: &str, to: &str) -> String {
+fn status_change_title(from: &str, to: &str) -> String {
     match (from, to) {
         (_, "") => "The status was set".to_owned(),
         ("", to) => format!("The status is {to}"),
@@ -56,14 +56,14 @@ fn status_change(from: &str, to: &str) -> String {
     }
 }
 
-fn payment(amount: &str) -> String {
+fn payment_title(amount: &str) -> String {
     match amount {
         "" | "0" => "The payment status was set".to_owned(),
         amount => format!("A payment of {amount} was recorded"),
     }
 }
 
-fn of_step(entry: &TimelineEntry) -> Happening {
+fn describe_step(entry: &TimelineEntry) -> Happening {
     let outcome = entry.outcome.as_deref().unwrap_or_default();
     let (class, words) = match outcome {
         "done" => ("ok", "done"),
@@ -77,13 +77,14 @@ fn of_step(entry: &TimelineEntry) -> Happening {
     };
     let step = Step::parse(&entry.name).map_or(&*entry.name, |step| step_name(step));
     let attempt = entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}"));
-    let notes = [attempt.unwrap_or_default(), duration(entry.duration_ms), text(&entry.detail, "error")];
+    let notes =
+        [attempt.unwrap_or_default(), duration_text(entry.duration_ms), detail_text(&entry.detail, "error")];
     Happening { at: entry.at, class, title: format!("{step}: {words}"), note: join_notes(&notes) }
 }
 
-fn of_delivery(entry: &TimelineEntry) -> Happening {
+fn describe_delivery(entry: &TimelineEntry) -> Happening {
     let is_delivered = entry.outcome.as_deref() == Some("delivered");
-    let answer = match (is_delivered, text(&entry.detail, "status")) {
+    let answer = match (is_delivered, detail_text(&entry.detail, "status")) {
         (true, status) => format!("delivered, answered {status}"),
         (false, status) if status.is_empty() => "no answer".to_owned(),
         (false, status) => format!("refused with {status}"),
@@ -93,7 +94,7 @@ fn of_delivery(entry: &TimelineEntry) -> Happening {
         at: entry.at,
         class: if is_delivered { "ok" } else { "warn" },
         title: format!("Your webhook was told of {}: {answer}", entry.name),
-        note: join_notes(&[attempt.unwrap_or_default(), duration(entry.duration_ms)]),
+        note: join_notes(&[attempt.unwrap_or_default(), duration_text(entry.duration_ms)]),
     }
 }
 
@@ -123,7 +124,7 @@ fn step_name(step: Step) -> &'static str {
 }
 
 /// Returns a member of the detail as text: a word without its quotes, a number with all its digits.
-fn text(detail: &Map<String, Value>, name: &str) -> String {
+fn detail_text(detail: &Map<String, Value>, name: &str) -> String {
     match detail.get(name) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -131,7 +132,7 @@ fn text(detail: &Map<String, Value>, name: &str) -> String {
     }
 }
 
-fn duration(ms: Option<i64>) -> String {
+fn duration_text(ms: Option<i64>) -> String {
     ms.map(|ms| format!("{ms} ms")).unwrap_or_default()
 }
 
@@ -145,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::kernel::audit::{Acting, Actor, NamedActor};
+    use crate::domain::kernel::audit::{Actor, ActorWithName, NamedActor};
 
     fn describe_entry(
         kind: EntryKind,
@@ -160,7 +161,7 @@ mod tests {
             outcome: outcome.map(str::to_owned),
             attempt: Some(2),
             duration_ms: Some(53),
-            actor: Some(NamedActor::from(&Acting { actor: Actor::CommandLine, name: None })),
+            actor: Some(NamedActor::from(&ActorWithName { actor: Actor::CommandLine, name: None })),
             detail: detail.as_object().cloned().unwrap_or_default(),
         };
         let happening = Happening::from(&entry);

@@ -20,8 +20,8 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::{replay, report, webhook};
 use crate::http::key_generation;
-use crate::http::limits::{self, SensitiveOp};
-use crate::http::respond::error::{ApiError, sentence};
+use crate::http::limits::{self, SensitiveOperation};
+use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
 use crate::store::events;
 use crate::store::webhooks::replays;
@@ -77,12 +77,12 @@ fn webhooks_path(session: &AccountSession) -> String {
 
 async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let body = form.0.object(&["type"]);
-    let kind = report::read(&body, &state.catalog.get(), webhook::read_secret)?.value;
-    let secret = key_generation::webhook_secret(kind);
+    let kind = report::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
+    let secret = key_generation::generate_webhook_secret(kind);
     session.send(&state, RotateSecret { secret: secret.clone(), by: session.by }).await?;
     let public_key = secret.public_key();
     show(&NewSecretPage {
-        frame: Frame::account(&session, "Your new signing secret"),
+        frame: Frame::for_account(&session, "Your new signing secret"),
         base: base(&session),
         is_public: public_key.is_some(),
         text: public_key.unwrap_or_else(|| secret.text().expose_secret().to_owned()),
@@ -93,7 +93,8 @@ async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: 
 fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
     let id = session.taxpayer.0;
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id };
-    let counted = state.limits.sensitive(SensitiveOp::WebhookTest, owner, id, state.now());
+    let counted =
+        state.limits.count_sensitive_operation(SensitiveOperation::WebhookTest, owner, id, state.now());
     counted.map(drop).map_err(limits::limit_error)
 }
 
@@ -105,10 +106,10 @@ async fn test(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVal
 
 fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
     let is_delivered = attempt.is_delivered();
-    let failure = attempt.outcome.failure().map(|failure| sentence(&failure));
+    let failure = attempt.outcome.failure().map(|failure| capitalize(&failure));
     let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
     TestPage {
-        frame: Frame::account(session, "Test of the webhook"),
+        frame: Frame::for_account(session, "Test of the webhook"),
         base: base(session),
         is_delivered,
         status: attempt.status,
@@ -124,7 +125,7 @@ async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVa
     match state.delivery.grade(session.taxpayer).await? {
         GradingOutcome::Unanswered(attempt) => show(&test_page(&session, attempt)),
         GradingOutcome::Graded(graded) => show(&GradePage {
-            frame: Frame::account(&session, "Grade of the webhook"),
+            frame: Frame::for_account(&session, "Grade of the webhook"),
             base: base(&session),
             graded,
         }),
@@ -145,7 +146,7 @@ async fn start_replay(state: web::Data<ApiState>, Owner(session): Owner, form: F
     }
     let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
-    let range = ReplayRange::since(wanted.only, first);
+    let range = ReplayRange::from_sequence(wanted.scope, first);
     let replay = session.send(&state, StartReplay { range, by: None }).await?;
     let notice = if replay.is_empty() {
         "There is nothing to deliver again from there on."

@@ -12,7 +12,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show_with};
+use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
@@ -33,7 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The number of replays that the page shows.
-const REPLAYS: Page = Page { number: 1, per_page: 5 };
+const NEWEST_REPLAYS: Page = Page { number: 1, per_page: 5 };
 
 #[derive(Template)]
 #[template(path = "accounts/webhooks.html")]
@@ -104,7 +104,7 @@ async fn show_webhook(state: web::Data<ApiState>, Reader(session): Reader) -> An
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
-    let asked = match report::read(&body(&form.0), &state.catalog.get(), read) {
+    let asked = match report::read(&to_api_body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => asked.value,
         Err(faults) => return render(&state, &session, Some((form.0, faults))).await,
     };
@@ -115,7 +115,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
 }
 
 /// Returns the form as the body of the API call Update Webhook. A blank schedule stands for the one of the deployment.
-fn body(values: &FormValues) -> Map<String, Value> {
+fn to_api_body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["webhook_url"]);
     let events: Vec<_> = values.checked_values("enabled_events").map(Value::from).collect();
     body.insert("enabled_events".to_owned(), events.into());
@@ -135,28 +135,28 @@ fn delay_value(text: &str) -> Value {
 async fn render(state: &ApiState, session: &AccountSession, refused: Option<(FormValues, Faults)>) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
-    let (endpoint, failing) = webhooks::with_failing(store.reader(), id).await?.unzip();
-    let (replays, _) = replays::page_owned_by(store, id, REPLAYS).await?;
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id).await?.unzip();
+    let (replays, _) = replays::page_owned_by(store, id, NEWEST_REPLAYS).await?;
     let open = delivery_log::open_owned_by(store, id).await?;
     let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let form = match refused {
         Some((values, faults)) => FormState::with_faults(values, faults),
-        None => FormState::new(values_of(endpoint.as_ref())),
+        None => FormState::new(form_values(endpoint.as_ref())),
     };
     let page = WebhookPage {
-        frame: Frame::account(session, "Webhooks"),
+        frame: Frame::for_account(session, "Webhooks"),
         base: base(session),
         health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
-        events: choices(endpoint.as_ref(), &form),
+        events: event_choices(endpoint.as_ref(), &form),
         replays: replays.into_iter().map(ReplayLine::from).collect(),
         open,
         endpoint,
         form,
     };
-    show_with(status, &page)
+    show_with_status(status, &page)
 }
 
-fn values_of(endpoint: Option<&Endpoint>) -> FormValues {
+fn form_values(endpoint: Option<&Endpoint>) -> FormValues {
     let Some(endpoint) = endpoint else { return FormValues::default() };
     let delays = endpoint.retry_schedule.iter().flatten().map(ToString::to_string);
     let schedule = delays.collect::<Vec<_>>().join(", ");
@@ -166,9 +166,9 @@ fn values_of(endpoint: Option<&Endpoint>) -> FormValues {
 }
 
 /// Returns all events, and the unknown names that the endpoint has, so that saving keeps them.
-fn choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
+fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
     let kinds = EventKind::ALL.iter().copied().filter(|kind| *kind != EventKind::WebhookTest);
-    let known = kinds.map(|kind| (kind.to_string(), words(kind)));
+    let known = kinds.map(|kind| (kind.to_string(), describe_event(kind)));
     let names = endpoint.map(|endpoint| endpoint.enabled_events.as_slice()).unwrap_or_default();
     let unknown = names
         .iter()
@@ -180,7 +180,7 @@ fn choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
         .collect()
 }
 
-fn words(kind: EventKind) -> &'static str {
+fn describe_event(kind: EventKind) -> &'static str {
     match kind {
         EventKind::InvoiceCreated => "An invoice was created",
         EventKind::InvoiceUpdated => "An invoice was changed",
@@ -231,9 +231,9 @@ mod tests {
             "enabled_events": ["invoice.created", "invoice.updated"],
             "retry_schedule_s": [0, 60, "x"],
         });
-        assert_eq!(Value::Object(body(&FormValues::from(fields))), expected);
+        assert_eq!(Value::Object(to_api_body(&FormValues::from(fields))), expected);
         let blank = json!({ "enabled_events": [], "retry_schedule_s": null });
-        assert_eq!(Value::Object(body(&FormValues::default())), blank);
+        assert_eq!(Value::Object(to_api_body(&FormValues::default())), blank);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
-use crate::console::operators::sign_ins::{PersonLine, path_of};
+use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::Confirmed;
 use crate::console::session::operators::{Admin, OperatorSession, Viewer};
@@ -69,13 +69,13 @@ async fn list_integrators(state: web::Data<ApiState>, Viewer(session): Viewer, q
             email: holder.email.clone(),
             role: "integrator",
             second_factor: factors.get(owner),
-            path: path_of(owner),
+            path: person_path(owner),
             is_self: false,
         };
         IntegratorLine { holder, person }
     });
     show(&IntegratorsPage {
-        frame: Frame::operator(&session, "Integrators"),
+        frame: Frame::for_operator(&session, "Integrators"),
         rows: rows.collect(),
         pages: list.pages("/console/integrators", total),
     })
@@ -99,7 +99,7 @@ async fn change_integrator(
     id: web::Path<String>,
     form: Form<AccessForm>,
 ) -> Answer {
-    change(&state, &session, owner(KeyKind::Integrator, &id)?, form.0).await
+    change_access(&state, &session, parse_owner(KeyKind::Integrator, &id)?, form.0).await
 }
 
 /// POST /console/operators/{id}/access: revokes, disables, enables or removes an operator.
@@ -109,10 +109,15 @@ async fn change_operator(
     id: web::Path<String>,
     form: Form<AccessForm>,
 ) -> Answer {
-    change(&state, &session, owner(KeyKind::Operator, &id)?, form.0).await
+    change_access(&state, &session, parse_owner(KeyKind::Operator, &id)?, form.0).await
 }
 
-async fn change(state: &ApiState, session: &OperatorSession, owner: KeyOwner, form: AccessForm) -> Answer {
+async fn change_access(
+    state: &ApiState,
+    session: &OperatorSession,
+    owner: KeyOwner,
+    form: AccessForm,
+) -> Answer {
     let AccessForm { to, reason, taxpayer_keys } = form;
     let change = account_change(state, session, owner, reason)?;
     let includes_taxpayers = taxpayer_keys.is_some();
@@ -137,7 +142,7 @@ async fn change(state: &ApiState, session: &OperatorSession, owner: KeyOwner, fo
         AccessMove::Enable => "The account is enabled. It can sign in; it has no key.".to_owned(),
         AccessMove::Remove => "The operator is removed.".to_owned(),
     };
-    Ok(go_to(list_of(owner.kind), &notice))
+    Ok(go_to(list_path(owner.kind), &notice))
 }
 
 #[derive(Debug, Deserialize)]
@@ -154,11 +159,11 @@ async fn set_role(
     id: web::Path<String>,
     form: Form<RoleForm>,
 ) -> Answer {
-    let owner = owner(KeyKind::Operator, &id)?;
+    let owner = parse_owner(KeyKind::Operator, &id)?;
     let RoleForm { role, reason } = form.0;
     let change = account_change(&state, &session, owner, reason)?;
     revocation(access::set_role(&state.store, change, role).await?, owner)?;
-    Ok(go_to(list_of(owner.kind), "The role is changed. It counts from the next request on."))
+    Ok(go_to(list_path(owner.kind), "The role is changed. It counts from the next request on."))
 }
 
 fn account_change(
@@ -171,10 +176,10 @@ fn account_change(
     Ok(AccountChange { owner, by: Actor::Operator(session.id), reason, now: state.now() })
 }
 
-fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
+fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
     parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(ApiError::route_not_found)
 }
 
-fn list_of(kind: KeyKind) -> &'static str {
+fn list_path(kind: KeyKind) -> &'static str {
     if kind == KeyKind::Operator { "/console/operators" } else { "/console/integrators" }
 }

@@ -20,7 +20,7 @@ use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
 /// The newest entries, as many as the page of a run or a taxpayer shows.
-const NEWEST: Page = Page { number: 1, per_page: 10 };
+const NEWEST_PAGE: Page = Page { number: 1, per_page: 10 };
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/console/audit").page(list)]
@@ -40,7 +40,7 @@ pub(super) struct AuditLine {
     pub(super) entry: AuditEntry,
     pub(super) actor: String,
     /// The address of the page about the subject of the entry; `None` if there is none.
-    pub(super) address: Option<String>,
+    pub(super) subject_page: Option<String>,
 }
 
 /// GET /console/audit: lists the entries that match, newest first.
@@ -50,11 +50,11 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         integrator_id: list.0.integrator_id("integrator_id"),
         taxpayer_id: list.0.taxpayer_id("taxpayer_id"),
         actor: list.0.word("actor", ActorKind::parse, ActorKind::allowed)?,
-        subject: list.0.equal("subject"),
+        subject: list.0.trimmed_text("subject"),
     };
     let (found, total) = audit::page(&state.store, filter, list.page()).await?;
     let page = AuditPage {
-        frame: Frame::operator(&session, "Audit"),
+        frame: Frame::for_operator(&session, "Audit"),
         pages: list.pages("/console/audit", total),
         audit: lines(&state, found).await?,
         list,
@@ -63,8 +63,8 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
 }
 
 /// Returns the newest entries that match.
-pub(super) async fn newest(state: &ApiState, filter: AuditFilter) -> Result<Vec<AuditLine>, ApiError> {
-    let (found, _) = audit::page(&state.store, filter, NEWEST).await?;
+pub(super) async fn load_newest(state: &ApiState, filter: AuditFilter) -> Result<Vec<AuditLine>, ApiError> {
+    let (found, _) = audit::page(&state.store, filter, NEWEST_PAGE).await?;
     lines(state, found).await
 }
 
@@ -73,7 +73,7 @@ async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine
     let operators = audit::operators(&state.store, operators).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
         actor: actor(entry.actor, &operators),
-        address: address(&entry),
+        subject_page: subject_page(&entry),
         entry,
     });
     Ok(lines.collect())
@@ -91,7 +91,7 @@ fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {
     }
 }
 
-fn address(entry: &AuditEntry) -> Option<String> {
+fn subject_page(entry: &AuditEntry) -> Option<String> {
     let subject = &entry.subject;
     match entry.action {
         AuditAction::PauseRun | AuditAction::ResumeRun | AuditAction::RetryRun | AuditAction::CancelRun => {

@@ -12,7 +12,7 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
-use crate::domain::invoice::invoice_view::plain;
+use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::http::endpoint::{Path, path};
@@ -24,7 +24,7 @@ use crate::store::operations::{audit, outages};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/breakers").page(breakers),
+        path("/console/breakers").page(show_breakers),
         path("/console/breakers/{operation}/trip").form(trip),
         path("/console/breakers/{operation}/reset").form(reset),
     ]
@@ -50,13 +50,13 @@ struct BreakerLine {
 struct OutageLine {
     outage: Outage,
     operations: String,
-    lasted: String,
-    told_start: u64,
-    told_end: u64,
+    duration: String,
+    start_notified_count: u64,
+    end_notified_count: u64,
 }
 
 /// GET /console/breakers: shows the breakers of this process, and the outages that all processes saw.
-async fn breakers(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn show_breakers(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let now = state.now();
     let (found, total) = outages::page(&state.store, list.page()).await?;
@@ -64,7 +64,7 @@ async fn breakers(state: web::Data<ApiState>, Viewer(session): Viewer, query: Qu
     let views = state.authority.breakers();
     let limits = state.authority.limits();
     let page = BreakersPage {
-        frame: Frame::operator(&session, "Breakers"),
+        frame: Frame::for_operator(&session, "Breakers"),
         breakers: views.into_iter().zip(limits).map(|(view, limit)| BreakerLine::new(view, limit)).collect(),
         outages: found.into_iter().map(|outage| OutageLine::new(outage, &notified, now)).collect(),
         pages: list.pages("/console/breakers", total),
@@ -79,9 +79,10 @@ async fn trip(
     name: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let operation = operation(&name)?;
+    let operation = parse_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry = AuditEntry::from_order(&order, AuditAction::TripBreaker, &operation.name(), state.now());
+    let entry =
+        AuditEntry::for_operator_request(&order, AuditAction::TripBreaker, &operation.name(), state.now());
     audit::record(&state.store, &[entry]).await?;
     state.authority.trip_breaker(operation);
     Ok(go_to("/console/breakers", "The breaker is open. No call is made until it is reset."))
@@ -94,15 +95,16 @@ async fn reset(
     name: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let operation = operation(&name)?;
+    let operation = parse_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry = AuditEntry::from_order(&order, AuditAction::ResetBreaker, &operation.name(), state.now());
+    let entry =
+        AuditEntry::for_operator_request(&order, AuditAction::ResetBreaker, &operation.name(), state.now());
     audit::record(&state.store, &[entry]).await?;
     state.authority.reset_breaker(operation);
     Ok(go_to("/console/breakers", "The breaker is closed. Calls pass again."))
 }
 
-fn operation(name: &str) -> Result<Operation, ApiError> {
+fn parse_operation(name: &str) -> Result<Operation, ApiError> {
     let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
     found.ok_or_else(ApiError::route_not_found)
 }
@@ -111,7 +113,7 @@ impl BreakerLine {
     fn new(view: BreakerView, limit: LimitView) -> Self {
         Self {
             badge: view.state.into(),
-            why: why(&view, &limit),
+            why: explain_state(&view, &limit),
             is_open: view.state != BreakerState::Closed,
             view,
             limit,
@@ -120,15 +122,15 @@ impl BreakerLine {
 }
 
 /// Says in one sentence what the calls of an operation wait for.
-fn why(view: &BreakerView, limit: &LimitView) -> String {
-    let since = view.since.map_or_else(String::new, |since| format!(" since {} UTC", plain(since)));
+fn explain_state(view: &BreakerView, limit: &LimitView) -> String {
+    let since = view.since.map_or_else(String::new, |since| format!(" since {} UTC", plain_time(since)));
     let probe = match view.next_probe_at {
-        Some(next) => format!("The next probe is due at {} UTC", plain(next)),
+        Some(next) => format!("The next probe is due at {} UTC", plain_time(next)),
         None => "A probe is under way".to_owned(),
     };
     match (view.state, &view.held) {
-        (BreakerState::Closed, _) => why_closed(limit),
-        _ if view.is_ordered => {
+        (BreakerState::Closed, _) => explain_closed(limit),
+        _ if view.is_tripped => {
             format!("An operator stopped the calls{since}. They pass again when the breaker is reset.")
         }
         (_, HeldCallers::Accounts(accounts)) if !view.is_outage => format!(
@@ -141,9 +143,9 @@ fn why(view: &BreakerView, limit: &LimitView) -> String {
     }
 }
 
-fn why_closed(limit: &LimitView) -> String {
+fn explain_closed(limit: &LimitView) -> String {
     match limit.held_until {
-        Some(until) => format!("The authority asked for a pause until {} UTC.", plain(until)),
+        Some(until) => format!("The authority asked for a pause until {} UTC.", plain_time(until)),
         None if limit.waiting > 0 => {
             format!("{} calls wait until one of {} is answered.", limit.waiting, limit.limit)
         }
@@ -157,9 +159,9 @@ impl OutageLine {
         let seconds = outage.duration_s(now);
         Self {
             operations: outage.operations().join(", "),
-            lasted: format!("{} min {} s", seconds / 60, seconds % 60),
-            told_start: told(OutageEdge::Started),
-            told_end: told(OutageEdge::Ended),
+            duration: format!("{} min {} s", seconds / 60, seconds % 60),
+            start_notified_count: told(OutageEdge::Started),
+            end_notified_count: told(OutageEdge::Ended),
             outage,
         }
     }

@@ -11,7 +11,7 @@ use crate::store::operations::audit;
 
 /// Records in the audit that an operator sees the contact data in a document with this IRN. Call this before the
 /// document is shown.
-pub(super) async fn record(
+pub(super) async fn record_view(
     state: &ApiState,
     session: &OperatorSession,
     taxpayer: TaxpayerId,
@@ -20,6 +20,6 @@ pub(super) async fn record(
 ) -> Result<(), ApiError> {
     let reason = Some(ReasonForm { reason }.read_required(state)?);
     let entry = AuditEntry::new(Actor::Operator(session.id), AuditAction::ShowContactData, irn, state.now());
-    let entry = AuditEntry { reason, ..entry.of_taxpayer(taxpayer) };
+    let entry = AuditEntry { reason, ..entry.for_taxpayer(taxpayer) };
     Ok(audit::record(&state.store, &[entry]).await?)
 }

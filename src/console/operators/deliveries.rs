@@ -12,7 +12,7 @@ use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::events::endpoint_health::{CircuitState, EndpointHealth};
-use crate::domain::invoice::invoice_view::plain;
+use crate::domain::invoice::invoice_view::plain_time;
 use crate::http::api::ops::dead_letters;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
@@ -25,8 +25,8 @@ use crate::webhook::Guidance;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/deliveries").page(endpoint_page),
-        path("/console/deliveries/dead-letters").page(dead_letter_page),
+        path("/console/deliveries").page(list_endpoints),
+        path("/console/deliveries/dead-letters").page(list_dead_letters),
         path("/console/deliveries/dead-letters/replay").form(replay_all),
         path("/console/deliveries/dead-letters/{id}/replay").form(replay),
     ]
@@ -70,7 +70,7 @@ struct ReplayForm {
 }
 
 /// GET /console/deliveries: lists the webhook endpoints of all taxpayers.
-async fn endpoint_page(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_endpoints(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let now = state.now();
     let health = list.0.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
@@ -80,13 +80,13 @@ async fn endpoint_page(state: web::Data<ApiState>, Viewer(session): Viewer, quer
         let circuit = listed.streak.as_ref().map(|streak| streak.circuit_state(now));
         EndpointLine {
             badge: listed.health.into(),
-            url: shown_url(&listed.endpoint.url),
-            why: why(&listed, circuit),
+            url: url_without_query(&listed.endpoint.url),
+            why: explain_health(&listed, circuit),
             listed,
         }
     });
     let page = EndpointsPage {
-        frame: Frame::operator(&session, "Deliveries"),
+        frame: Frame::for_operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries", total),
         rows: rows.collect(),
         list,
@@ -95,12 +95,12 @@ async fn endpoint_page(state: web::Data<ApiState>, Viewer(session): Viewer, quer
 }
 
 /// GET /console/deliveries/dead-letters: lists the deliveries that were given up.
-async fn dead_letter_page(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_dead_letters(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let taxpayer = list.0.taxpayer_id("taxpayer_id");
     let (found, total) = delivery_log::dead_page(&state.store, taxpayer, list.page()).await?;
     let page = DeadLettersPage {
-        frame: Frame::operator(&session, "Deliveries"),
+        frame: Frame::for_operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries/dead-letters", total),
         rows: found.into_iter().map(DeadLetterLine::from).collect(),
         list,
@@ -128,8 +128,8 @@ async fn replay_all(
 ) -> Answer {
     let ReplayForm { taxpayer_id, reason } = form.0;
     let by = ReasonForm { reason }.request(&state, &session)?;
-    let taxpayer = path_ids::any_taxpayer(&state, taxpayer_id.trim()).await?;
-    dead_letters::replay_all_of(&state, taxpayer, None, by).await?;
+    let taxpayer = path_ids::existing_taxpayer_id(&state, taxpayer_id.trim()).await?;
+    dead_letters::replay_all(&state, taxpayer, None, by).await?;
     Ok(go_to("/console/deliveries/dead-letters", "The dead letters of the taxpayer are sent again."))
 }
 
@@ -146,14 +146,14 @@ impl From<EndpointHealth> for Badge {
 }
 
 /// Returns a URL without its query, which may contain a secret.
-pub(super) fn shown_url(url: &str) -> String {
+pub(super) fn url_without_query(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
 /// Says in one sentence what the deliveries of an endpoint wait for.
-fn why(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> String {
+fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> String {
     let since =
-        listed.streak.as_ref().map_or_else(String::new, |streak| format!("{} UTC", plain(streak.since)));
+        listed.streak.as_ref().map_or_else(String::new, |streak| format!("{} UTC", plain_time(streak.since)));
     match (listed.health, circuit) {
         (EndpointHealth::Disabled, _) => {
             let reason = listed.endpoint.disabled_reason.as_deref().unwrap_or("It was disabled.");
@@ -161,7 +161,7 @@ fn why(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> String {
         }
         (_, Some(CircuitState::Parked(until))) => format!(
             "It has only failed since {since}. One notification is sent as a probe at {} UTC; a success lets the others follow.",
-            plain(until)
+            plain_time(until)
         ),
         (_, Some(CircuitState::Probe)) => {
             format!("It has only failed since {since}. The next notification is sent as a probe.")

@@ -8,10 +8,10 @@ use url::form_urlencoded::Serializer;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::contact_data;
-use crate::console::operators::taxpayer::of_path;
+use crate::console::operators::taxpayer::find_taxpayer;
 use crate::console::page::{Answer, Form, show};
 use crate::console::session::operators::{Operator, OperatorSession, Viewer};
-use crate::domain::invoice::history::{History, Moment};
+use crate::domain::invoice::history::{History, HistoryEntry};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
@@ -19,13 +19,13 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
-use crate::http::search::page_of_irn;
+use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
 use crate::store::events;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/taxpayers/{taxpayer}/history").page(history),
+        path("/console/taxpayers/{taxpayer}/history").page(show_history),
         path("/console/taxpayers/{taxpayer}/history/contact-data").form(show_contact_data),
     ]
 }
@@ -40,42 +40,42 @@ struct HistoryPage {
     /// The addresses of this page for the event before this one and for the event after it.
     earlier: Option<String>,
     later: Option<String>,
-    moment: Moment,
+    entry: HistoryEntry,
     document: String,
     /// True if contact data is shown and not hidden.
-    is_shown: bool,
+    is_contact_data_shown: bool,
 }
 
 /// Returns the address of the page.
-pub(super) fn address(taxpayer: TaxpayerId, irn: &Irn) -> String {
+pub(super) fn history_path(taxpayer: TaxpayerId, irn: &Irn) -> String {
     let query = Serializer::new(String::new()).append_pair("irn", irn.as_str()).finish();
     format!("/console/taxpayers/{taxpayer}/history?{query}")
 }
 
 /// GET `/console/taxpayers/{taxpayer}/history?irn=&as_of=`: shows the invoice after one of its events.
-async fn history(
+async fn show_history(
     state: web::Data<ApiState>,
     Viewer(session): Viewer,
     taxpayer: web::Path<String>,
     query: Query,
 ) -> Answer {
-    let subject = Subject::find(&state, &taxpayer, &query).await?;
-    page(&state, &session, subject, false).await
+    let subject = ViewedInvoice::find(&state, &taxpayer, &query).await?;
+    render(&state, &session, subject, false).await
 }
 
 /// The invoice of the page, and the event after which it is shown.
-struct Subject {
+struct ViewedInvoice {
     taxpayer: Taxpayer,
     irn: Irn,
     as_of: Option<i64>,
 }
 
-impl Subject {
+impl ViewedInvoice {
     async fn find(state: &ApiState, taxpayer: &str, query: &Query) -> Result<Self, ApiError> {
         Ok(Self {
-            taxpayer: of_path(state, taxpayer).await?,
-            irn: path_ids::irn(&query.equal("irn").unwrap_or_default())?,
-            as_of: query.whole("as_of", 1).map_err(ApiError::from)?,
+            taxpayer: find_taxpayer(state, taxpayer).await?,
+            irn: path_ids::irn(&query.trimmed_text("irn").unwrap_or_default())?,
+            as_of: query.whole_number("as_of", 1).map_err(ApiError::from)?,
         })
     }
 }
@@ -97,31 +97,36 @@ async fn show_contact_data(
     form: Form<ShowForm>,
 ) -> Answer {
     let ShowForm { irn, as_of, reason } = form.0;
-    let subject = Subject {
-        taxpayer: of_path(&state, &taxpayer).await?,
+    let subject = ViewedInvoice {
+        taxpayer: find_taxpayer(&state, &taxpayer).await?,
         irn: path_ids::irn(&irn)?,
         as_of: Some(as_of),
     };
-    contact_data::record(&state, &session, subject.taxpayer.id, &subject.irn, reason).await?;
-    page(&state, &session, subject, true).await
+    contact_data::record_view(&state, &session, subject.taxpayer.id, &subject.irn, reason).await?;
+    render(&state, &session, subject, true).await
 }
 
-async fn page(state: &ApiState, session: &OperatorSession, subject: Subject, is_shown: bool) -> Answer {
-    let Subject { taxpayer, irn, as_of } = subject;
+async fn render(
+    state: &ApiState,
+    session: &OperatorSession,
+    subject: ViewedInvoice,
+    is_contact_data_shown: bool,
+) -> Answer {
+    let ViewedInvoice { taxpayer, irn, as_of } = subject;
     let events = events::owned_by_with_irn(&state.store, taxpayer.id, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
-    let moment = history.as_of(as_of).ok_or_else(ApiError::invoice_not_found)?;
-    let moment = if is_shown { moment } else { moment.redact() };
-    let after = |sequence: i64| format!("{}&as_of={sequence}", address(taxpayer.id, &irn));
+    let entry = history.entry_at(as_of).ok_or_else(ApiError::invoice_not_found)?;
+    let entry = if is_contact_data_shown { entry } else { entry.redact() };
+    let after = |sequence: i64| format!("{}&as_of={sequence}", history_path(taxpayer.id, &irn));
     show(&HistoryPage {
-        frame: Frame::operator(session, "History of an invoice"),
-        invoice_page: page_of_irn(taxpayer.id, &irn),
-        document: serde_json::to_string_pretty(&moment.version.invoice).map_err(ApiError::internal)?,
-        earlier: moment.earlier.map(after),
-        later: moment.later.map(after),
+        frame: Frame::for_operator(session, "History of an invoice"),
+        invoice_page: irn_page_path(taxpayer.id, &irn),
+        document: serde_json::to_string_pretty(&entry.version.invoice).map_err(ApiError::internal)?,
+        earlier: entry.earlier_sequence.map(after),
+        later: entry.later_sequence.map(after),
         taxpayer,
         irn,
-        moment,
-        is_shown,
+        entry,
+        is_contact_data_shown,
     })
 }

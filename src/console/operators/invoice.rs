@@ -9,7 +9,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::history;
 use crate::console::operators::runs::{self as run_pages, RunRow};
-use crate::console::operators::taxpayer::of_path;
+use crate::console::operators::taxpayer::find_taxpayer;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::invoice::Invoice;
@@ -75,11 +75,11 @@ async fn show_invoice(
     names: web::Path<(String, String)>,
 ) -> Answer {
     let (taxpayer, id) = names.into_inner();
-    let taxpayer = of_path(&state, &taxpayer).await?;
+    let taxpayer = find_taxpayer(&state, &taxpayer).await?;
     let id = path_ids::invoice_id(&id)?;
     let found = invoices::owned_by_with_id(&state.store, taxpayer.id, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    page(&state, viewer, taxpayer, invoice.irn.clone(), Some(invoice)).await
+    render(&state, viewer, taxpayer, invoice.irn.clone(), Some(invoice)).await
 }
 
 /// GET /console/taxpayers/{taxpayer}/irn?irn=: shows the invoice that has this IRN. If none is stored, shows the runs
@@ -90,14 +90,14 @@ async fn show_irn(
     taxpayer: web::Path<String>,
     query: Query,
 ) -> Answer {
-    let taxpayer = of_path(&state, &taxpayer).await?;
-    let irn = path_ids::irn(&query.equal("irn").unwrap_or_default())?;
+    let taxpayer = find_taxpayer(&state, &taxpayer).await?;
+    let irn = path_ids::irn(&query.trimmed_text("irn").unwrap_or_default())?;
     let kind = UniqueNoType::Irn;
     let invoice = invoices::owned_by_with_unique_no(&state.store, taxpayer.id, kind, irn.as_str()).await?;
-    page(&state, viewer, taxpayer, irn, invoice).await
+    render(&state, viewer, taxpayer, irn, invoice).await
 }
 
-async fn page(
+async fn render(
     state: &ApiState,
     Viewer(session): Viewer,
     taxpayer: Taxpayer,
@@ -112,16 +112,16 @@ async fn page(
     let timeline = timeline::owned_by_with_irn(store, taxpayer.id, &irn).await?;
     let invoice = match invoice {
         Some(invoice) => Some(InvoiceFacts {
-            ledger: payments::owned_by_of_invoice(store, taxpayer.id, invoice.id).await?,
+            ledger: payments::owned_by_with_invoice(store, taxpayer.id, invoice.id).await?,
             authority: invoice.authority.status.into(),
             line: invoice.into(),
         }),
         None => None,
     };
     let page = InvoicePage {
-        frame: Frame::operator(&session, "Invoice"),
-        history: history::address(taxpayer.id, &irn),
-        rows: run_pages::rows(state, found).await?,
+        frame: Frame::for_operator(&session, "Invoice"),
+        history: history::history_path(taxpayer.id, &irn),
+        rows: run_pages::to_rows(state, found).await?,
         is_cut: timeline.is_cut,
         timeline: timeline.entries.into_iter().rev().map(TimelineLine::from).collect(),
         taxpayer,

@@ -13,7 +13,7 @@ use crate::store::lanes::LaneKind;
 use crate::store::lanes::views::{self, LaneCount, OwnerCount};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/lanes").page(lanes)]
+    vec![path("/console/lanes").page(show_lanes)]
 }
 
 #[derive(Template)]
@@ -32,10 +32,10 @@ struct LaneLine {
 }
 
 /// GET /console/lanes: shows the lanes of the database, which all replicas share.
-async fn lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
+async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
     let counts = views::counts_by_kind(&state.store).await?;
     let page = LanesPage {
-        frame: Frame::operator(&session, "Lanes"),
+        frame: Frame::for_operator(&session, "Lanes"),
         lanes: counts.into_iter().map(LaneLine::from).collect(),
         owners: views::counts_by_owner(&state.store).await?,
     };
@@ -44,7 +44,7 @@ async fn lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
 
 impl From<LaneCount> for LaneLine {
     fn from(count: LaneCount) -> Self {
-        Self { explanation: explanation(count.kind), why: why(&count), count }
+        Self { explanation: explanation(count.kind), why: explain_lanes(&count), count }
     }
 }
 
@@ -60,7 +60,7 @@ fn explanation(kind: LaneKind) -> &'static str {
     }
 }
 
-fn why(count: &LaneCount) -> String {
+fn explain_lanes(count: &LaneCount) -> String {
     let LaneCount { due, leased, held_back, .. } = *count;
     let mut sentences = Vec::new();
     if due > leased {
@@ -83,7 +83,9 @@ mod tests {
 
     #[test]
     fn a_kind_of_lanes_says_why_it_waits() {
-        let why = |due, leased, held_back| why(&LaneCount { kind: LaneKind::Run, due, leased, held_back });
+        let why = |due, leased, held_back| {
+            explain_lanes(&LaneCount { kind: LaneKind::Run, due, leased, held_back })
+        };
         assert_eq!(why(0, 0, 0), "Nothing waits.");
         assert_eq!(why(2, 2, 0), "Nothing waits.");
         assert_eq!(

@@ -28,7 +28,7 @@ impl ListQuery {
     }
 
     /// True if this word is chosen in a filter.
-    pub(crate) fn is(&self, name: &str, word: &str) -> bool {
+    pub(crate) fn is_chosen(&self, name: &str, word: &str) -> bool {
         self.value(name).eq_ignore_ascii_case(word)
     }
 
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn the_links_to_other_pages_keep_the_filters() {
         let list = ListQuery::new(&Query::from_text("state=paused&irn=a%26b&operation=&page=2"));
-        assert!(list.is("state", "Paused") && !list.is("state", "running"));
+        assert!(list.is_chosen("state", "Paused") && !list.is_chosen("state", "running"));
         assert_eq!((list.value("irn"), list.value("step")), ("a&b", ""));
         let pages = list.pages("/console/runs", 120);
         assert_eq!((pages.number, pages.last), (2, 3));

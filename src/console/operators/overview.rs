@@ -14,12 +14,12 @@ use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::pipeline::RunState;
 use crate::http::endpoint::{Path, path};
 use crate::http::metrics::database_counts::DatabaseCounts;
-use crate::http::metrics::history::SecondOfRequests;
+use crate::http::metrics::history::RequestsInSecond;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console").page(overview), path("/console/live/overview").page(live_overview)]
+    vec![path("/console").page(show_overview), path("/console/live/overview").page(live_overview)]
 }
 
 #[derive(Template)]
@@ -64,9 +64,9 @@ struct BreakerLine {
 }
 
 /// GET /console: shows the overview.
-async fn overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
+async fn show_overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
     let live = render(&state).await?;
-    show(&OverviewPage { frame: Frame::operator(&session, "Overview"), live })
+    show(&OverviewPage { frame: Frame::for_operator(&session, "Overview"), live })
 }
 
 /// GET /console/live/overview: streams the overview.
@@ -92,7 +92,7 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
         let text = "This process is not ready: its database or too many of its actors are down.".to_owned();
         alerts.push(Alert { kind: "bad", text, path: "/health/ready" });
     }
-    if counts.is_out {
+    if counts.is_outage_open {
         let text = "The authority is out. Runs wait and go on by themselves when it answers.".to_owned();
         alerts.push(Alert { kind: "warn", text, path: "/console/breakers" });
     }
@@ -156,13 +156,13 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
         ),
         card(
             "Deadlines missed",
-            counts.overdue(),
+            counts.overdue_runs(),
             "Runs that the law wanted earlier.",
             "/console/runs?deadline=overdue",
         ),
         card(
             "Deadlines within an hour",
-            counts.due_soon(),
+            counts.runs_due_soon(),
             "Runs that have not ended.",
             "/console/runs?deadline=soon",
         ),
@@ -193,7 +193,7 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
     ]
 }
 
-fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
+fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {
     vec![
         Chart::new("Requests a second", "/s", seconds.iter().map(|second| second.requests).collect()),
         Chart::new("Mean time to the answer", "µs", seconds.iter().map(mean_us).collect()),
@@ -205,7 +205,7 @@ fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
     ]
 }
 
-fn mean_us(second: &SecondOfRequests) -> u64 {
+fn mean_us(second: &RequestsInSecond) -> u64 {
     u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
 }
 

@@ -5,7 +5,7 @@ use askama::Template;
 
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::sign_ins::{PersonLine, path_of};
+use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::{Answer, Pages, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::access::caller::KeyKind;
@@ -54,13 +54,13 @@ async fn list_operators(state: web::Data<ApiState>, Viewer(session): Viewer, que
             name: person.name,
             email: person.email,
             second_factor: factors.get(person.owner),
-            path: path_of(person.owner),
+            path: person_path(person.owner),
             is_self: id == session.id,
         };
         OperatorLine { id, is_disabled, person }
     });
     show(&PeoplePage {
-        frame: Frame::operator(&session, "Operators"),
+        frame: Frame::for_operator(&session, "Operators"),
         rows: rows.collect(),
         roles: OperatorRole::ALL.iter().map(|role| role.as_str()).collect(),
         pages: list.pages("/console/operators", total),

@@ -52,9 +52,10 @@ struct Links {
 /// GET /console/quarantine: lists the quarantined work that matches, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let (found, total) = quarantine_list::page(&state.store, &api::filter(&list.0)?, list.page()).await?;
+    let (found, total) =
+        quarantine_list::page(&state.store, &api::read_filter(&list.0)?, list.page()).await?;
     let page = QuarantinePage {
-        frame: Frame::operator(&session, "Quarantine"),
+        frame: Frame::for_operator(&session, "Quarantine"),
         pages: list.pages("/console/quarantine", total),
         rows: found.into_iter().map(WorkLine::from).collect(),
         list,
@@ -70,7 +71,7 @@ async fn replay(
     form: Form<ReasonForm>,
 ) -> Answer {
     let by = form.0.request(&state, &session)?;
-    let replayed = api::replay(&state, &reference, &by).await?;
+    let replayed = api::replay_by_reference(&state, &reference, &by).await?;
     let notice = match replayed.state {
         QuarantineState::Kept => "The replay changed nothing. The command stays in the quarantine.",
         QuarantineState::Replayed | QuarantineState::Dropped => {
@@ -88,7 +89,7 @@ async fn drop(
     form: Form<ReasonForm>,
 ) -> Answer {
     let by = form.0.request(&state, &session)?;
-    api::drop(&state, &reference, &by).await?;
+    api::drop_by_reference(&state, &reference, &by).await?;
     Ok(go_to("/console/quarantine", "It was dropped."))
 }
 

@@ -20,7 +20,7 @@ use crate::http::forms::query::Query;
 use crate::http::forms::text_checks;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
-use crate::http::search::page_of_irn;
+use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
@@ -28,7 +28,7 @@ use crate::store::operations::reconciliations::ReconciliationFilter;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/reconciliations").page(list).form(start),
-        path("/console/reconciliations/{id}").page(show_one),
+        path("/console/reconciliations/{id}").page(show_reconciliation),
     ]
 }
 
@@ -43,7 +43,7 @@ struct ReconciliationsPage {
 }
 
 struct ReconciliationLine {
-    one: Reconciliation,
+    reconciliation: Reconciliation,
     badge: Badge,
 }
 
@@ -51,7 +51,7 @@ struct ReconciliationLine {
 #[template(path = "operators/reconciliation.html")]
 struct ReconciliationPage {
     frame: Frame,
-    one: Reconciliation,
+    reconciliation: Reconciliation,
     badge: Badge,
     findings: Vec<FindingLine>,
     pages: Pages,
@@ -59,7 +59,7 @@ struct ReconciliationPage {
 
 struct FindingLine {
     /// The address of the page of the IRN; `None` if the IRN in the authority's list is malformed.
-    address: Option<String>,
+    irn_page: Option<String>,
     badge: Badge,
     advice: &'static str,
     finding: Finding,
@@ -80,9 +80,12 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     let filter = ReconciliationFilter { taxpayer_id, day };
     let (found, total) = reconciliations::page(&state.store, filter, list.page()).await?;
     let page = ReconciliationsPage {
-        frame: Frame::operator(&session, "Reconciliations"),
+        frame: Frame::for_operator(&session, "Reconciliations"),
         pages: list.pages("/console/reconciliations", total),
-        rows: found.into_iter().map(|one| ReconciliationLine { badge: one.state.into(), one }).collect(),
+        rows: found
+            .into_iter()
+            .map(|reconciliation| ReconciliationLine { badge: reconciliation.state.into(), reconciliation })
+            .collect(),
         today: state.today().to_string(),
         list,
     };
@@ -93,14 +96,14 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
 async fn start(state: web::Data<ApiState>, Operator(session): Operator, form: Form<StartForm>) -> Answer {
     let StartForm { taxpayer_id, day, reason } = form.0;
     let by = ReasonForm { reason }.request(&state, &session)?;
-    let taxpayer = path_ids::any_taxpayer(&state, taxpayer_id.trim()).await?;
-    let day = text_checks::date(day.trim()).map_err(|rule| Fault::field("day", rule))?;
-    let one = state.reconciliations.request(taxpayer, day, Some(by)).await?;
-    Ok(go_to(&format!("/console/reconciliations/{}", one.id), "The comparison is queued."))
+    let taxpayer = path_ids::existing_taxpayer_id(&state, taxpayer_id.trim()).await?;
+    let day = text_checks::parse_date(day.trim()).map_err(|rule| Fault::field("day", rule))?;
+    let reconciliation = state.reconciliations.request(taxpayer, day, Some(by)).await?;
+    Ok(go_to(&format!("/console/reconciliations/{}", reconciliation.id), "The comparison is queued."))
 }
 
 /// GET /console/reconciliations/{id}: shows a reconciliation with its findings.
-async fn show_one(
+async fn show_reconciliation(
     state: web::Data<ApiState>,
     Viewer(session): Viewer,
     id: web::Path<String>,
@@ -108,28 +111,30 @@ async fn show_one(
 ) -> Answer {
     let not_found = || ApiError::new(ErrorCode::ReconciliationNotFound, "Reconciliation not found");
     let id = path_ids::uuid(&id).ok_or_else(not_found)?;
-    let one = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
+    let reconciliation = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
     let list = ListQuery::new(&query);
-    let findings = reconciliations::findings(&state.store, &one, list.page()).await?;
-    let total = u64::from(one.counts.repaired) + u64::from(one.counts.listed);
+    let findings = reconciliations::findings(&state.store, &reconciliation, list.page()).await?;
+    let total = u64::from(reconciliation.counts.repaired) + u64::from(reconciliation.counts.listed);
     let page = ReconciliationPage {
-        frame: Frame::operator(&session, "Reconciliation"),
-        badge: one.state.into(),
-        findings: findings.into_iter().map(|finding| FindingLine::new(&one, finding)).collect(),
+        frame: Frame::for_operator(&session, "Reconciliation"),
+        badge: reconciliation.state.into(),
+        findings: findings.into_iter().map(|finding| FindingLine::new(&reconciliation, finding)).collect(),
         pages: list.pages(&format!("/console/reconciliations/{id}"), total),
-        one,
+        reconciliation,
     };
     show(&page)
 }
 
 impl FindingLine {
-    fn new(one: &Reconciliation, finding: Finding) -> Self {
+    fn new(reconciliation: &Reconciliation, finding: Finding) -> Self {
         let (class, text) = match finding.action {
             FindingAction::Repaired => ("ok", "Repaired"),
             FindingAction::Listed => ("warn", "For you to decide"),
         };
         Self {
-            address: Irn::parse(&finding.irn).ok().map(|irn| page_of_irn(one.taxpayer_id, &irn)),
+            irn_page: Irn::parse(&finding.irn)
+                .ok()
+                .map(|irn| irn_page_path(reconciliation.taxpayer_id, &irn)),
             badge: Badge { class, text },
             advice: finding.kind.advice(),
             finding,

@@ -18,7 +18,7 @@ use crate::domain::pipeline::{Run, StepRecord};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
-use crate::http::search::page_of_irn;
+use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::operations::audit::AuditFilter;
@@ -42,19 +42,19 @@ struct RunPage {
     irn_address: String,
     is_overdue: bool,
     why: String,
-    moves: Vec<Move>,
+    moves: Vec<MoveButton>,
     steps: Vec<StepEntry>,
     /// True if the page shows as many calls as it can, so older ones may be missing.
     has_newest_steps_only: bool,
     /// The document that is sent to the authority.
     document: String,
     /// True if contact data is shown and not hidden.
-    is_shown: bool,
+    is_contact_data_shown: bool,
     audit: Vec<AuditLine>,
 }
 
 /// A button of the page.
-struct Move {
+struct MoveButton {
     word: &'static str,
     label: &'static str,
     class: &'static str,
@@ -69,8 +69,8 @@ struct StepEntry {
 
 /// GET /console/runs/{id}: shows a run.
 async fn show_run(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
-    let run = path_ids::run(&state, &id).await?;
-    page(&state, &session, run, false).await
+    let run = path_ids::find_run(&state, &id).await?;
+    render(&state, &session, run, false).await
 }
 
 /// POST `/console/runs/{id}/contact-data`: shows the same page with contact data, which the audit records.
@@ -80,31 +80,36 @@ async fn show_contact_data(
     id: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let run = path_ids::run(&state, &id).await?;
-    contact_data::record(&state, &session, run.taxpayer_id, &run.irn, form.0.reason).await?;
-    page(&state, &session, run, true).await
+    let run = path_ids::find_run(&state, &id).await?;
+    contact_data::record_view(&state, &session, run.taxpayer_id, &run.irn, form.0.reason).await?;
+    render(&state, &session, run, true).await
 }
 
-async fn page(state: &ApiState, session: &OperatorSession, run: Run, is_shown: bool) -> Answer {
+async fn render(
+    state: &ApiState,
+    session: &OperatorSession,
+    run: Run,
+    is_contact_data_shown: bool,
+) -> Answer {
     let now = state.now();
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
     let filter = AuditFilter { subject: Some(run.id.to_string()), ..AuditFilter::default() };
     let document = run.document();
-    let document = if is_shown { document } else { redaction::redact(document) };
+    let document = if is_contact_data_shown { document } else { redaction::redact(document) };
     let page = RunPage {
-        frame: Frame::operator(session, "Run"),
+        frame: Frame::for_operator(session, "Run"),
         why: state.pipeline.explain_wait(&run, now).await?,
-        audit: audit::newest(state, filter).await?,
+        audit: audit::load_newest(state, filter).await?,
         badge: run.state().into(),
         taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
-        irn_address: page_of_irn(run.taxpayer_id, &run.irn),
+        irn_address: irn_page_path(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),
-        moves: run.moves().into_iter().map(Move::from).collect(),
-        has_newest_steps_only: steps.len() == step_log::SHOWN_MAX,
+        moves: run.allowed_actions().into_iter().map(MoveButton::from).collect(),
+        has_newest_steps_only: steps.len() == step_log::CALLS_SHOWN_MAX,
         steps: steps.into_iter().map(StepEntry::from).collect(),
         document: format!("{document:#}"),
-        is_shown,
+        is_contact_data_shown,
         run,
     };
     show(&page)
@@ -120,7 +125,7 @@ async fn move_run(
     let (id, word) = names.into_inner();
     let to = OperatorAction::parse(&word).ok_or_else(ApiError::route_not_found)?;
     let by = form.0.request(&state, &session)?;
-    let run = path_ids::run(&state, &id).await?;
+    let run = path_ids::find_run(&state, &id).await?;
     let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;
     let notice = match to {
@@ -132,7 +137,7 @@ async fn move_run(
     Ok(go_to(&format!("/console/runs/{}", run.id), notice))
 }
 
-impl From<OperatorAction> for Move {
+impl From<OperatorAction> for MoveButton {
     fn from(action: OperatorAction) -> Self {
         let (label, class, hint) = match action {
             OperatorAction::Pause => ("Pause", "", "It stops before its next step."),

@@ -9,7 +9,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
-use crate::console::page::{Answer, Pages, show_with};
+use crate::console::page::{Answer, Pages, show_with_status};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -18,7 +18,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::run_filter;
 use crate::http::respond::error::ApiError;
-use crate::http::search::page_of_irn;
+use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::runs::run_list;
@@ -52,7 +52,7 @@ pub(super) struct RunRow {
 /// GET /console/runs: lists the runs that match, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let (status, faults, found, total) = match run_filter::of_query(&list.0) {
+    let (status, faults, found, total) = match run_filter::read_query(&list.0) {
         Ok((filter, order)) => {
             let (found, total) =
                 run_list::page(&state.store, &filter, order, state.now(), list.page()).await?;
@@ -61,27 +61,27 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         Err(faults) => (StatusCode::UNPROCESSABLE_ENTITY, faults, Vec::new(), 0),
     };
     let page = RunsPage {
-        frame: Frame::operator(&session, "Runs"),
+        frame: Frame::for_operator(&session, "Runs"),
         pages: list.pages("/console/runs", total),
         faults: faults.iter().map(ToString::to_string).collect(),
-        rows: rows(&state, found).await?,
+        rows: to_rows(&state, found).await?,
         list,
     };
-    show_with(status, &page)
+    show_with_status(status, &page)
 }
 
 /// Returns the newest runs that match a filter.
-pub(super) async fn newest_of(
+pub(super) async fn load_newest(
     state: &ApiState,
     filter: &RunFilter,
     list: &ListQuery,
 ) -> Result<Vec<RunRow>, ApiError> {
     let (found, _) = run_list::page(&state.store, filter, RunOrder::Newest, state.now(), list.page()).await?;
-    rows(state, found).await
+    to_rows(state, found).await
 }
 
 /// Returns the runs as rows, with the names of their taxpayers.
-pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow>, ApiError> {
+pub(super) async fn to_rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow>, ApiError> {
     let owners: Vec<TaxpayerId> = found.iter().map(|run| run.taxpayer_id).collect();
     let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
     let now = state.now();
@@ -90,16 +90,16 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
             .get(&run.taxpayer_id)
             .map_or_else(|| run.taxpayer_id.to_string(), |owner| owner.name.clone()),
         badge: run.state().into(),
-        why: why(&run, now),
+        why: explain_state(&run, now),
         is_overdue: run.is_overdue(now),
-        irn_address: page_of_irn(run.taxpayer_id, &run.irn),
+        irn_address: irn_page_path(run.taxpayer_id, &run.irn),
         run,
     });
     Ok(rows.collect())
 }
 
 /// Says in a few words what a run waits for. The page of the run explains it in full.
-fn why(run: &Run, now: Timestamp) -> &'static str {
+fn explain_state(run: &Run, now: Timestamp) -> &'static str {
     if run.next_attempt_at().is_some_and(|at| at <= now) {
         return "Its turn";
     }

@@ -8,7 +8,7 @@ use crate::console::page::{Answer, redirect, show};
 use crate::console::session::operators::Viewer;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
-use crate::http::search::{self, Found};
+use crate::http::search::{self, FoundObject};
 use crate::http::state::ApiState;
 use crate::store::operations::search::TAXPAYERS_MAX;
 
@@ -21,17 +21,17 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct SearchPage {
     frame: Frame,
     text: String,
-    found: Vec<Found>,
+    found: Vec<FoundObject>,
     taxpayers_max: u64,
 }
 
 /// GET /console/search?q=: searches for the text.
 async fn find(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
-    let text = query.phrase("q").unwrap_or_default();
+    let text = query.trimmed_text("q").unwrap_or_default();
     let found = if text.is_empty() { Vec::new() } else { search::find(&state, &text).await? };
     if let [only] = found.as_slice() {
         return Ok(redirect(&only.page));
     }
-    let frame = Frame::operator(&session, "Search");
+    let frame = Frame::for_operator(&session, "Search");
     show(&SearchPage { frame, text, found, taxpayers_max: TAXPAYERS_MAX })
 }

@@ -15,11 +15,11 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId, parse_number};
 use crate::http::endpoint::{Path, path};
-use crate::http::invitations::{self, InvitationOrder};
+use crate::http::invitations::{self, InvitationRequest};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::second_factors::{self, FactorState, Removal};
+use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -47,7 +47,7 @@ pub(super) struct PersonLine {
 }
 
 /// Returns the start of the paths of the forms about a person.
-pub(super) fn path_of(owner: SessionOwner) -> String {
+pub(super) fn person_path(owner: SessionOwner) -> String {
     match owner {
         SessionOwner::Operator(id) => format!("/console/operators/{id}"),
         SessionOwner::Integrator(id) => format!("/console/integrators/{id}"),
@@ -56,23 +56,26 @@ pub(super) fn path_of(owner: SessionOwner) -> String {
 }
 
 /// The person that the path names, and the page that lists it.
-struct Subject {
+struct PersonInPath {
     owner: SessionOwner,
     page: String,
 }
 
-fn subject(request: &HttpRequest) -> Option<Subject> {
+fn person_in_path(request: &HttpRequest) -> Option<PersonInPath> {
     let number = |name: &str| request.match_info().get(name).and_then(parse_number);
     if let Some(id) = number("operator") {
-        return Some(Subject { owner: SessionOwner::Operator(id), page: "/console/operators".to_owned() });
+        return Some(PersonInPath {
+            owner: SessionOwner::Operator(id),
+            page: "/console/operators".to_owned(),
+        });
     }
     if let Some(id) = number("integrator") {
         let owner = SessionOwner::Integrator(IntegratorId(id));
-        return Some(Subject { owner, page: "/console/integrators".to_owned() });
+        return Some(PersonInPath { owner, page: "/console/integrators".to_owned() });
     }
     let taxpayer = TaxpayerId(number("taxpayer")?);
     let owner = SessionOwner::Contact { taxpayer, id: ContactId(number("contact")?) };
-    Some(Subject { owner, page: format!("/console/taxpayers/{taxpayer}") })
+    Some(PersonInPath { owner, page: format!("/console/taxpayers/{taxpayer}") })
 }
 
 /// POST …/invitation: shows a link with which a person chooses a password.
@@ -82,11 +85,11 @@ async fn invite(
     Confirmed(Admin(session)): Confirmed<Admin>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let Subject { owner, page } = subject(&request).ok_or_else(ApiError::route_not_found)?;
+    let PersonInPath { owner, page } = person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
     let reason = Some(form.0.read_required(&state)?);
-    let order = InvitationOrder { owner, by: Actor::Operator(session.id), reason };
+    let order = InvitationRequest { owner, by: Actor::Operator(session.id), reason };
     let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::route_not_found)?;
-    show_link(Frame::operator(&session, "The link"), made, page)
+    show_link(Frame::for_operator(&session, "The link"), made, page)
 }
 
 /// POST …/second-factor/reset: removes the second factor of a person who lost it.
@@ -96,13 +99,14 @@ async fn reset_second_factor(
     Confirmed(Admin(session)): Confirmed<Admin>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let Subject { owner, page } = subject(&request).ok_or_else(ApiError::route_not_found)?;
+    let PersonInPath { owner, page } = person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
     let by = Actor::Operator(session.id);
     if by == owner.actor() {
-        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::NOT_ONES_OWN));
+        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::OWN_RESET_REFUSAL));
     }
     let reason = Some(form.0.read_required(&state)?);
-    let removal = Removal { owner, by, action: AuditAction::ResetSecondFactor, reason, now: state.now() };
+    let removal =
+        FactorRemoval { owner, by, action: AuditAction::ResetSecondFactor, reason, now: state.now() };
     second_factors::remove(&state.store, removal).await?.ok_or_else(ApiError::route_not_found)?;
     Ok(go_to(&page, "The second factor is removed, and the person is signed out."))
 }

@@ -21,7 +21,7 @@ const NODES_MAX: usize = 20;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/supervision").page(supervision),
+        path("/console/supervision").page(show_supervision),
         path("/console/live/supervision").page(live_supervision),
     ]
 }
@@ -62,8 +62,8 @@ struct StateCount {
 }
 
 /// GET /console/supervision: shows the tree of actors.
-async fn supervision(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
-    let frame = Frame::operator(&session, "Supervision");
+async fn show_supervision(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
+    let frame = Frame::for_operator(&session, "Supervision");
     std::future::ready(render(&state).and_then(|live| show(&SupervisionPage { frame, live }))).await
 }
 
@@ -82,13 +82,13 @@ async fn live_supervision(
 
 fn render(state: &ApiState) -> Result<String, ApiError> {
     let tree = state.tree.snapshot(NODES_MAX);
-    let mut troubled: Vec<_> = tree.groups.iter().flat_map(troubled_of).collect();
+    let mut troubled: Vec<_> = tree.groups.iter().flat_map(troubled_actors).collect();
     troubled.sort_by_key(|line| std::cmp::Reverse(line.actor.state));
     let groups = tree.groups.iter().map(GroupLine::from).collect();
     SupervisionPart { tree, troubled, groups }.render().map_err(ApiError::internal)
 }
 
-fn troubled_of(group: &ActorGroup) -> impl Iterator<Item = ActorLine> {
+fn troubled_actors(group: &ActorGroup) -> impl Iterator<Item = ActorLine> {
     group
         .nodes
         .iter()

@@ -10,12 +10,12 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::audit::{self, AuditLine};
-use crate::console::operators::deliveries::shown_url;
+use crate::console::operators::deliveries::url_without_query;
 use crate::console::operators::invoice::InvoiceLine;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::runs::{self, RunRow};
-use crate::console::operators::sign_ins::{PersonLine, path_of};
+use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::operators::{Admin, Viewer};
 use crate::domain::access::session::SessionOwner;
@@ -41,7 +41,7 @@ use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
 /// The number of newest invoices, and of newest runs, that the page lists.
-const NEWEST: u64 = 10;
+const NEWEST_ROWS: u64 = 10;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -78,37 +78,38 @@ struct EndpointFacts {
 
 /// GET /console/taxpayers/{id}: shows a taxpayer.
 async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
-    let taxpayer = of_path(&state, &id).await?;
+    let taxpayer = find_taxpayer(&state, &id).await?;
     let store = &state.store;
     let id = taxpayer.id;
-    let endpoint = webhooks::with_failing(store.reader(), id).await?;
-    let invoices = list::owned_by(store, id, &InvoiceFilter::default(), PageStart::At(0), NEWEST).await?;
+    let endpoint = webhooks::with_failure_streak(store.reader(), id).await?;
+    let invoices =
+        list::owned_by(store, id, &InvoiceFilter::default(), PageStart::At(0), NEWEST_ROWS).await?;
     let runs_of = RunFilter { taxpayer_id: Some(id), ..RunFilter::default() };
-    let newest = ListQuery(Query::from_text(&format!("per_page={NEWEST}")));
+    let newest = ListQuery(Query::from_text(&format!("per_page={NEWEST_ROWS}")));
     let audit_of = AuditFilter { taxpayer_id: Some(id), ..AuditFilter::default() };
     let page = TaxpayerPage {
-        frame: Frame::operator(&session, "Taxpayer"),
+        frame: Frame::for_operator(&session, "Taxpayer"),
         verification: taxpayer.verification.status().into(),
         subscription: taxpayer.subscription.into(),
         missing: taxpayer.missing_profile_fields().join(", "),
-        people: people_of(&state, id).await?,
+        people: load_people(&state, id).await?,
         endpoint: endpoint.map(|(endpoint, streak)| EndpointFacts {
             badge: EndpointHealth::new(endpoint.is_active, streak.as_ref()).into(),
-            url: shown_url(&endpoint.url),
+            url: url_without_query(&endpoint.url),
             disabled_reason: endpoint.disabled_reason,
         }),
         accepts_panics: state.taxpayers.panic_orders().are_accepted(),
         integration: integrations::kinds_owned_by(store.reader(), id).await?,
         invoices_total: invoices.total,
         invoices: invoices.invoices.into_iter().map(InvoiceLine::from).collect(),
-        rows: runs::newest_of(&state, &runs_of, &newest).await?,
-        audit: audit::newest(&state, audit_of).await?,
+        rows: runs::load_newest(&state, &runs_of, &newest).await?,
+        audit: audit::load_newest(&state, audit_of).await?,
         taxpayer,
     };
     show(&page)
 }
 
-async fn people_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {
+async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {
     let found = contacts::owned_by(&state.store, taxpayer).await?;
     let owner = |id| SessionOwner::Contact { taxpayer, id: ContactId(id) };
     let owners = found.iter().map(|access| owner(access.contact.id));
@@ -117,7 +118,7 @@ async fn people_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonL
         name: Some(format!("{} {}", access.contact.first_name, access.contact.last_name)),
         role: access.role.as_str(),
         second_factor: factors.get(owner(access.contact.id)),
-        path: path_of(owner(access.contact.id)),
+        path: person_path(owner(access.contact.id)),
         is_self: false,
         email: access.contact.email,
     });
@@ -125,7 +126,7 @@ async fn people_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonL
 }
 
 /// Returns the taxpayer with the id in the path.
-pub(super) async fn of_path(state: &ApiState, text: &str) -> Result<Taxpayer, ApiError> {
+pub(super) async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Taxpayer, ApiError> {
     let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
@@ -139,7 +140,7 @@ async fn verify(
     form: Form<ReasonForm>,
 ) -> Answer {
     let reason = form.0.read_required(&state)?;
-    let id = of_path(&state, &id).await?.id;
+    let id = find_taxpayer(&state, &id).await?.id;
     let found = Verification::Verified(ConfirmedBy::Operator);
     let result = RecordVerification { found, by: Some(Actor::Operator(session.id)), reason: Some(reason) };
     state.taxpayers.send(id, result).await?;
@@ -158,7 +159,7 @@ async fn set_subscription(
     id: web::Path<String>,
     form: Form<SubscriptionForm>,
 ) -> Answer {
-    let id = of_path(&state, &id).await?.id;
+    let id = find_taxpayer(&state, &id).await?.id;
     let to = form.0.subscription;
     state.taxpayers.send(id, SetSubscription { to, by: Actor::Operator(session.id) }).await?;
     let notice = match to {
@@ -180,7 +181,7 @@ async fn order_panic(
     id: web::Path<String>,
     form: Form<PanicForm>,
 ) -> Answer {
-    let id = of_path(&state, &id).await?.id;
-    development::order(&state, id, form.0.panics).await?;
+    let id = find_taxpayer(&state, &id).await?.id;
+    development::order_panics(&state, id, form.0.panics).await?;
     Ok(go_to(&format!("/console/taxpayers/{id}"), "The actor panics at the next command of this taxpayer."))
 }

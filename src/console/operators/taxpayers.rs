@@ -41,12 +41,12 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     let list = ListQuery::new(&query);
     let filter = TaxpayerFilter {
         verification: list.0.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?,
-        search: list.0.equal("q"),
+        search: list.0.trimmed_text("q"),
         ..TaxpayerFilter::default()
     };
     let (found, total) = taxpayers::page(&state.store, filter, list.page()).await?;
     let page = TaxpayersPage {
-        frame: Frame::operator(&session, "Taxpayers"),
+        frame: Frame::for_operator(&session, "Taxpayers"),
         pages: list.pages("/console/taxpayers", total),
         rows: found.into_iter().map(TaxpayerLine::from).collect(),
         list,

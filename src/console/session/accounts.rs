@@ -8,12 +8,12 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::envelope::Once;
+use crate::actors::taxpayer::envelope::OnceClaim;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::console::session::{Refusal, SignedIn, admit, notice, state};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
-use crate::domain::kernel::audit::{Acting, Actor};
+use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
@@ -50,7 +50,10 @@ impl AccountSession {
         state: &ApiState,
         command: C,
     ) -> Result<C::Output, TaxpayerError> {
-        state.taxpayers.send_once(self.taxpayer, command, self.claim.clone().map(Once::without_answer)).await
+        state
+            .taxpayers
+            .send_once(self.taxpayer, command, self.claim.clone().map(OnceClaim::without_answer))
+            .await
     }
 }
 
@@ -73,7 +76,7 @@ pub(crate) struct SignedInIntegrator {
 
 /// Returns the session for the taxpayer in the path. Whoever has no right to this account is told that there is no such
 /// page.
-async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSession, Refusal> {
+async fn account_session(request: &HttpRequest, least: ContactRole) -> Result<AccountSession, Refusal> {
     let SignedIn { session, csrf } = admit(request).await?;
     let person = session.person;
     let wanted = request.match_info().get("taxpayer").and_then(parse_number).map(TaxpayerId);
@@ -101,12 +104,12 @@ async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSes
     let claim = request.extensions().get::<IdempotencyClaim>().cloned();
     let by = person.owner.actor();
     let name = person.name.as_deref().unwrap_or(&person.email);
-    name_actor(Acting { actor: by, name: Some(name.into()) });
+    name_actor(ActorWithName { actor: by, name: Some(name.into()) });
     Ok(AccountSession { taxpayer, account, by, person, role, csrf, notice: notice(request), claim })
 }
 
 /// Lets handlers take each type as a parameter. People with a lower role than this are refused.
-macro_rules! rights {
+macro_rules! role_extractors {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {
             type Error = Refusal;
@@ -114,7 +117,7 @@ macro_rules! rights {
 
             fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
                 let request = request.clone();
-                Box::pin(async move { account(&request, $least).await.map(Self) })
+                Box::pin(async move { account_session(&request, $least).await.map(Self) })
             }
         }
 
@@ -122,7 +125,7 @@ macro_rules! rights {
     )+};
 }
 
-rights! {
+role_extractors! {
     Reader = ContactRole::ReadOnly;
     Accountant = ContactRole::Accountant;
     Owner = ContactRole::Owner;

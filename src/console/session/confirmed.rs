@@ -27,7 +27,7 @@ impl SessionRight for Owner {}
 impl SessionRight for Admin {}
 
 impl<R: NeedsRole> NeedsRole for Confirmed<R> {
-    const LEAST: Option<OperatorRole> = R::LEAST;
+    const LEAST_ROLE: Option<OperatorRole> = R::LEAST_ROLE;
 }
 
 impl<R: SessionRight> FromRequest for Confirmed<R> {
@@ -41,7 +41,7 @@ impl<R: SessionRight> FromRequest for Confirmed<R> {
             let right = right.await?;
             let now = state(&request)?.now();
             if !find_session(&request).await?.session.is_confirmed(now) {
-                return Err(Refusal::Unconfirmed);
+                return Err(Refusal::ConfirmationMissing);
             }
             Ok(Self(right))
         })

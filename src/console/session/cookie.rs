@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::domain::access::session::SignInPlace;
 use crate::http::middleware::access_log;
 use crate::http::middleware::client_address::client_address;
-use crate::http::respond::redirect::NOTICE;
+use crate::http::respond::redirect::NOTICE_COOKIE;
 use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
@@ -49,7 +49,7 @@ pub(crate) struct NoticeRead;
 
 /// Returns the notice of the action that led to this page.
 pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
-    let cookie = request.cookie(NOTICE)?;
+    let cookie = request.cookie(NOTICE_COOKIE)?;
     let text = cookie.value().to_owned();
     let read = url::form_urlencoded::parse(text.as_bytes()).next()?.0.into_owned();
     if read.is_empty() {

@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 use crate::console::session::{Refusal, token};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-const FOREIGN: &str =
+const FOREIGN_FORM_TEXT: &str =
     "This form was not sent from a page of this service. Go back, reload the page and send it again.";
 
 /// Returns the token that the forms of a session carry. The session's own token cannot be computed from it.
@@ -29,7 +29,7 @@ pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result
     let session = token(request).ok_or(Refusal::NotSignedIn)?;
     match sent {
         [sent] if bool::from(sent.as_bytes().ct_eq(csrf_token(&session).as_bytes())) => Ok(()),
-        _ => Err(Refusal::NotAllowed(FOREIGN)),
+        _ => Err(Refusal::NotAllowed(FOREIGN_FORM_TEXT)),
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn check_origin(request: &HttpRequest) -> Result<(), Refusal> {
         (None, Some(origin)) => origin.split_once("://").is_some_and(|(_, host)| Some(host) == header(HOST)),
         (None, None) => true,
     };
-    if is_ours { Ok(()) } else { Err(Refusal::NotAllowed(FOREIGN)) }
+    if is_ours { Ok(()) } else { Err(Refusal::NotAllowed(FOREIGN_FORM_TEXT)) }
 }
 
 #[cfg(test)]

@@ -14,14 +14,14 @@ const KNOWN_DAYS: i64 = 180;
 
 /// Returns the name of the cookie. Each kind of person has its own, so that a browser can be known for one of each
 /// kind.
-fn name(settings: SessionSettings, owner: SessionOwner) -> String {
+fn cookie_name(settings: SessionSettings, owner: SessionOwner) -> String {
     let prefix = if settings.is_secure { "__Host-" } else { "" };
     format!("{prefix}device-{}", owner.kind())
 }
 
 /// Returns the browser of a request, if this person has signed in with it before.
 pub(crate) fn known_device(request: &HttpRequest, state: &ApiState, owner: SessionOwner) -> Option<Device> {
-    let cookie = request.cookie(&name(state.settings.sessions, owner))?;
+    let cookie = request.cookie(&cookie_name(state.settings.sessions, owner))?;
     devices::recognise(&state.store, owner, &SecretString::from(cookie.value().to_owned()))
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn remember_device(
     answer: &mut HttpResponse,
 ) -> Result<(), ApiError> {
     let settings = state.settings.sessions;
-    let token = devices::token(&state.store, owner)?;
-    let cookie = Cookie::build(name(settings, owner), token.expose_secret().to_owned())
+    let token = devices::new_token(&state.store, owner)?;
+    let cookie = Cookie::build(cookie_name(settings, owner), token.expose_secret().to_owned())
         .path("/")
         .http_only(true)
         .secure(settings.is_secure)

@@ -89,7 +89,7 @@ async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     page_quota::admit(request, state, &token)?;
     let limits = state.settings.sessions.limits;
     let session = sessions::find(&state.store, &token, limits, state.now()).await.map_err(ApiError::from)?;
-    let listener = Listener::of_request(request);
+    let listener = Listener::from_request(request);
     let session = session.filter(|session| listener.serves_person(session.person.owner));
     let session = session.ok_or(Refusal::NotSignedIn)?;
     page_quota::know(state, &token);

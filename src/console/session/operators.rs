@@ -35,14 +35,14 @@ pub(crate) struct Admin(pub(crate) OperatorSession);
 
 /// Returns the session of an operator who has at least this role. Anybody who is no operator is told that there is no
 /// such page.
-async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<OperatorSession, Refusal> {
+async fn operator_session(request: &HttpRequest, least: OperatorRole) -> Result<OperatorSession, Refusal> {
     let signed_in = admit(request).await?;
     let person = signed_in.session.person;
     let (SessionOwner::Operator(id), Rights::Operate(role)) = (person.owner, person.rights) else {
         return Err(ApiError::route_not_found().into());
     };
     if role < least {
-        return Err(Refusal::NotAllowed(role::refusal(least)));
+        return Err(Refusal::NotAllowed(role::insufficient_role_message(least)));
     }
     // Taxpayers can read who acted, so the name of the operator is not recorded.
     name_actor(Actor::Operator(id).into());
@@ -51,7 +51,7 @@ async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<Operator
 
 /// True while the session of this token may see the pages of operators. This check does not count as a use of the
 /// session.
-pub(crate) async fn may_look(state: &ApiState, token: &SecretString) -> Result<bool, ApiError> {
+pub(crate) async fn may_view_pages(state: &ApiState, token: &SecretString) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
     let found = sessions::peek(&state.store, token, limits, state.now()).await?;
     Ok(found
@@ -59,7 +59,7 @@ pub(crate) async fn may_look(state: &ApiState, token: &SecretString) -> Result<b
 }
 
 /// Lets handlers take each type as a parameter. Operators with a lower role than this are refused.
-macro_rules! rights {
+macro_rules! role_extractors {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {
             type Error = Refusal;
@@ -67,17 +67,17 @@ macro_rules! rights {
 
             fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
                 let request = request.clone();
-                Box::pin(async move { operator(&request, $least).await.map(Self) })
+                Box::pin(async move { operator_session(&request, $least).await.map(Self) })
             }
         }
 
         impl NeedsRole for $right {
-            const LEAST: Option<OperatorRole> = Some($least);
+            const LEAST_ROLE: Option<OperatorRole> = Some($least);
         }
     )+};
 }
 
-rights! {
+role_extractors! {
     Viewer = OperatorRole::Viewer;
     Operator = OperatorRole::Operator;
     Admin = OperatorRole::Admin;

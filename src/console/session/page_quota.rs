@@ -23,7 +23,7 @@ pub(super) fn admit(request: &HttpRequest, state: &ApiState, token: &SecretStrin
 
 /// Remembers that there is a session with this token: its next pages count for the session, not for the address.
 pub(super) fn know(state: &ApiState, token: &SecretString) {
-    state.pages.know(half_hash(token), state.now());
+    state.pages.remember(half_hash(token), state.now());
 }
 
 fn half_hash(token: &SecretString) -> u128 {

@@ -12,7 +12,7 @@ pub(crate) enum Refusal {
     #[error("the code of the second factor is missing")]
     CodeMissing,
     #[error("password and code have to be shown first")]
-    Unconfirmed,
+    ConfirmationMissing,
     #[error("a second factor has to be set up first")]
     SecondFactorMissing,
     /// The role of the person does not suffice, or the form came from another site. Says what to do.
@@ -31,7 +31,7 @@ impl From<ApiError> for Refusal {
 impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::NotSignedIn | Self::CodeMissing | Self::Unconfirmed | Self::SecondFactorMissing => {
+            Self::NotSignedIn | Self::CodeMissing | Self::ConfirmationMissing | Self::SecondFactorMissing => {
                 StatusCode::SEE_OTHER
             }
             Self::NotAllowed(_) => StatusCode::FORBIDDEN,

@@ -144,7 +144,7 @@ impl KeyTerms {
     }
 
     /// Returns when a key replaced at `now` ends: after the overlap, or at its own expiry (`had`) if that is sooner.
-    pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
+    pub fn replaced_key_end(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))
     }
@@ -159,9 +159,9 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let after = |hours| now + Duration::from_hours(hours);
         let terms = |hours| KeyTerms { overlap: Duration::from_hours(hours), ..KeyTerms::default() };
-        assert_eq!(terms(2).end_of_replaced(now, None), after(2));
-        assert_eq!(terms(2).end_of_replaced(now, Some(after(1))), after(1));
-        assert_eq!(terms(2).end_of_replaced(now, Some(after(3))), after(2));
-        assert_eq!(terms(24 * 8).end_of_replaced(now, None), after(24 * 7));
+        assert_eq!(terms(2).replaced_key_end(now, None), after(2));
+        assert_eq!(terms(2).replaced_key_end(now, Some(after(1))), after(1));
+        assert_eq!(terms(2).replaced_key_end(now, Some(after(3))), after(2));
+        assert_eq!(terms(24 * 8).replaced_key_end(now, None), after(24 * 7));
     }
 }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 pub const INVITATION_PATH: &str = "/sign-in/invitation/";
 
 /// The time in which a link has to be used.
-pub const INVITATION_LASTS: Duration = Duration::from_hours(72);
+pub const INVITATION_LIFETIME: Duration = Duration::from_hours(72);
 
 /// The secret of a link: 32 random bytes in URL-safe base64. Its `Debug` text does not show it.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ impl InvitationToken {
     }
 
     /// Takes the token from the path of a request.
-    pub fn of_path(text: String) -> Self {
+    pub fn from_path(text: String) -> Self {
         Self(text.into())
     }
 
@@ -52,7 +52,7 @@ mod tests {
         let token = InvitationToken::new([7; 32]);
         assert_eq!(token.text().len(), 43);
         assert_eq!(token.path(), format!("/sign-in/invitation/{}", token.text()));
-        assert_eq!(InvitationToken::of_path(token.text().to_owned()).hash(), token.hash());
+        assert_eq!(InvitationToken::from_path(token.text().to_owned()).hash(), token.hash());
         assert_ne!(InvitationToken::new([8; 32]).hash(), token.hash());
         assert!(!format!("{token:?}").contains(token.text()));
     }

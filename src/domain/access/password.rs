@@ -11,7 +11,7 @@ pub const PASSWORD_CHARS: RangeInclusive<usize> = 12..=128;
 
 const DISTINCT_CHARS_MIN: usize = 5;
 
-static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+static COMMON_PASSWORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let lines = include_str!("common_passwords.txt").lines();
     lines.filter(|line| !line.starts_with("# ")).collect()
 });
@@ -43,7 +43,7 @@ pub fn is_common(password: &str) -> bool {
         || is_sequence(&text)
         || [text.as_str(), core]
             .iter()
-            .any(|text| COMMON.contains(text) || COMMON.contains(repeated_part(text)))
+            .any(|text| COMMON_PASSWORDS.contains(text) || COMMON_PASSWORDS.contains(repeated_part(text)))
 }
 
 /// Returns the shortest part whose repetition gives the text; the text itself if it repeats nothing.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_list_holds_ten_thousand_passwords() {
-        assert_eq!(COMMON.len(), 10_000);
+        assert_eq!(COMMON_PASSWORDS.len(), 10_000);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use totp_rs::{Builder, Secret};
 
 const CODE_DIGITS: usize = 6;
-const RECOVERY_CODES: usize = 10;
+const RECOVERY_CODE_COUNT: usize = 10;
 const RECOVERY_CODE_BYTES: usize = 10;
 /// The length of a recovery code without the hyphens between its groups.
 const RECOVERY_CODE_CHARS: usize = RECOVERY_CODE_BYTES * 8 / 5;
@@ -37,14 +37,14 @@ impl TotpSecret {
     }
 
     /// Returns the address that an app reads from a QR code.
-    pub fn address(&self, email: &str) -> String {
+    pub fn otpauth_url(&self, email: &str) -> String {
         let account: String = url::form_urlencoded::byte_serialize(email.as_bytes()).collect();
         format!("otpauth://totp/einvoice:{account}?secret={}&issuer=einvoice", self.text())
     }
 
     /// Returns the time step that this code belongs to: the present one, or the one before or after it. `None` for any
     /// other code.
-    pub fn step_of(&self, code: &str, now: Timestamp) -> Option<i64> {
+    pub fn matching_step(&self, code: &str, now: Timestamp) -> Option<i64> {
         let code: String = code.chars().filter(|sign| !sign.is_whitespace()).collect();
         if code.len() != CODE_DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
@@ -62,8 +62,8 @@ pub struct RecoveryCode(String);
 
 impl RecoveryCode {
     /// Makes a new set of codes for one person.
-    pub fn make(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
-        (0..RECOVERY_CODES).map(|_| Self(Secret::new(Box::new(chance())).to_base32())).collect()
+    pub fn draw_set(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
+        (0..RECOVERY_CODE_COUNT).map(|_| Self(Secret::new(Box::new(chance())).to_base32())).collect()
     }
 
     /// Reads what a person typed. Returns `None` if it cannot be a recovery code.
@@ -102,7 +102,7 @@ mod tests {
         for (second, code) in
             [(59, "287082"), (1_111_111_109, "081804"), (1_234_567_890, "005924"), (20_000_000_000, "353130")]
         {
-            assert_eq!(secret().step_of(code, at(second)), Some(second / 30));
+            assert_eq!(secret().matching_step(code, at(second)), Some(second / 30));
         }
     }
 
@@ -110,10 +110,10 @@ mod tests {
     fn a_code_is_right_in_its_step_and_in_those_beside_it() {
         let now = 1_111_111_109;
         for (late, is_right) in [(-60, false), (-30, true), (0, true), (30, true), (60, false)] {
-            assert_eq!(secret().step_of("081 804", at(now + late)).is_some(), is_right, "{late}");
+            assert_eq!(secret().matching_step("081 804", at(now + late)).is_some(), is_right, "{late}");
         }
         for other in ["", "81804", "0081804", "08180a", "+81804", "٠٨١٨٠٤"] {
-            assert_eq!(secret().step_of(other, at(now)), None, "{other}");
+            assert_eq!(secret().matching_step(other, at(now)), None, "{other}");
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let text = secret().text();
         assert_eq!(TotpSecret::parse(&text), Some(secret()));
         assert_eq!(TotpSecret::parse("JBSWY3DP"), None, "too short");
-        let address = secret().address("a+b@x.example");
+        let address = secret().otpauth_url("a+b@x.example");
         assert_eq!(
             address,
             format!("otpauth://totp/einvoice:a%2Bb%40x.example?secret={text}&issuer=einvoice")
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_recovery_code_is_read_as_people_type_it() {
         let mut byte = 0;
-        let codes = RecoveryCode::make(|| {
+        let codes = RecoveryCode::draw_set(|| {
             byte += 1;
             [byte; RECOVERY_CODE_BYTES]
         });

@@ -82,12 +82,12 @@ pub struct Session {
 }
 
 /// For this long after `confirmed_at`, a person may change who has access: people, keys and second factors.
-const CONFIRMATION_LASTS: Duration = Duration::from_mins(5);
+const CONFIRMATION_LIFETIME: Duration = Duration::from_mins(5);
 
 impl Session {
     /// True if the person signed in, or entered password and code again, a short time ago.
     pub fn is_confirmed(&self, now: Timestamp) -> bool {
-        let end = self.confirmed_at.saturating_add(CONFIRMATION_LASTS).unwrap_or(Timestamp::MAX);
+        let end = self.confirmed_at.saturating_add(CONFIRMATION_LIFETIME).unwrap_or(Timestamp::MAX);
         now < end
     }
 }
@@ -109,7 +109,7 @@ pub struct SessionLimits {
 }
 
 /// `seen_at` is stored again only after this time, so that not every page causes a write.
-const SEEN_WRITTEN_AFTER: Duration = Duration::from_mins(1);
+const SEEN_WRITE_INTERVAL: Duration = Duration::from_mins(1);
 
 impl SessionLimits {
     pub fn begin(&self, now: Timestamp) -> SessionTimes {
@@ -126,8 +126,8 @@ impl SessionLimits {
 
 impl SessionTimes {
     /// True if a use of the session at this time must be stored in `seen_at`.
-    pub fn is_use_due(&self, now: Timestamp) -> bool {
-        now.duration_since(self.seen_at).unsigned_abs() >= SEEN_WRITTEN_AFTER
+    pub fn must_store_use(&self, now: Timestamp) -> bool {
+        now.duration_since(self.seen_at).unsigned_abs() >= SEEN_WRITE_INTERVAL
     }
 }
 
@@ -182,6 +182,6 @@ mod tests {
         let used = |minutes| SessionTimes { seen_at: after(minutes), ..times };
         assert!(limits.allow(&used(719), after(719)));
         assert!(!limits.allow(&used(719), after(720)), "old");
-        assert!(!times.is_use_due(now) && times.is_use_due(after(1)));
+        assert!(!times.must_store_use(now) && times.must_store_use(after(1)));
     }
 }

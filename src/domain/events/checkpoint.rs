@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::domain::events::event::LogHead;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 
-const FORM: &str = "einvoice-checkpoint/1";
-const KEY_LEN: usize = 32;
+const FORMAT_NAME: &str = "einvoice-checkpoint/1";
+const KEY_BYTES: usize = 32;
 
 /// The head of a taxpayer's event chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Checkpoint {
 
 /// The number and the hash of the last line of a checkpoint file. The next line contains this hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckpointChain {
+pub struct CheckpointTail {
     pub number: u64,
     pub hash: String,
 }
@@ -51,13 +51,13 @@ pub struct CheckpointChain {
 pub struct InvalidCheckpointName;
 
 /// Formats a checkpoint as `NUMBER:HASH`.
-impl fmt::Display for CheckpointChain {
+impl fmt::Display for CheckpointTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.number, self.hash)
     }
 }
 
-impl FromStr for CheckpointChain {
+impl FromStr for CheckpointTail {
     type Err = InvalidCheckpointName;
 
     fn from_str(text: &str) -> Result<Self, InvalidCheckpointName> {
@@ -80,7 +80,7 @@ pub struct CheckpointPublicKey(Vec<u8>);
 
 /// The error for a text that is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a key of checkpoints is {KEY_LEN} bytes in base64")]
+#[error("a key of checkpoints is {KEY_BYTES} bytes in base64")]
 pub struct InvalidCheckpointKey;
 
 /// The reason why a line is not the next checkpoint.
@@ -94,7 +94,7 @@ pub enum CheckpointFault {
     Order,
 }
 
-impl Default for CheckpointChain {
+impl Default for CheckpointTail {
     fn default() -> Self {
         Self { number: 0, hash: hex::encode([0; 32]) }
     }
@@ -107,7 +107,7 @@ impl CheckpointKey {
         Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| InvalidCheckpointKey)
     }
 
-    pub fn public(&self) -> CheckpointPublicKey {
+    pub fn public_key(&self) -> CheckpointPublicKey {
         CheckpointPublicKey(self.0.public_key().as_ref().to_vec())
     }
 }
@@ -116,7 +116,7 @@ impl CheckpointPublicKey {
     /// Parses a public key: 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
-        if bytes.len() == KEY_LEN { Ok(Self(bytes)) } else { Err(InvalidCheckpointKey) }
+        if bytes.len() == KEY_BYTES { Ok(Self(bytes)) } else { Err(InvalidCheckpointKey) }
     }
 }
 
@@ -126,12 +126,12 @@ impl fmt::Display for CheckpointPublicKey {
     }
 }
 
-impl CheckpointChain {
+impl CheckpointTail {
     /// Signs a checkpoint of these heads. Returns the checkpoint as a line of text without a line break.
     pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
         let number = self.number + 1;
         let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
-        let signed = format!("{FORM} {number} {} {} {}", precise(at), self.hash, heads.join(","));
+        let signed = format!("{FORMAT_NAME} {number} {} {} {}", precise_time(at), self.hash, heads.join(","));
         let line = format!("{signed} {}", STANDARD.encode(key.0.sign(signed.as_bytes())));
         *self = Self { number, hash: digest(&line) };
         line
@@ -144,7 +144,7 @@ impl CheckpointChain {
         let verified = UnparsedPublicKey::new(&ED25519, &key.0).verify(signed.as_bytes(), &signature);
         verified.map_err(|_| CheckpointFault::Signature)?;
         let parts: Vec<_> = signed.split(' ').collect();
-        let [FORM, number, at, previous, heads] = parts[..] else { return Err(CheckpointFault::Form) };
+        let [FORMAT_NAME, number, at, previous, heads] = parts[..] else { return Err(CheckpointFault::Form) };
         let number = number.parse().map_err(|_| CheckpointFault::Form)?;
         let at = at.parse().map_err(|_| CheckpointFault::Form)?;
         let heads = heads.split(',').map(parse_head).collect::<Option<_>>().ok_or(CheckpointFault::Form)?;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn key(byte: u8) -> CheckpointKey {
-        CheckpointKey::parse(&STANDARD.encode([byte; KEY_LEN])).unwrap()
+        CheckpointKey::parse(&STANDARD.encode([byte; KEY_BYTES])).unwrap()
     }
 
     fn heads(sequence: i64) -> Vec<ChainHead> {
@@ -190,24 +190,24 @@ mod tests {
     }
 
     fn lines(count: i64) -> Vec<String> {
-        let mut tail = CheckpointChain::default();
+        let mut tail = CheckpointTail::default();
         (1..=count).map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1))).collect()
     }
 
     fn accept_lines(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
-        let mut tail = CheckpointChain::default();
-        lines.iter().map(|line| tail.accept(line, &key.public())).collect()
+        let mut tail = CheckpointTail::default();
+        lines.iter().map(|line| tail.accept(line, &key.public_key())).collect()
     }
 
     #[test]
     fn a_checkpoint_is_named_by_its_number_and_its_hash() {
         let hash = hex::encode([7; 32]);
-        let named: CheckpointChain = format!(" 12:{hash}\n").parse().unwrap();
-        assert_eq!(named, CheckpointChain { number: 12, hash: hash.clone() });
+        let named: CheckpointTail = format!(" 12:{hash}\n").parse().unwrap();
+        assert_eq!(named, CheckpointTail { number: 12, hash: hash.clone() });
         assert_eq!(named.to_string().parse(), Ok(named));
         for odd in ["", "12", "12:", ":12", "0:{hash}", "x:{hash}", "12:{hash}00", "12:zz"] {
             let odd = odd.replace("{hash}", &hash);
-            assert_eq!(odd.parse::<CheckpointChain>(), Err(InvalidCheckpointName), "{odd}");
+            assert_eq!(odd.parse::<CheckpointTail>(), Err(InvalidCheckpointName), "{odd}");
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         let read = accept_lines(&lines(3), &key(1)).unwrap();
         assert_eq!(read.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!((read[1].at, &read[1].heads), (Timestamp::UNIX_EPOCH, &heads(2)));
-        let public = key(1).public();
+        let public = key(1).public_key();
         assert_eq!(CheckpointPublicKey::parse(&public.to_string()), Ok(public));
     }
 
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(fault(&left_out, key(1)), CheckpointFault::Order);
         let twice = [all[0].clone(), all[0].clone()];
         assert_eq!(fault(&twice, key(1)), CheckpointFault::Order);
-        for odd in ["", "x", "a b", &format!("{FORM} 1 {}", all[0])] {
-            let found = CheckpointChain::default().accept(odd, &key(1).public()).unwrap_err();
+        for odd in ["", "x", "a b", &format!("{FORMAT_NAME} 1 {}", all[0])] {
+            let found = CheckpointTail::default().accept(odd, &key(1).public_key()).unwrap_err();
             assert_ne!(found, CheckpointFault::Order, "{odd}");
         }
     }

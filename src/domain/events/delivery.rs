@@ -32,7 +32,7 @@ pub struct Delivery {
 
 impl Delivery {
     /// Creates a delivery that is due at once.
-    pub fn due(id: uuid::Uuid, event: &Event, now: Timestamp) -> Self {
+    pub fn for_event(id: uuid::Uuid, event: &Event, now: Timestamp) -> Self {
         Self {
             id,
             taxpayer_id: event.taxpayer_id,
@@ -55,8 +55,8 @@ impl Delivery {
 
     /// True if this delivery was in flight at two crashes. No other delivery of the endpoint is in flight during its
     /// attempts.
-    pub fn goes_alone(&self) -> bool {
-        self.crash_history.goes_alone()
+    pub fn must_run_alone(&self) -> bool {
+        self.crash_history.must_run_alone()
     }
 
     pub fn irn(&self) -> Option<&str> {
@@ -64,7 +64,7 @@ impl Delivery {
     }
 
     /// Returns the number of attempts since the last replay, which is the position in the retry schedule.
-    pub fn attempts_of_schedule(&self) -> u32 {
+    pub fn schedule_attempts(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before)
     }
 }
@@ -139,18 +139,18 @@ impl ScheduleChange {
 }
 
 impl Endpoint {
-    pub fn wants(&self, kind: EventKind) -> bool {
-        self.is_active && self.names(kind)
+    pub fn must_receive(&self, kind: EventKind) -> bool {
+        self.is_active && self.has_enabled(kind)
     }
 
     /// True if the endpoint has enabled events of this kind. It does not matter whether the endpoint is active.
-    pub fn names(&self, kind: EventKind) -> bool {
+    pub fn has_enabled(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 
     /// Returns the kinds of events that the endpoint has enabled. It does not matter whether the endpoint is active.
     pub fn enabled_kinds(&self) -> Vec<EventKind> {
-        EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
+        EventKind::ALL.iter().copied().filter(|kind| self.has_enabled(*kind)).collect()
     }
 
     /// Returns the API names of the settings that differ from `before`; for a new endpoint, of those that have a value.

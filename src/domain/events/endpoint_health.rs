@@ -10,17 +10,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::jitter::upper_half;
+use crate::domain::kernel::jitter::equal_jitter;
 
 /// An endpoint is parked or disabled only after at least this many failures in a row.
 const FAILURES_MIN: u32 = 5;
 /// The wait before the first probe. The wait doubles with each failed probe.
-const PARK_MIN: Duration = Duration::from_secs(5);
+const FIRST_PARK_WAIT: Duration = Duration::from_secs(5);
 /// The longest wait that an endpoint can request in its response. A longer one is shortened to this.
-const ASKED_MAX: Duration = Duration::from_hours(24);
+const REQUESTED_WAIT_MAX: Duration = Duration::from_hours(24);
 /// A failure that comes longer than this after the previous one starts a new streak. The value exceeds the longest wait
 /// of the default retry schedule, so a wait for a retry does not end a streak.
-const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
+const STREAK_GAP_MAX: SignedDuration = SignedDuration::from_hours(48);
 
 /// An endpoint without a success is parked after failing for `open_after`, and disabled after failing for
 /// `disable_after`. The wait before a probe is at most `probe_interval_max`, unless the endpoint requests more.
@@ -84,11 +84,11 @@ pub enum CircuitState {
     Parked(Timestamp),
 }
 
-/// One failed attempt. `asked` is the wait that the endpoint requested; `jitter` shortens the next wait by up to half.
+/// One failed attempt. `requested_wait` is the wait that the endpoint requested; `jitter` shortens the next wait by up to half.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,
-    pub asked: Option<Duration>,
+    pub requested_wait: Option<Duration>,
     pub jitter: u32,
     /// The name of the failure, such as `timed_out`.
     pub failure: &'static str,
@@ -100,16 +100,17 @@ impl FailureStreak {
         let at = failure.at;
         let begun =
             Self { since: at, last: at, failures: 0, probes: 0, parked_until: None, last_failure: None };
-        let mut failing = before.filter(|old| at.duration_since(old.last) < FORGET_AFTER).unwrap_or(begun);
-        failing.follow(at);
+        let mut failing = before.filter(|old| at.duration_since(old.last) < STREAK_GAP_MAX).unwrap_or(begun);
+        failing.move_back_with_clock(at);
         failing.last = at;
         failing.last_failure = Some(failure.failure.to_owned());
         failing.failures = failing.failures.saturating_add(1);
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
         if failing.failures >= FAILURES_MIN && reaches(lasted, policy.open_after) && !is_parked {
-            let wait =
-                failing.wait(failure.jitter, policy).max(failure.asked.unwrap_or_default().min(ASKED_MAX));
+            let wait = failing
+                .draw_wait(failure.jitter, policy)
+                .max(failure.requested_wait.unwrap_or_default().min(REQUESTED_WAIT_MAX));
             failing.parked_until = Some(at.saturating_add(wait).unwrap_or(Timestamp::MAX));
             failing.probes = failing.probes.saturating_add(1);
         }
@@ -117,7 +118,7 @@ impl FailureStreak {
     }
 
     /// Moves `since` back by as much as the clock was set back, so that the streak keeps its length.
-    fn follow(&mut self, now: Timestamp) {
+    fn move_back_with_clock(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
             self.since = self.since.saturating_sub(back).unwrap_or(Timestamp::MIN);
@@ -125,14 +126,14 @@ impl FailureStreak {
         }
     }
 
-    fn wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
-        let whole = PARK_MIN.saturating_mul(1 << self.probes.min(16)).min(policy.probe_interval_max);
-        upper_half(whole, jitter)
+    fn draw_wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
+        let whole = FIRST_PARK_WAIT.saturating_mul(1 << self.probes.min(16)).min(policy.probe_interval_max);
+        equal_jitter(whole, jitter)
     }
 
     /// Returns the number of failures and the end of the wait if the last failure parked the endpoint for the first
     /// time in this streak. `before` is the streak before that failure.
-    pub fn newly_parked(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
+    pub fn first_park(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
         self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
     }
@@ -172,7 +173,7 @@ mod tests {
     fn fail(before: Option<FailureStreak>, at: i64) -> FailureStreak {
         FailureStreak::after(
             before,
-            EndpointFailure { at: second(at), asked: None, jitter: u32::MAX, failure: "reset" },
+            EndpointFailure { at: second(at), requested_wait: None, jitter: u32::MAX, failure: "reset" },
             &CircuitPolicy::default(),
         )
     }
@@ -222,9 +223,9 @@ mod tests {
 
     #[test]
     fn a_wait_is_drawn_from_its_upper_half_and_lengthened_up_to_a_day_on_request() {
-        let wait = |jitter, asked| {
-            let asked = Some(Duration::from_secs(asked));
-            let failure = EndpointFailure { at: second(60), asked, jitter, failure: "rejected" };
+        let wait = |jitter, requested_s| {
+            let requested_wait = Some(Duration::from_secs(requested_s));
+            let failure = EndpointFailure { at: second(60), requested_wait, jitter, failure: "rejected" };
             let failing = FailureStreak::after(Some(after([0, 1, 2, 3])), failure, &CircuitPolicy::default());
             failing.parked_until.unwrap().duration_since(second(60)).as_millis()
         };

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{CommandId, EventId, TaxpayerId};
@@ -130,7 +130,7 @@ impl Event {
             self.sequence,
             self.id,
             self.kind,
-            precise(self.timestamp),
+            precise_time(self.timestamp),
             self.irn.as_deref().unwrap_or_default(),
             self.data
         );
@@ -147,7 +147,7 @@ impl Event {
             r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}{actor}"data":{}}}"#,
             self.id,
             self.kind,
-            precise(self.timestamp),
+            precise_time(self.timestamp),
             self.sequence,
             self.taxpayer_id,
             self.data
@@ -161,7 +161,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::kernel::audit::{Acting, Actor};
+    use crate::domain::kernel::audit::{Actor, ActorWithName};
 
     fn log(count: u128) -> Vec<Event> {
         let mut head = LogHead::default();
@@ -172,7 +172,7 @@ mod tests {
                     irn: Some(format!("I{n}")),
                     data: json!({ "n": n.to_string() }).to_string(),
                     // The first event has no actor, like events from before actors were recorded.
-                    actor: (n > 1).then(|| NamedActor::from(&Acting::from(Actor::Operator(7)))),
+                    actor: (n > 1).then(|| NamedActor::from(&ActorWithName::from(Actor::Operator(7)))),
                 };
                 let id = Uuid::from_u128(n);
                 head.append(

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// The expected form of a log position. The text follows "The … field must be" in the message of a fault.
-pub(crate) const LOG_POSITION: &str = "an RFC 3339 time or the sequence of an event";
+pub(crate) const LOG_POSITION_FORM: &str = "an RFC 3339 time or the sequence of an event";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogPosition {

@@ -63,19 +63,19 @@ pub struct ReplayRange {
 
 impl ReplayRange {
     /// Returns the range of all events from `sequence` on.
-    pub fn since(scope: ReplayScope, sequence: i64) -> Self {
+    pub fn from_sequence(scope: ReplayScope, sequence: i64) -> Self {
         Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
     }
 
     /// Returns the range of this one event. The scope `All` delivers the event again even if it was delivered before.
-    pub fn only(sequence: i64) -> Self {
+    pub fn for_event(sequence: i64) -> Self {
         Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
     }
 }
 
 impl Replay {
     /// Creates a replay of a log whose last event has the sequence `head`.
-    pub fn open(
+    pub fn new(
         id: uuid::Uuid,
         taxpayer_id: TaxpayerId,
         range: ReplayRange,
@@ -126,7 +126,7 @@ impl Replay {
     }
 
     /// True if the replay has yet to process the event with this sequence.
-    pub fn is_ahead(&self, sequence: i64) -> bool {
+    pub fn must_still_process(&self, sequence: i64) -> bool {
         self.position < sequence && sequence <= self.until
     }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn open(range: ReplayRange, head: i64) -> Replay {
-        Replay::open(uuid::Uuid::nil(), TaxpayerId(7), range, head, Timestamp::UNIX_EPOCH)
+        Replay::new(uuid::Uuid::nil(), TaxpayerId(7), range, head, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
             (i64::MIN, 10, 0, 10, ReplayState::Running),
             (1, 0, 0, 0, ReplayState::Done),
         ] {
-            let replay = open(ReplayRange::since(ReplayScope::All, since), head);
+            let replay = open(ReplayRange::from_sequence(ReplayScope::All, since), head);
             assert_eq!(
                 (replay.after, replay.until, replay.state),
                 (after, until, state),
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_replay_is_done_at_the_end_of_its_range_and_never_goes_back() {
         let now = Timestamp::UNIX_EPOCH;
-        let replay = open(ReplayRange::since(ReplayScope::Failed, 1), 10).advance(4, 3, now);
+        let replay = open(ReplayRange::from_sequence(ReplayScope::Failed, 1), 10).advance(4, 3, now);
         assert_eq!(
             (replay.position, replay.queued, replay.is_open(), replay.remaining_events()),
             (4, 3, true, 6)
@@ -191,12 +191,12 @@ mod tests {
     #[test]
     fn progress_is_a_percentage() {
         let now = Timestamp::UNIX_EPOCH;
-        let replay = open(ReplayRange::since(ReplayScope::All, 3), 10);
+        let replay = open(ReplayRange::from_sequence(ReplayScope::All, 3), 10);
         for (position, percent, remaining) in [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)] {
             let replay = replay.clone().advance(position, 0, now);
             assert_eq!((replay.percent(), replay.remaining_events()), (percent, remaining), "{position}");
         }
-        let nothing = open(ReplayRange::since(ReplayScope::All, 11), 10);
+        let nothing = open(ReplayRange::from_sequence(ReplayScope::All, 11), 10);
         assert_eq!((nothing.percent(), nothing.is_empty(), replay.is_empty()), (100, true, false));
         let cancelled = replay.advance(6, 2, now).cancel(now);
         assert_eq!((cancelled.is_open(), cancelled.percent(), cancelled.queued), (false, 50, 2));
@@ -204,21 +204,24 @@ mod tests {
 
     #[test]
     fn a_replay_covers_events_it_has_not_processed_and_no_newer_ones() {
-        let range = ReplayRange::since(ReplayScope::Failed, 1);
+        let range = ReplayRange::from_sequence(ReplayScope::Failed, 1);
         let replay = open(range, 10);
         assert!(replay.covers(range, 10));
         assert!(!replay.covers(range, 11), "an event came since");
         assert!(!replay.covers(ReplayRange { scope: ReplayScope::All, ..range }, 10));
         let replay = replay.advance(4, 0, Timestamp::UNIX_EPOCH);
         assert!(replay.covers(range, 10), "the same request again");
-        assert!(!replay.covers(ReplayRange::since(ReplayScope::Failed, 3), 10), "what it has passed by");
-        assert!(replay.covers(ReplayRange::since(ReplayScope::Failed, 5), 10));
+        assert!(
+            !replay.covers(ReplayRange::from_sequence(ReplayScope::Failed, 3), 10),
+            "what it has passed by"
+        );
+        assert!(replay.covers(ReplayRange::from_sequence(ReplayScope::Failed, 5), 10));
         assert!(replay.covers(ReplayRange { scope: ReplayScope::Failed, after: 6, until: 7 }, 10));
     }
 
     #[test]
     fn one_event_is_a_range_of_one() {
-        let replay = open(ReplayRange::only(4), 10);
+        let replay = open(ReplayRange::for_event(4), 10);
         assert_eq!((replay.after, replay.until, replay.remaining_events()), (3, 4, 1));
     }
 }

@@ -225,7 +225,7 @@ impl<S> Auth<S> {
     }
 
     /// Replaces each secret by the result of `secret(field name, old secret)`.
-    fn with_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
+    fn map_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
         match self {
             Self::None => Auth::None,
             Self::Basic { username, password } => {
@@ -233,11 +233,11 @@ impl<S> Auth<S> {
             }
             Self::ApiKey { header, value } => Auth::ApiKey { header, value: secret("value", value) },
             Self::OAuth2 { client, refresh_token } => Auth::OAuth2 {
-                client: client.with_secret(&mut secret),
+                client: client.map_secret(&mut secret),
                 refresh_token: secret("refresh_token", refresh_token),
             },
             Self::ClientCredentials { client } => {
-                Auth::ClientCredentials { client: client.with_secret(&mut secret) }
+                Auth::ClientCredentials { client: client.map_secret(&mut secret) }
             }
             Self::Ntlm { username, password, domain } => {
                 Auth::Ntlm { username, password: secret("password", password), domain }
@@ -252,7 +252,7 @@ impl<S> Auth<S> {
 }
 
 impl<S> TokenClient<S> {
-    fn with_secret<T>(self, secret: &mut impl FnMut(&'static str, S) -> T) -> TokenClient<T> {
+    fn map_secret<T>(self, secret: &mut impl FnMut(&'static str, S) -> T) -> TokenClient<T> {
         TokenClient {
             token_url: self.token_url,
             client_id: self.client_id,
@@ -266,12 +266,12 @@ impl<S> TokenClient<S> {
 impl Auth<Option<SecretText>> {
     /// Fills in missing secrets from `stored`, if its type and the origin of its token endpoint are the same. The error
     /// lists the names of the secrets that are still missing.
-    pub fn complete(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
+    pub fn fill_secrets(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let same = stored
             .filter(|stored| stored.kind() == self.kind() && stored.token_origin() == self.token_origin());
         let kept = same.map(Auth::secrets).unwrap_or_default();
         let mut missing = Vec::new();
-        let auth = self.with_secrets(|name, sent| {
+        let auth = self.map_secrets(|name, sent| {
             let kept = || kept.iter().find(|(field, _)| *field == name).map(|(_, secret)| (*secret).clone());
             sent.or_else(kept).unwrap_or_else(|| {
                 missing.push(name);
@@ -339,29 +339,29 @@ mod tests {
 
     #[test]
     fn a_secret_that_is_not_sent_is_the_stored_one_of_the_same_type() {
-        let stored = basic_auth(Some("one")).complete(None).unwrap();
-        assert_eq!(texts(&basic_auth(None).complete(Some(&stored)).unwrap()), ["one"]);
-        assert_eq!(texts(&basic_auth(Some("two")).complete(Some(&stored)).unwrap()), ["two"]);
-        assert_eq!(basic_auth(None).complete(None).unwrap_err(), ["password"]);
+        let stored = basic_auth(Some("one")).fill_secrets(None).unwrap();
+        assert_eq!(texts(&basic_auth(None).fill_secrets(Some(&stored)).unwrap()), ["one"]);
+        assert_eq!(texts(&basic_auth(Some("two")).fill_secrets(Some(&stored)).unwrap()), ["two"]);
+        assert_eq!(basic_auth(None).fill_secrets(None).unwrap_err(), ["password"]);
         let ntlm = Auth::Ntlm { username: "ada".into(), password: None, domain: None };
-        assert_eq!(ntlm.complete(Some(&stored)).unwrap_err(), ["password"]);
-        assert!(Auth::None.complete(Some(&stored)).unwrap().secrets().is_empty());
+        assert_eq!(ntlm.fill_secrets(Some(&stored)).unwrap_err(), ["password"]);
+        assert!(Auth::None.fill_secrets(Some(&stored)).unwrap().secrets().is_empty());
     }
 
     #[test]
     fn a_stored_secret_goes_to_no_other_token_endpoint() {
-        let stored = client("https://a.example/token", Some("s")).complete(None).unwrap();
+        let stored = client("https://a.example/token", Some("s")).fill_secrets(None).unwrap();
         let other_path = client("https://a.example/oauth/token", None);
-        assert_eq!(texts(&other_path.complete(Some(&stored)).unwrap()), ["s", "s"]);
+        assert_eq!(texts(&other_path.fill_secrets(Some(&stored)).unwrap()), ["s", "s"]);
         for url in ["https://b.example/token", "https://a.example:8443/token", "http://a.example/token"] {
-            let missing = client(url, None).complete(Some(&stored)).unwrap_err();
+            let missing = client(url, None).fill_secrets(Some(&stored)).unwrap_err();
             assert_eq!(missing, ["client_secret", "refresh_token"], "{url}");
         }
     }
 
     #[test]
     fn credentials_go_to_the_origin_they_were_set_for() {
-        let auth = basic_auth(Some("one")).complete(None).unwrap();
+        let auth = basic_auth(Some("one")).fill_secrets(None).unwrap();
         let bound = |origin: &str| Integration {
             auth: auth.clone(),
             origin: Origin::from_url(origin),
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn only_the_refresh_token_that_was_used_is_replaced() {
-        let stored = client("https://a.example/token", Some("r0")).complete(None).unwrap();
+        let stored = client("https://a.example/token", Some("r0")).fill_secrets(None).unwrap();
         let secret = |text: &str| SecretText::from(text.to_owned());
         assert_eq!(texts(&stored.replace_refresh_token(&secret("r0"), &secret("r1")).unwrap()), ["r0", "r1"]);
         assert!(stored.replace_refresh_token(&secret("other"), &secret("r1")).is_none());
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn no_debug_shows_a_secret_and_the_sealed_text_holds_them_all() {
-        let auth = client("https://a.example/token", Some("hush")).complete(None).unwrap();
+        let auth = client("https://a.example/token", Some("hush")).fill_secrets(None).unwrap();
         assert!(!format!("{auth:?}").contains("hush"));
         let text = serde_json::to_string(&auth).unwrap();
         let again: Auth = strict_json::from_trusted(&text).unwrap();

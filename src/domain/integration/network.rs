@@ -8,7 +8,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
 /// Link-local networks, which expose the machine's local network and, in most clouds, the machine's credentials.
-const LINK_LOCAL: [IpNet; 4] = [
+const LINK_LOCAL_NETWORKS: [IpNet; 4] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0xa9fe, 0), 112)),
@@ -16,7 +16,7 @@ const LINK_LOCAL: [IpNet; 4] = [
 ];
 
 /// Metadata services outside the link-local range: Alibaba, Azure and Oracle (IPv4), AWS, Google and Oracle (IPv6).
-const METADATA: [IpAddr; 6] = [
+const METADATA_ADDRESSES: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
@@ -48,11 +48,11 @@ impl AllowedNetwork {
     /// True if webhooks may call the address at this port. An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn admits(&self, address: IpAddr, port: u16) -> bool {
         let holds = |address: IpAddr| self.network.contains(&address);
-        self.is_at(port) && (holds(address) || holds(address.to_canonical()))
+        self.is_open_at(port) && (holds(address) || holds(address.to_canonical()))
     }
 
     /// True if webhooks may call this port of the network.
-    pub fn is_at(&self, port: u16) -> bool {
+    pub fn is_open_at(&self, port: u16) -> bool {
         self.port.is_none_or(|only| only == port)
     }
 }
@@ -60,7 +60,8 @@ impl AllowedNetwork {
 /// True for an address that webhooks never call, even if it is in an allowed network.
 pub fn is_never_called(address: IpAddr) -> bool {
     let is_one = |address: IpAddr| {
-        LINK_LOCAL.iter().any(|network| network.contains(&address)) || METADATA.contains(&address)
+        LINK_LOCAL_NETWORKS.iter().any(|network| network.contains(&address))
+            || METADATA_ADDRESSES.contains(&address)
     };
     is_one(address) || embedded_ipv4(address).is_some_and(|inner| is_one(inner.into()))
 }
@@ -86,7 +87,7 @@ fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
 /// network around a metadata address is allowed, but calls to that address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let is_host = network.prefix_len() == network.max_prefix_len();
-    LINK_LOCAL.iter().any(|other| other.contains(&network) || network.contains(other))
+    LINK_LOCAL_NETWORKS.iter().any(|other| other.contains(&network) || network.contains(other))
         || (is_host && is_never_called(network.addr()))
 }
 
@@ -94,14 +95,14 @@ impl FromStr for AllowedNetwork {
     type Err = NetworkFault;
 
     fn from_str(text: &str) -> Result<Self, NetworkFault> {
-        let (network, port) = parts(text).ok_or(NetworkFault::Malformed)?;
-        let port = port.map(number).transpose()?;
+        let (network, port) = split_port(text).ok_or(NetworkFault::Malformed)?;
+        let port = port.map(parse_port).transpose()?;
         if is_refused(network) { Err(NetworkFault::NeverCalled) } else { Ok(Self { network, port }) }
     }
 }
 
 /// Splits `10.1.2.0/24:8443` into network and port. An IPv6 network with a port stands in brackets: `[fd00::/8]:8443`.
-fn parts(text: &str) -> Option<(IpNet, Option<&str>)> {
+fn split_port(text: &str) -> Option<(IpNet, Option<&str>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (network, port) = rest.split_once("]:")?;
         return Some((IpNet::V6(network.parse().ok()?), Some(port)));
@@ -113,7 +114,7 @@ fn parts(text: &str) -> Option<(IpNet, Option<&str>)> {
     Some((IpNet::V4(network.parse().ok()?), Some(port)))
 }
 
-fn number(port: &str) -> Result<u16, NetworkFault> {
+fn parse_port(port: &str) -> Result<u16, NetworkFault> {
     let is_plain = !port.starts_with('0') && port.bytes().all(|byte| byte.is_ascii_digit());
     port.parse().ok().filter(|_| is_plain).ok_or(NetworkFault::Malformed)
 }

@@ -16,7 +16,7 @@ pub const INVOICES_MAX: usize = 1_000;
 /// The maximum number of faults that are stored for one item. This limits the size of a stored result.
 pub const ITEM_FAULTS_MAX: usize = 20;
 /// The path that a fault gets if it concerns the whole item and not one of its fields.
-pub const WHOLE_ITEM: &str = "invoice";
+pub const WHOLE_ITEM_PATH: &str = "invoice";
 
 words! {
     /// The result of one item of a batch.
@@ -60,7 +60,7 @@ impl Batch {
 }
 
 impl BatchItem {
-    pub fn of_invoice(invoice: &Invoice, outcome: ItemOutcome) -> Self {
+    pub fn for_invoice(invoice: &Invoice, outcome: ItemOutcome) -> Self {
         Self {
             invoice_no: Some(invoice.invoice_no.clone()),
             outcome,
@@ -77,14 +77,14 @@ impl BatchItem {
         }
         if faults.iter().count() >= ITEM_FAULTS_MAX {
             let more = format!("Only the first {ITEM_FAULTS_MAX} errors are listed.");
-            errors.entry(WHOLE_ITEM.to_owned()).or_default().push(more);
+            errors.entry(WHOLE_ITEM_PATH.to_owned()).or_default().push(more);
         }
         Self { invoice_no, outcome: ItemOutcome::Failed, id: None, irn: None, errors: Some(errors) }
     }
 }
 
 /// Creates a batch number from the day and a random part that nobody can guess.
-pub fn draw_number(now: Timestamp, chance: &mut impl rand::CryptoRng) -> String {
+pub fn draw_batch_number(now: Timestamp, chance: &mut impl rand::CryptoRng) -> String {
     format!("B{}-{:016X}", now.strftime("%Y%m%d"), chance.random::<u64>())
 }
 
@@ -99,21 +99,21 @@ mod tests {
     #[test]
     fn a_number_begins_with_its_day_and_is_never_drawn_twice() {
         let mut chance = StdRng::from_seed([7; 32]);
-        let one = draw_number(Timestamp::UNIX_EPOCH, &mut chance);
+        let one = draw_batch_number(Timestamp::UNIX_EPOCH, &mut chance);
         assert_eq!((&one[..10], one.len()), ("B19700101-", 26));
-        assert_ne!(one, draw_number(Timestamp::UNIX_EPOCH, &mut chance));
+        assert_ne!(one, draw_batch_number(Timestamp::UNIX_EPOCH, &mut chance));
     }
 
     #[test]
     fn a_failed_item_lists_its_first_errors_and_says_so() {
         let faults = |count| {
-            let mut faults = Faults::up_to(ITEM_FAULTS_MAX);
+            let mut faults = Faults::with_max(ITEM_FAULTS_MAX);
             (0..count).for_each(|n| faults.push(Fault::new(format!("f{n}"), "required", "Missing.")));
             BatchItem::from_faults(None, &faults).errors.unwrap()
         };
         assert_eq!(faults(19).len(), 19);
         let many = faults(1_000);
         assert_eq!(many.len(), 20 + 1);
-        assert_eq!(many[WHOLE_ITEM], ["Only the first 20 errors are listed."]);
+        assert_eq!(many[WHOLE_ITEM_PATH], ["Only the first 20 errors are listed."]);
     }
 }

@@ -16,13 +16,13 @@ pub struct Breakdown {
     /// The amount of each line before tax, in the order of the lines; `None` if it is too large.
     pub lines: Vec<Option<Amount>>,
     pub net: Option<Amount>,
-    pub taxes: Vec<TaxPart>,
+    pub taxes: Vec<TaxSubtotal>,
     pub payable: Amount,
 }
 
 /// The tax of one category.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaxPart {
+pub struct TaxSubtotal {
     pub category: String,
     pub percent: Option<Amount>,
     pub base: Amount,
@@ -37,16 +37,16 @@ impl Breakdown {
         let stated = invoice
             .extras
             .get("legal_monetary_total")
-            .and_then(|totals| amount(totals, "tax_exclusive_amount"));
+            .and_then(|totals| amount_field(totals, "tax_exclusive_amount"));
         let net = stated.or_else(|| Amount::sum(lines.iter().copied().collect::<Option<Vec<_>>>()?));
         let taxes = stated_taxes(&invoice.extras);
-        let taxes = if taxes.is_empty() { taxes_of(&invoice.lines, catalog) } else { taxes };
+        let taxes = if taxes.is_empty() { computed_taxes(&invoice.lines, catalog) } else { taxes };
         Self {
             lines,
             net: net.map(shown),
             taxes: taxes
                 .into_iter()
-                .map(|part| TaxPart { base: shown(part.base), tax: shown(part.tax), ..part })
+                .map(|part| TaxSubtotal { base: shown(part.base), tax: shown(part.tax), ..part })
                 .collect(),
             payable: shown(invoice.payment.payable),
         }
@@ -58,30 +58,30 @@ fn line_amount(line: &Line) -> Option<Amount> {
     stated.or_else(|| net(line))
 }
 
-fn amount(object: &Value, name: &str) -> Option<Amount> {
+fn amount_field(object: &Value, name: &str) -> Option<Amount> {
     Amount::deserialize(object.get(name)?).ok()
 }
 
 /// Returns the tax subtotals that the document states. Subtotals without amounts are left out.
-fn stated_taxes(extras: &Map<String, Value>) -> Vec<TaxPart> {
+fn stated_taxes(extras: &Map<String, Value>) -> Vec<TaxSubtotal> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let totals = list(extras.get("tax_total"));
     let subtotals = totals.iter().flat_map(|total| list(total.get("tax_subtotal")));
     subtotals.filter_map(|subtotal| stated_tax(&subtotal)).collect()
 }
 
-fn stated_tax(subtotal: &Value) -> Option<TaxPart> {
+fn stated_tax(subtotal: &Value) -> Option<TaxSubtotal> {
     let category = subtotal.get("tax_category")?;
-    Some(TaxPart {
+    Some(TaxSubtotal {
         category: category.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        percent: amount(category, "percent"),
-        base: amount(subtotal, "taxable_amount")?,
-        tax: amount(subtotal, "tax_amount")?,
+        percent: amount_field(category, "percent"),
+        base: amount_field(subtotal, "taxable_amount")?,
+        tax: amount_field(subtotal, "tax_amount")?,
     })
 }
 
 /// Returns the tax of each category of the lines. A category whose sum is too large is left out.
-fn taxes_of(lines: &[Line], catalog: &Catalog) -> Vec<TaxPart> {
+fn computed_taxes(lines: &[Line], catalog: &Catalog) -> Vec<TaxSubtotal> {
     let mut bases: BTreeMap<&str, Option<Amount>> = BTreeMap::new();
     for line in lines {
         let base = bases.entry(&line.tax_category).or_insert(Some(Amount::ZERO));
@@ -89,9 +89,9 @@ fn taxes_of(lines: &[Line], catalog: &Catalog) -> Vec<TaxPart> {
     }
     let parts = bases.into_iter().filter_map(|(category, base)| {
         let base = base?;
-        let percent = catalog.percent(category);
+        let percent = catalog.tax_percent(category);
         let tax = percent.percent_of(base)?;
-        Some(TaxPart { category: category.to_owned(), percent: Some(percent), base, tax })
+        Some(TaxSubtotal { category: category.to_owned(), percent: Some(percent), base, tax })
     });
     parts.collect()
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn texts(breakdown: &Breakdown) -> Vec<String> {
-        let part = |part: &TaxPart| {
+        let part = |part: &TaxSubtotal| {
             let percent = part.percent.map(|percent| percent.to_string()).unwrap_or_default();
             format!("{} {percent}: {} of {}", part.category, part.tax, part.base)
         };

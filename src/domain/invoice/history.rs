@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::domain::events::event::{Event, EventKind};
 
 /// The names of the amounts in the events of payments. The amounts stay the same until the next payment.
-const AMOUNTS: [&str; 2] = ["amount_paid", "payable_amount"];
+const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", "payable_amount"];
 
 /// An invoice as it was after an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,20 +26,20 @@ pub struct Version {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History(Vec<Version>);
 
-/// An invoice at one moment of its history.
+/// An invoice as it was after one event of its history, with the neighbouring events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct HistoryEntry {
     pub version: Version,
     /// The sequences of the events before and after this one.
-    pub earlier: Option<i64>,
-    pub later: Option<i64>,
+    pub earlier_sequence: Option<i64>,
+    pub later_sequence: Option<i64>,
     /// The fields that the event changed; empty for the first event.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangedField>,
 }
 
 /// A field whose value an event changed. A value is JSON; `None` if the field was not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangedField {
     pub field: String,
     pub before: Option<String>,
     pub after: Option<String>,
@@ -62,7 +62,7 @@ impl History {
             let read = strict_json::from_trusted(&event.data);
             let mut data: Map<String, Value> = read.map_err(|_| UnreadableEvent(sequence))?;
             let Some(Value::Object(mut invoice)) = data.remove("invoice") else { continue };
-            amounts.extend(data.into_iter().filter(|(name, _)| AMOUNTS.contains(&name.as_str())));
+            amounts.extend(data.into_iter().filter(|(name, _)| AMOUNT_FIELDS.contains(&name.as_str())));
             invoice.extend(amounts.clone());
             versions.push(Version { sequence, at, kind, invoice: Value::Object(invoice) });
         }
@@ -71,20 +71,20 @@ impl History {
 
     /// Returns the invoice as it was after the event with this sequence, which may be any event of the taxpayer; by
     /// default after the last one. `None` if there was no invoice yet.
-    pub fn as_of(&self, sequence: Option<i64>) -> Option<Moment> {
+    pub fn entry_at(&self, sequence: Option<i64>) -> Option<HistoryEntry> {
         let known = self.0.partition_point(|version| sequence.is_none_or(|last| version.sequence <= last));
         let (version, before) = self.0.get(..known)?.split_last()?;
         let earlier = before.last();
-        Some(Moment {
+        Some(HistoryEntry {
             version: version.clone(),
-            earlier: earlier.map(|version| version.sequence),
-            later: self.0.get(known).map(|version| version.sequence),
+            earlier_sequence: earlier.map(|version| version.sequence),
+            later_sequence: self.0.get(known).map(|version| version.sequence),
             changes: earlier.map(|earlier| changes(&earlier.invoice, &version.invoice)).unwrap_or_default(),
         })
     }
 }
 
-fn changes(before: &Value, after: &Value) -> Vec<Change> {
+fn changes(before: &Value, after: &Value) -> Vec<ChangedField> {
     let mut fields = BTreeMap::new();
     let mut new_fields = BTreeMap::new();
     flatten("", before, &mut fields);
@@ -94,7 +94,7 @@ fn changes(before: &Value, after: &Value) -> Vec<Change> {
     names.dedup();
     let changed = names.into_iter().filter(|name| fields.get(*name) != new_fields.get(*name));
     changed
-        .map(|name| Change {
+        .map(|name| ChangedField {
             field: name.clone(),
             before: fields.get(name).cloned(),
             after: new_fields.get(name).cloned(),
@@ -168,7 +168,9 @@ mod tests {
     }
 
     fn sequences_at(as_of: Option<i64>) -> Option<(i64, Option<i64>, Option<i64>)> {
-        history().as_of(as_of).map(|moment| (moment.version.sequence, moment.earlier, moment.later))
+        history()
+            .entry_at(as_of)
+            .map(|entry| (entry.version.sequence, entry.earlier_sequence, entry.later_sequence))
     }
 
     #[test]
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(sequences_at(Some(4)), Some((3, None, Some(5))));
         assert_eq!(sequences_at(Some(5)), Some((5, Some(3), Some(9))));
         assert_eq!(sequences_at(None), Some((9, Some(5), None)));
-        assert_eq!(History::default().as_of(None), None);
+        assert_eq!(History::default().entry_at(None), None);
         let broken = event(7, EventKind::InvoiceCreated, &json!([]));
         assert_eq!(History::new(&[broken]), Err(UnreadableEvent(7)));
     }
@@ -186,7 +188,7 @@ mod tests {
     #[test]
     fn changes_are_told_by_field_and_amounts_stay() {
         let told = |as_of| {
-            let changes = history().as_of(Some(as_of)).unwrap().changes;
+            let changes = history().entry_at(Some(as_of)).unwrap().changes;
             let lines = changes.into_iter().map(|change| {
                 format!("{}: {:?} {:?}", change.field, change.before.as_deref(), change.after.as_deref())
             });
@@ -196,6 +198,6 @@ mod tests {
         assert_eq!(told(5), r#"amount_paid: None Some("10"); customer.tin: Some("\"1\"") Some("\"2\"")"#);
         let expected = r#"customer: None Some("{}"); customer.tin: Some("\"2\"") None; status: Some("\"draft\"") Some("\"paid\"")"#;
         assert_eq!(told(9), expected);
-        assert_eq!(history().as_of(None).unwrap().version.invoice["amount_paid"], json!(10));
+        assert_eq!(history().entry_at(None).unwrap().version.invoice["amount_paid"], json!(10));
     }
 }

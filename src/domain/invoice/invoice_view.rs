@@ -69,10 +69,10 @@ impl<'a> From<&'a Invoice> for InvoiceObject<'a> {
             invoice_date: invoice.invoice_date.to_string(),
             due_date: invoice.due_date.map(|date| date.to_string()),
             currency: &invoice.currency,
-            created_at: plain(invoice.created_at),
-            updated_at: plain(invoice.updated_at),
+            created_at: plain_time(invoice.created_at),
+            updated_at: plain_time(invoice.updated_at),
             is_edited: invoice.edited_at.is_some(),
-            edited_at: invoice.edited_at.map(plain),
+            edited_at: invoice.edited_at.map(plain_time),
             status: invoice.status,
             payment_status: invoice.payment.status,
             authority_data: AuthorityObject {
@@ -106,11 +106,11 @@ impl<'a> From<&'a Line> for LineObject<'a> {
 }
 
 /// Formats a time as `YYYY-MM-DD HH:mm:ss` in UTC.
-pub fn plain(moment: Timestamp) -> String {
+pub fn plain_time(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// Formats a time as ISO 8601 in UTC, with microseconds and `Z`.
-pub fn precise(moment: Timestamp) -> String {
+pub fn precise_time(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::domain::kernel::invisible::is_invisible;
 
 /// The number of characters in a service id, which the authority assigns to each taxpayer.
-pub const SERVICE_ID_LEN: usize = 8;
+pub const SERVICE_ID_CHARS: usize = 8;
 
 /// A well-formed invoice reference number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Irn {
     text: String,
-    service_at: usize,
+    service_id_start: usize,
 }
 
 /// The error for a text that is not an invoice reference number.
@@ -31,16 +31,16 @@ impl Irn {
         let (rest, date) = text.rsplit_once('-').ok_or(MalformedIrn)?;
         let (invoice_no, service_id) = rest.rsplit_once('-').ok_or(MalformedIrn)?;
         let clean = !text.chars().any(|letter| letter.is_control() || is_invisible(letter));
-        let whole = !invoice_no.is_empty() && is_service_id(service_id) && compact_date(date).is_some();
+        let whole = !invoice_no.is_empty() && is_service_id(service_id) && parse_compact_date(date).is_some();
         if whole && clean {
-            Ok(Self { text: text.to_owned(), service_at: invoice_no.len() + 1 })
+            Ok(Self { text: text.to_owned(), service_id_start: invoice_no.len() + 1 })
         } else {
             Err(MalformedIrn)
         }
     }
 
     /// Builds the IRN of an invoice that the caller sent without an IRN.
-    pub fn of_invoice(invoice_no: &str, service_id: &str, date: Date) -> Result<Self, MalformedIrn> {
+    pub fn for_invoice(invoice_no: &str, service_id: &str, date: Date) -> Result<Self, MalformedIrn> {
         Self::parse(&format!("{invoice_no}-{}-{}", service_id.to_ascii_uppercase(), date.strftime("%Y%m%d")))
     }
 
@@ -49,15 +49,15 @@ impl Irn {
     }
 
     pub fn invoice_no(&self) -> &str {
-        &self.text[..self.service_at - 1]
+        &self.text[..self.service_id_start - 1]
     }
 
     pub fn service_id(&self) -> &str {
-        &self.text[self.service_at..self.service_at + SERVICE_ID_LEN]
+        &self.text[self.service_id_start..self.service_id_start + SERVICE_ID_CHARS]
     }
 
     pub fn date(&self) -> Option<Date> {
-        compact_date(&self.text[self.service_at + SERVICE_ID_LEN + 1..])
+        parse_compact_date(&self.text[self.service_id_start + SERVICE_ID_CHARS + 1..])
     }
 
     pub fn has_service_id(&self, service_id: &str) -> bool {
@@ -67,7 +67,7 @@ impl Irn {
     /// Returns the IRN with its service id in upper case, so that both spellings have the same key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
-        if let Some(part) = key.get_mut(self.service_at..self.service_at + SERVICE_ID_LEN) {
+        if let Some(part) = key.get_mut(self.service_id_start..self.service_id_start + SERVICE_ID_CHARS) {
             part.make_ascii_uppercase();
         }
         key
@@ -76,10 +76,10 @@ impl Irn {
 
 /// True if the text is exactly 8 hexadecimal characters.
 pub fn is_service_id(text: &str) -> bool {
-    text.len() == SERVICE_ID_LEN && text.bytes().all(|b| b.is_ascii_hexdigit())
+    text.len() == SERVICE_ID_CHARS && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn compact_date(text: &str) -> Option<Date> {
+fn parse_compact_date(text: &str) -> Option<Date> {
     if text.len() != 8 || !text.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -159,7 +159,7 @@ mod tests {
         #[test]
         fn a_built_irn_is_read_back(no in "[A-Za-z0-9/%é-]{1,40}", id in "[0-9a-fA-F]{8}", days in 0_i32..40_000) {
             let date = Date::new(1970, 1, 1).unwrap().checked_add(jiff::Span::new().days(days)).unwrap();
-            let irn = Irn::of_invoice(&no, &id, date).unwrap();
+            let irn = Irn::for_invoice(&no, &id, date).unwrap();
             prop_assert_eq!(irn.invoice_no(), no.as_str());
             prop_assert!(irn.has_service_id(&id));
             prop_assert_eq!(irn.date(), Some(date));

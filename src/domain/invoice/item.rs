@@ -70,7 +70,7 @@ impl Items {
 
     /// Finds a line's item: by its item id if the line has one, else by its item number if it has one, else by name and
     /// type. `None` if the catalog has no such item.
-    pub fn of_line(&self, line: &Line) -> Option<&Item> {
+    pub fn find_for_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,
             (None, Some(no)) => *self.numbers.get(no)?,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn find_item_id(line: &Line) -> Option<i64> {
-        items().of_line(line).map(|item| item.id.0)
+        items().find_for_line(line).map(|item| item.id.0)
     }
 
     #[test]

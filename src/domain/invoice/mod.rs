@@ -116,7 +116,7 @@ impl Draft {
     /// Returns the SHA-256 over all fields except `batch_no`, so that an invoice in another batch keeps its digest.
     pub fn digest(&self) -> String {
         // Serialization cannot fail: a draft holds only text, numbers, lists and maps with text keys.
-        digest::of_document(&serde_json::to_value(self).unwrap_or_default())
+        digest::document_digest(&serde_json::to_value(self).unwrap_or_default())
     }
 
     /// Creates the invoice. If the draft is declared as paid, also returns the first posting to the payment ledger.
@@ -170,14 +170,14 @@ impl Invoice {
 
     /// Applies a payment change. A full payment also moves the workflow status. Also returns the posting for the
     /// payment ledger.
-    pub fn apply_payment(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
-        let step = match notice {
+    pub fn apply_payment(self, change: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
+        let step = match change {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
             PaymentChange::Paid => Transition::Pay,
             PaymentChange::Partial(_) => Transition::PayPart { partly_paid: self.payment.is_partial() },
         };
         let mut invoice = self.apply_transition(step, now)?;
-        let (payment, posting) = invoice.payment.after(notice)?;
+        let (payment, posting) = invoice.payment.after(change)?;
         invoice.payment = payment;
         Ok((invoice, posting))
     }
@@ -187,7 +187,7 @@ impl Invoice {
         let mut invoice = self.apply_transition(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
         // Keep the status that is further along: a receipt can arrive before the response to the transmission.
-        if status.progress() >= invoice.authority.status.progress() {
+        if status.rank() >= invoice.authority.status.rank() {
             invoice.authority.status = status;
         }
         Ok(invoice)

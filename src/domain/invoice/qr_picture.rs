@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use qrcode::{Color, EcLevel, QrCode};
 
 /// The light margin that a reader needs on each side, in squares.
-const MARGIN: usize = 4;
+const MARGIN_MODULES: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QrPicture {
@@ -28,12 +28,13 @@ impl QrPicture {
                 if run.first() == Some(&Color::Dark) {
                     // Writing into a string never fails.
                     let length = run.len();
-                    let _ = write!(path, "M{},{}h{length}v1h-{length}z", x + MARGIN, y + MARGIN);
+                    let _ =
+                        write!(path, "M{},{}h{length}v1h-{length}z", x + MARGIN_MODULES, y + MARGIN_MODULES);
                 }
                 x += run.len();
             }
         }
-        Some(Self { side: width + 2 * MARGIN, path })
+        Some(Self { side: width + 2 * MARGIN_MODULES, path })
     }
 }
 

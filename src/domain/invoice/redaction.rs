@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::invoice::history::Moment;
+use crate::domain::invoice::history::HistoryEntry;
 
 /// The names of the fields that are hidden everywhere in a document. An operator needs none of them to find a fault.
-const HIDDEN: [&str; 12] = [
+const HIDDEN_FIELDS: [&str; 12] = [
     "email",
     "telephone",
     "phone",
@@ -20,7 +20,7 @@ const HIDDEN: [&str; 12] = [
     "secret",
     "token",
 ];
-const SHOWN_INSTEAD: &str = "(hidden)";
+const REPLACEMENT: &str = "(hidden)";
 
 /// Returns a document with hidden fields replaced.
 pub fn redact(value: Value) -> Value {
@@ -34,26 +34,26 @@ pub fn redact(value: Value) -> Value {
 /// Returns the fields of a document with hidden ones replaced.
 pub fn redact_fields(mut fields: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in &mut fields {
-        let is_hidden = value.is_string() && HIDDEN.contains(&name.as_str());
-        *value = if is_hidden { Value::from(SHOWN_INSTEAD) } else { redact(value.take()) };
+        let is_hidden = value.is_string() && HIDDEN_FIELDS.contains(&name.as_str());
+        *value = if is_hidden { Value::from(REPLACEMENT) } else { redact(value.take()) };
     }
     fields
 }
 
 /// True for the path of a hidden field, such as `customer.email`.
 fn is_hidden(path: &str) -> bool {
-    path.rsplit('.').next().is_some_and(|name| HIDDEN.contains(&name))
+    path.rsplit('.').next().is_some_and(|name| HIDDEN_FIELDS.contains(&name))
 }
 
-impl Moment {
-    /// Returns the moment with hidden fields replaced, also in what the event changed.
+impl HistoryEntry {
+    /// Returns the entry with hidden fields replaced, also in what the event changed.
     #[must_use]
     pub fn redact(mut self) -> Self {
         self.version.invoice = redact(self.version.invoice);
         for change in self.changes.iter_mut().filter(|change| is_hidden(&change.field)) {
             let hide = |value: &mut Option<String>| {
                 if let Some(text) = value {
-                    *text = Value::from(SHOWN_INSTEAD).to_string();
+                    *text = Value::from(REPLACEMENT).to_string();
                 }
             };
             hide(&mut change.before);
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
     use crate::domain::events::event::EventKind;
-    use crate::domain::invoice::history::{Change, Version};
+    use crate::domain::invoice::history::{ChangedField, Version};
 
     #[test]
     fn contact_data_is_hidden_at_every_depth() {
@@ -82,23 +82,23 @@ mod tests {
 
     #[test]
     fn contact_data_is_hidden_in_what_an_event_changed() {
-        let change = |field: &str, after: &str| Change {
+        let change = |field: &str, after: &str| ChangedField {
             field: field.to_owned(),
             before: None,
             after: Some(json!(after).to_string()),
         };
-        let moment = Moment {
+        let entry = HistoryEntry {
             version: Version {
                 sequence: 2,
                 at: Timestamp::UNIX_EPOCH,
                 kind: EventKind::InvoiceUpdated,
                 invoice: json!({ "customer": { "name": "Ada", "email": "a@b.example" } }),
             },
-            earlier: Some(1),
-            later: None,
+            earlier_sequence: Some(1),
+            later_sequence: None,
             changes: vec![change("customer.email", "a@b.example"), change("customer.name", "Ada")],
         };
-        let shown = format!("{:?}", moment.redact());
+        let shown = format!("{:?}", entry.redact());
         assert!(shown.contains("Ada") && shown.contains("(hidden)") && !shown.contains("a@b"), "{shown}");
     }
 }

@@ -163,7 +163,7 @@ pub struct RevisedParts {
 }
 
 /// The stored fields that an update removes: those that every update sends again, and totals of the old lines.
-const REPLACED: [&str; 7] = [
+const REPLACED_EXTRAS: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",
     "legal_monetary_total",
@@ -177,7 +177,7 @@ impl Invoice {
     /// Returns the invoice after an update. Does not check that the invoice may be edited.
     #[must_use]
     pub fn revise(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
-        self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));
+        self.extras.retain(|name, _| !REPLACED_EXTRAS.contains(&name.as_str()));
         self.extras.extend(details(revision));
         self.category = revision.category;
         self.invoice_type.clone_from(&revision.invoice_type);

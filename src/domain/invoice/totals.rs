@@ -14,7 +14,7 @@ pub struct TotalTooLarge;
 pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amount, TotalTooLarge> {
     let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| {
         let net = net(line)?;
-        let gross = net.plus(catalog.percent(&line.tax_category).percent_of(net)?)?;
+        let gross = net.plus(catalog.tax_percent(&line.tax_category).percent_of(net)?)?;
         sum.plus(gross)
     });
     let sum = sum.ok_or(TotalTooLarge)?;

@@ -104,7 +104,7 @@ pub enum Actor {
 
 /// An actor with the name by which people know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Acting {
+pub struct ActorWithName {
     pub actor: Actor,
     pub name: Option<Arc<str>>,
 }
@@ -117,14 +117,14 @@ pub struct NamedActor {
     pub name: Option<String>,
 }
 
-impl From<Actor> for Acting {
+impl From<Actor> for ActorWithName {
     fn from(actor: Actor) -> Self {
         Self { actor, name: None }
     }
 }
 
-impl From<&Acting> for NamedActor {
-    fn from(acting: &Acting) -> Self {
+impl From<&ActorWithName> for NamedActor {
+    fn from(acting: &ActorWithName) -> Self {
         let name = acting.name.as_deref().map(str::to_owned);
         Self { kind: acting.actor.kind(), id: acting.actor.id(), name }
     }
@@ -222,7 +222,7 @@ impl AuditEntry {
     }
 
     /// Creates the entry of an operator's action, with the operator's reason.
-    pub fn from_order(
+    pub fn for_operator_request(
         order: &OperatorRequest,
         action: AuditAction,
         subject: &impl ToString,
@@ -234,19 +234,19 @@ impl AuditEntry {
 
     /// Sets the taxpayer that the action concerns.
     #[must_use]
-    pub fn of_taxpayer(self, taxpayer: TaxpayerId) -> Self {
+    pub fn for_taxpayer(self, taxpayer: TaxpayerId) -> Self {
         Self { taxpayer_id: Some(taxpayer), ..self }
     }
 
     /// Sets the integrator whose account the action concerns. The integrator may read the entry.
     #[must_use]
-    pub fn of_integrator(self, integrator: IntegratorId) -> Self {
+    pub fn for_integrator(self, integrator: IntegratorId) -> Self {
         Self { integrator_id: Some(integrator), ..self }
     }
 
     /// Sets the states before and after the action.
     #[must_use]
-    pub fn between(self, from: Option<String>, to: Option<String>) -> Self {
+    pub fn with_states(self, from: Option<String>, to: Option<String>) -> Self {
         Self { from_state: from, to_state: to, ..self }
     }
 }

@@ -27,7 +27,7 @@ impl Clock for SystemClock {
 }
 
 /// Returns the random generator of the system, which is suitable for keys and secrets.
-pub fn chance() -> impl rand::CryptoRng {
+pub fn system_rng() -> impl rand::CryptoRng {
     rand::rng()
 }
 

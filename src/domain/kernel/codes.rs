@@ -92,7 +92,7 @@ words! {
 
 impl DeclaredPaymentStatus {
     /// Returns the payment status that responses show for an invoice that was created with this declared status.
-    pub fn reads_as(self) -> PaymentStatus {
+    pub fn to_payment_status(self) -> PaymentStatus {
         match self {
             Self::Pending => PaymentStatus::Pending,
             Self::Paid => PaymentStatus::Paid,
@@ -108,7 +108,7 @@ words! {
 
 impl RelayedPaymentStatus {
     /// Returns the payment status that responses show after this status was relayed.
-    pub fn reads_as(self) -> PaymentStatus {
+    pub fn to_payment_status(self) -> PaymentStatus {
         match self {
             Self::Paid => PaymentStatus::Paid,
             Self::Pending => PaymentStatus::Pending,
@@ -129,7 +129,7 @@ words! {
 
 impl VatStatus {
     /// Returns the authority's name for this tax treatment.
-    pub fn upstream(self) -> &'static str {
+    pub fn authority_name(self) -> &'static str {
         match self {
             Self::ZeroRated => "ZERO_VAT",
             other => other.as_str(),
@@ -155,7 +155,7 @@ words! {
 impl AuthorityStatus {
     /// Returns a rank that grows as the invoice advances at the authority. The rank of rejected or failed is 0, because
     /// these do not show how far the invoice has come.
-    pub fn progress(self) -> u8 {
+    pub fn rank(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
             Self::Validated => 1,
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(DeclaredPaymentStatus::parse("REJECTED"), None);
         assert_eq!(DeclaredPaymentStatus::parse("PARTIAL"), None);
         assert_eq!(PaymentStatus::parse("CANCELLED"), None);
-        assert_eq!(DeclaredPaymentStatus::Cancelled.reads_as(), PaymentStatus::Rejected);
+        assert_eq!(DeclaredPaymentStatus::Cancelled.to_payment_status(), PaymentStatus::Rejected);
         assert_eq!(RelayedPaymentStatus::parse("PARTIAL"), None);
         assert_eq!(RelayedPaymentStatus::parse("CANCELLED"), None);
     }
@@ -227,8 +227,8 @@ mod tests {
     #[test]
     fn one_vat_status_has_another_name_with_the_authority() {
         let differing: Vec<_> =
-            VatStatus::ALL.iter().filter(|status| status.as_str() != status.upstream()).collect();
+            VatStatus::ALL.iter().filter(|status| status.as_str() != status.authority_name()).collect();
         assert_eq!(differing, [&VatStatus::ZeroRated]);
-        assert_eq!(VatStatus::ZeroRated.upstream(), "ZERO_VAT");
+        assert_eq!(VatStatus::ZeroRated.authority_name(), "ZERO_VAT");
     }
 }

@@ -8,7 +8,7 @@
 //! | 3 | is quarantined: it runs again when the quarantine is lifted, once, or when an operator releases it |
 
 /// From this number of crashes on, work runs alone.
-const ALONE_FROM: u32 = 2;
+const ALONE_FROM_CRASHES: u32 = 2;
 
 /// Work is quarantined after this number of crashes.
 pub const CRASHES_MAX: u32 = 3;
@@ -18,10 +18,10 @@ pub const CRASHES_MAX: u32 = 3;
 pub const PANICS_MAX: u32 = 2;
 
 /// The messages that operators see for a quarantined step or delivery.
-const QUARANTINED: &str = "quarantined: the process ended three times while this was under way; it is tried once more, alone, \
+const QUARANTINED_MESSAGE: &str = "quarantined: the process ended three times while this was under way; it is tried once more, alone, \
      when a process has lived for a while, or when an operator says so";
-const QUARANTINED_AGAIN: &str = "quarantined: the process ended again while this was under way alone; it is tried again when an operator says so";
-const PANICKED: &str = "quarantined: this panicked twice; it is tried again when an operator says so";
+const QUARANTINED_AGAIN_MESSAGE: &str = "quarantined: the process ended again while this was under way alone; it is tried again when an operator says so";
+const PANICKED_MESSAGE: &str = "quarantined: this panicked twice; it is tried again when an operator says so";
 
 /// The crashes and panics that were counted for one piece of work since it last made progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,8 +52,8 @@ impl CrashHistory {
     }
 
     /// True if the work was in flight at two crashes, so that it must not begin together with other such work.
-    pub fn goes_alone(self) -> bool {
-        self.crashes >= ALONE_FROM
+    pub fn must_run_alone(self) -> bool {
+        self.crashes >= ALONE_FROM_CRASHES
     }
 
     pub fn is_quarantined(self) -> bool {
@@ -61,7 +61,7 @@ impl CrashHistory {
     }
 
     /// True if the quarantine can be lifted without an operator: only crashes caused it, and it was never lifted.
-    pub fn may_be_lifted(self) -> bool {
+    pub fn may_lift_quarantine(self) -> bool {
         self.crashes >= CRASHES_MAX && self.panics == 0 && !self.is_lifted
     }
 
@@ -73,7 +73,7 @@ impl CrashHistory {
 
     /// Releases the work without an operator. One more crash quarantines it until an operator releases it.
     #[must_use]
-    pub fn lift(self) -> Self {
+    pub fn lift_quarantine(self) -> Self {
         Self { is_lifted: true, ..self.release() }
     }
 
@@ -94,11 +94,11 @@ impl CrashHistory {
     }
 
     /// Returns the message that operators see while the work is quarantined.
-    pub fn reason(self) -> &'static str {
+    pub fn quarantine_message(self) -> &'static str {
         match self {
-            Self { crashes, .. } if crashes < CRASHES_MAX => PANICKED,
-            history if history.may_be_lifted() => QUARANTINED,
-            _ => QUARANTINED_AGAIN,
+            Self { crashes, .. } if crashes < CRASHES_MAX => PANICKED_MESSAGE,
+            history if history.may_lift_quarantine() => QUARANTINED_MESSAGE,
+            _ => QUARANTINED_AGAIN_MESSAGE,
         }
     }
 }
@@ -129,9 +129,9 @@ mod tests {
             let history = after(crashes, panics);
             let found = [
                 history.is_suspect(),
-                history.goes_alone(),
+                history.must_run_alone(),
                 history.is_quarantined(),
-                history.may_be_lifted(),
+                history.may_lift_quarantine(),
             ];
             assert_eq!(found, expected, "{history:?}");
         }
@@ -139,26 +139,29 @@ mod tests {
 
     #[test]
     fn released_work_runs_alone_and_its_next_crash_quarantines_it_again() {
-        for released in [after(3, 0).release(), after(9, 0).release(), after(3, 0).lift()] {
-            assert!(released.goes_alone() && !released.is_quarantined(), "{released:?}");
+        for released in [after(3, 0).release(), after(9, 0).release(), after(3, 0).lift_quarantine()] {
+            assert!(released.must_run_alone() && !released.is_quarantined(), "{released:?}");
             assert!(released.after_crash().is_quarantined(), "{released:?}");
         }
         let panicked = after(0, 2).release();
         assert!(!panicked.is_quarantined() && panicked.after_panic().is_quarantined());
-        assert!(after(3, 0).release().after_crash().may_be_lifted(), "only an operator has released it");
+        assert!(
+            after(3, 0).release().after_crash().may_lift_quarantine(),
+            "only an operator has released it"
+        );
     }
 
     #[test]
     fn a_quarantine_is_lifted_once() {
-        let again = after(3, 0).lift().after_crash();
-        assert!(again.is_quarantined() && !again.may_be_lifted());
+        let again = after(3, 0).lift_quarantine().after_crash();
+        assert!(again.is_quarantined() && !again.may_lift_quarantine());
         assert!(
-            !again.release().after_crash().may_be_lifted(),
+            !again.release().after_crash().may_lift_quarantine(),
             "a release by an operator does not change that"
         );
         assert_eq!(
-            [after(3, 0), again, after(3, 1), after(1, 2)].map(CrashHistory::reason),
-            [QUARANTINED, QUARANTINED_AGAIN, QUARANTINED_AGAIN, PANICKED]
+            [after(3, 0), again, after(3, 1), after(1, 2)].map(CrashHistory::quarantine_message),
+            [QUARANTINED_MESSAGE, QUARANTINED_AGAIN_MESSAGE, QUARANTINED_AGAIN_MESSAGE, PANICKED_MESSAGE]
         );
     }
 

@@ -5,28 +5,28 @@ use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of a document, in hexadecimal.
-pub fn of_document(document: &Value) -> String {
-    hex::encode(Sha256::digest(plain(document).to_string()))
+pub fn document_digest(document: &Value) -> String {
+    hex::encode(Sha256::digest(canonical(document).to_string()))
 }
 
 /// Returns the document with each number in its canonical spelling: 1075.0, 1.075e3 and 1075 become equal.
-fn plain(value: &Value) -> Value {
+fn canonical(value: &Value) -> Value {
     match value {
-        Value::Number(number) => Value::Number(one_spelling(number)),
-        Value::Array(items) => items.iter().map(plain).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), plain(value))).collect(),
+        Value::Number(number) => Value::Number(canonical_number(number)),
+        Value::Array(items) => items.iter().map(canonical).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), canonical(value))).collect(),
         other => other.clone(),
     }
 }
 
 /// Returns the number in its canonical spelling. A number outside the range of `Decimal` keeps its spelling.
-fn one_spelling(number: &Number) -> Number {
-    let plain = plain_number(&number.to_string()).and_then(|plain| plain.parse().ok());
-    plain.unwrap_or_else(|| number.clone())
+fn canonical_number(number: &Number) -> Number {
+    let canonical = canonical_number_text(&number.to_string()).and_then(|canonical| canonical.parse().ok());
+    canonical.unwrap_or_else(|| number.clone())
 }
 
 /// Returns the number in its canonical spelling; `None` if the text is not a number in the range of `Decimal`.
-pub fn plain_number(text: &str) -> Option<String> {
+pub fn canonical_number_text(text: &str) -> Option<String> {
     let decimal = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
     Some(decimal.normalize().to_string())
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> String {
-        of_document(&strict_json::from_trusted(text).unwrap())
+        document_digest(&strict_json::from_trusted(text).unwrap())
     }
 
     #[test]

@@ -78,13 +78,13 @@ pub struct Faults {
 
 impl Default for Faults {
     fn default() -> Self {
-        Self::up_to(FAULTS_MAX)
+        Self::with_max(FAULTS_MAX)
     }
 }
 
 impl Faults {
     /// Creates an empty list that keeps up to `max` faults and counts all further faults.
-    pub fn up_to(max: usize) -> Self {
+    pub fn with_max(max: usize) -> Self {
         Self { kept: Vec::new(), rest: 0, max: u32::try_from(max).unwrap_or(u32::MAX) }
     }
 

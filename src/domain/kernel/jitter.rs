@@ -5,14 +5,14 @@
 use std::time::Duration;
 
 /// Returns a delay between zero and `whole`.
-pub fn up_to(whole: Duration, jitter: u32) -> Duration {
+pub fn full_jitter(whole: Duration, jitter: u32) -> Duration {
     Duration::from_nanos_u128(whole.as_nanos() * u128::from(jitter) / u128::from(u32::MAX))
 }
 
 /// Returns a delay between half of `whole` and all of it.
-pub fn upper_half(whole: Duration, jitter: u32) -> Duration {
+pub fn equal_jitter(whole: Duration, jitter: u32) -> Duration {
     let half = whole / 2;
-    half + up_to(half, jitter)
+    half + full_jitter(half, jitter)
 }
 
 #[cfg(test)]
@@ -23,13 +23,13 @@ mod tests {
     fn a_delay_is_in_proportion_to_the_random_number() {
         let whole = Duration::from_millis(10);
         let drawn = [0, u32::MAX / 2, u32::MAX];
-        assert_eq!(drawn.map(|jitter| up_to(whole, jitter).as_micros()), [0, 4_999, 10_000]);
-        assert_eq!(drawn.map(|jitter| upper_half(whole, jitter).as_micros()), [5_000, 7_499, 10_000]);
+        assert_eq!(drawn.map(|jitter| full_jitter(whole, jitter).as_micros()), [0, 4_999, 10_000]);
+        assert_eq!(drawn.map(|jitter| equal_jitter(whole, jitter).as_micros()), [5_000, 7_499, 10_000]);
     }
 
     #[test]
     fn no_delay_is_too_long() {
-        assert_eq!(up_to(Duration::MAX, u32::MAX), Duration::MAX);
-        assert_eq!(upper_half(Duration::MAX, u32::MAX), Duration::MAX / 2 * 2);
+        assert_eq!(full_jitter(Duration::MAX, u32::MAX), Duration::MAX);
+        assert_eq!(equal_jitter(Duration::MAX, u32::MAX), Duration::MAX / 2 * 2);
     }
 }

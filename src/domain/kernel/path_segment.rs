@@ -3,11 +3,11 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The characters to encode: all except the unreserved characters of RFC 3986.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns the text percent-encoded; `None` for an empty text, `.` and `..`, which a URL parser removes.
-pub fn path_segment(text: &str) -> Option<String> {
-    (!matches!(text, "" | "." | "..")).then(|| utf8_percent_encode(text, RESERVED).to_string())
+pub fn encode_path_segment(text: &str) -> Option<String> {
+    (!matches!(text, "" | "." | "..")).then(|| utf8_percent_encode(text, ENCODED_CHARACTERS).to_string())
 }
 
 #[cfg(test)]
@@ -19,7 +19,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_stays_one_segment(text in "(?s).*") {
-            if let Some(encoded) = path_segment(&text) {
+            if let Some(encoded) = encode_path_segment(&text) {
                 let url = url::Url::parse(&format!("http://host/a/{encoded}")).unwrap();
                 assert_eq!(url.path(), format!("/a/{encoded}"));
                 assert_eq!(url.query(), None);
@@ -41,7 +41,7 @@ mod tests {
             ("..", None),
         ];
         for (text, encoded) in cases {
-            assert_eq!(path_segment(text).as_deref(), encoded, "{text:?}");
+            assert_eq!(encode_path_segment(text).as_deref(), encoded, "{text:?}");
         }
     }
 }

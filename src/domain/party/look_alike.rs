@@ -10,18 +10,18 @@ use crate::domain::party::normal_form;
 /// Returns a text that is the same for all tax numbers that look alike: `0` and `O`, and `1`, `I` and `l`, become the
 /// same. Tax numbers are compared without case, so each letter is converted to upper case first.
 pub fn skeleton(tin: &str) -> String {
-    let capitals = normal_form::tin(tin).unwrap_or_default().to_uppercase();
+    let capitals = normal_form::normal_tin(tin).unwrap_or_default().to_uppercase();
     looks(&capitals).collect::<String>().to_lowercase()
 }
 
 /// Returns true if a tax number mixes scripts, or has a letter of another script that looks like an ASCII letter or
 /// digit, such as a Cyrillic O. No register issues such numbers.
-pub fn imitates(tin: &str) -> bool {
-    let normal = normal_form::tin(tin).unwrap_or_default();
-    !normal.as_str().is_single_script() || normal.chars().any(imitates_ascii)
+pub fn is_imitation(tin: &str) -> bool {
+    let normal = normal_form::normal_tin(tin).unwrap_or_default();
+    !normal.as_str().is_single_script() || normal.chars().any(is_ascii_look_alike)
 }
 
-fn imitates_ascii(letter: char) -> bool {
+fn is_ascii_look_alike(letter: char) -> bool {
     let cases = [letter.to_lowercase().to_string(), letter.to_uppercase().to_string()];
     !letter.is_ascii() && cases.iter().any(|case| looks(case).all(|seen| seen.is_ascii_alphanumeric()))
 }
@@ -46,7 +46,7 @@ mod tests {
     fn tax_numbers_that_look_alike_have_one_skeleton_or_are_refused() {
         for (tin, is_refused) in LOOK_ALIKES {
             assert!(!normal_form::is_same_tin(tin, "12345678-0001"), "{tin:?}");
-            assert_eq!(imitates(tin), is_refused, "{tin:?}");
+            assert_eq!(is_imitation(tin), is_refused, "{tin:?}");
             assert!(is_refused || skeleton(tin) == skeleton("12345678-0001"), "{tin:?}");
         }
     }
@@ -59,9 +59,9 @@ mod tests {
             assert_ne!(skeleton(one), skeleton(other));
         }
         for real in ["12345678-0001", "RSSMRA85T10A562S", "IE6388047V", "TIN-\u{c1}", "\u{416}1"] {
-            assert!(!imitates(real), "{real}");
+            assert!(!is_imitation(real), "{real}");
         }
-        assert!(imitates("TIN-\u{416}"), "Latin and Cyrillic letters");
+        assert!(is_imitation("TIN-\u{416}"), "Latin and Cyrillic letters");
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub struct BusinessLocation {
 
 impl Taxpayer {
     /// Checks the subscription, the profile and, if the policy requires it, the verification of the taxpayer.
-    pub fn may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
+    pub fn check_may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {
             return Err(Refusal::SubscriptionInactive);
         }

@@ -16,24 +16,24 @@ pub fn fold(text: &str) -> String {
 
 /// Returns the letters and digits of a tax number in lower case and NFKC, with the digits of every script as ASCII;
 /// `None` if it has no letters or digits.
-pub fn tin(text: &str) -> Option<String> {
-    let written: String = text.nfkc().filter(|letter| counts(*letter)).map(ascii_digit).collect();
-    let normal: String = fold(&written).chars().filter(|letter| counts(*letter)).collect();
+pub fn normal_tin(text: &str) -> Option<String> {
+    let written: String = text.nfkc().filter(|letter| is_significant(*letter)).map(to_ascii_digit).collect();
+    let normal: String = fold(&written).chars().filter(|letter| is_significant(*letter)).collect();
     (!normal.is_empty()).then_some(normal)
 }
 
 /// True if two tax numbers have the same normal form. A tax number without letters and digits equals no other.
 pub fn is_same_tin(one: &str, other: &str) -> bool {
-    tin(one).is_some_and(|one| Some(one) == tin(other))
+    normal_tin(one).is_some_and(|one| Some(one) == normal_tin(other))
 }
 
-fn counts(letter: char) -> bool {
+fn is_significant(letter: char) -> bool {
     letter.is_alphanumeric() && !is_combining_mark(letter) && !is_invisible(letter)
 }
 
 /// Returns the ASCII digit for a decimal digit of any script; other characters stay. Unicode encodes the digits of a
 /// script in order and without gaps, so a digit's value is its distance from the start of its run.
-fn ascii_digit(letter: char) -> char {
+fn to_ascii_digit(letter: char) -> char {
     let is_digit = |letter: &char| letter.general_category() == GeneralCategory::DecimalNumber;
     if letter.is_ascii() || !is_digit(&letter) {
         return letter;
@@ -74,11 +74,15 @@ mod tests {
             "\u{967}\u{968}345678-0001",
         ];
         for written in spellings {
-            assert_eq!(tin(written).as_deref(), Some("123456780001"), "{written:?}");
+            assert_eq!(normal_tin(written).as_deref(), Some("123456780001"), "{written:?}");
             assert!(is_same_tin(written, spellings[0]));
         }
-        assert_eq!(tin("TIN-a").as_deref(), Some("tina"));
-        assert_eq!(tin("ＴＩＮ-Á"), tin("tina\u{301}"), "an accent makes another letter, in either encoding");
+        assert_eq!(normal_tin("TIN-a").as_deref(), Some("tina"));
+        assert_eq!(
+            normal_tin("ＴＩＮ-Á"),
+            normal_tin("tina\u{301}"),
+            "an accent makes another letter, in either encoding"
+        );
         assert!(!is_same_tin("12345678-0001", "12345678-0002"));
     }
 
@@ -89,7 +93,7 @@ mod tests {
             .collect();
         assert!(digits.len() > 700 && digits.len().is_multiple_of(10), "{}", digits.len());
         for ten in digits.chunks(10) {
-            let values: String = ten.iter().copied().map(ascii_digit).collect();
+            let values: String = ten.iter().copied().map(to_ascii_digit).collect();
             assert_eq!(values, "0123456789", "{ten:?}");
         }
     }
@@ -97,7 +101,7 @@ mod tests {
     #[test]
     fn a_tax_number_without_letters_and_digits_is_none_and_the_same_as_none() {
         for written in ["", " - ", "\u{200b}", "\u{3164}", "./_", "\u{301}"] {
-            assert_eq!(tin(written), None, "{written:?}");
+            assert_eq!(normal_tin(written), None, "{written:?}");
             assert!(!is_same_tin(written, written));
         }
     }

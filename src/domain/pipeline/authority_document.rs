@@ -8,12 +8,12 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, PaymentStatus};
 
 /// Paths of the country fields. The authority accepts country codes in capital letters only.
-const COUNTRIES: [&str; 2] = [
+const COUNTRY_POINTERS: [&str; 2] = [
     "/accounting_supplier_party/postal_address/country",
     "/accounting_customer_party/postal_address/country",
 ];
 /// The number of characters in `YYYY-MM-DD`. A time after the date is ignored.
-const DATE_LEN: usize = 10;
+const DATE_BYTES: usize = 10;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuthorityDocument {
@@ -41,30 +41,31 @@ impl AuthorityDocument {
             fields.insert("invoice_kind".to_owned(), json!(category));
         }
         if let Some(status) = status {
-            fields.insert("payment_status".to_owned(), json!(status.reads_as()));
+            fields.insert("payment_status".to_owned(), json!(status.to_payment_status()));
         }
         let mut json = Value::Object(fields);
-        for country in COUNTRIES {
+        for country in COUNTRY_POINTERS {
             if let Some(Value::String(code)) = json.pointer_mut(country) {
                 code.make_ascii_uppercase();
             }
         }
-        Self::read(json)
+        Self::from_json(json)
     }
 
     /// Reads a stored document.
-    pub fn read(json: Value) -> Self {
+    pub fn from_json(json: Value) -> Self {
         let text = |name: &str| json.get(name).and_then(Value::as_str);
         Self {
             invoice_reference: text("invoice_reference").map(str::to_owned),
             business_id: text("business_id").map(str::to_owned),
             category: text("invoice_kind").and_then(Category::parse),
-            issue_date: text("issue_date").and_then(date),
+            issue_date: text("issue_date").and_then(parse_date_prefix),
             issue_time: text("issue_time").and_then(|time| time.parse().ok()),
-            due_date: text("due_date").and_then(date),
+            due_date: text("due_date").and_then(parse_date_prefix),
             payment_status: text("payment_status").and_then(|word| {
-                PaymentStatus::parse(word)
-                    .or_else(|| DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::reads_as))
+                PaymentStatus::parse(word).or_else(|| {
+                    DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::to_payment_status)
+                })
             }),
             json,
         }
@@ -76,7 +77,7 @@ impl AuthorityDocument {
 
     /// Returns the document with its IRN in this other spelling.
     #[must_use]
-    pub fn with_spelling(mut self, irn: &Irn) -> Self {
+    pub fn with_irn_spelling(mut self, irn: &Irn) -> Self {
         if let Some(field) = self.json.get_mut("irn") {
             *field = Value::from(irn.as_str());
         }
@@ -91,8 +92,9 @@ impl AuthorityDocument {
         if let Some(category) = self.category {
             body.insert("invoice_category".to_owned(), json!(category));
         }
-        let declared =
-            DeclaredPaymentStatus::ALL.iter().find(|one| Some(one.reads_as()) == self.payment_status);
+        let declared = DeclaredPaymentStatus::ALL
+            .iter()
+            .find(|one| Some(one.to_payment_status()) == self.payment_status);
         if let Some(declared) = declared {
             body.insert("payment_status".to_owned(), json!(declared));
         }
@@ -101,8 +103,8 @@ impl AuthorityDocument {
 }
 
 /// Reads the date at the start of a text. A time may follow the date.
-pub(super) fn date(text: &str) -> Option<Date> {
-    text.get(..DATE_LEN)?.parse().ok()
+pub(super) fn parse_date_prefix(text: &str) -> Option<Date> {
+    text.get(..DATE_BYTES)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -129,7 +131,7 @@ mod tests {
             (Some(Category::B2G), Some(PaymentStatus::Rejected))
         );
         assert_eq!(document.issue_date, Some("2026-11-21".parse().unwrap()));
-        assert_eq!(AuthorityDocument::read(json.clone()), document);
+        assert_eq!(AuthorityDocument::from_json(json.clone()), document);
         let mut expected = body();
         expected["accounting_customer_party"]["postal_address"]["country"] = json!("NG");
         assert_eq!(document.callers_body(), expected);
@@ -138,8 +140,8 @@ mod tests {
     #[test]
     fn what_is_missing_or_odd_is_not_known() {
         let odd = json!({ "issue_date": "soon", "payment_status": 1, "invoice_kind": "B2X" });
-        let document = AuthorityDocument::read(odd);
+        let document = AuthorityDocument::from_json(odd);
         assert_eq!((document.issue_date, document.payment_status, document.category), (None, None, None));
-        assert_eq!(AuthorityDocument::read(json!("text")).callers_body(), Map::new());
+        assert_eq!(AuthorityDocument::from_json(json!("text")).callers_body(), Map::new());
     }
 }

@@ -24,7 +24,7 @@ pub struct DeadlinePolicy {
 impl DeadlinePolicy {
     /// Returns the deadline of a document that is submitted at `now`. The document's category wins over `category`;
     /// without both, the shortest duration applies. An unusable or future time of issue counts as `now`.
-    pub fn of_document(
+    pub fn deadline(
         &self,
         document: Option<&AuthorityDocument>,
         category: Option<Category>,
@@ -73,7 +73,7 @@ mod tests {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let of = |kind: &str, date: &str, time: Option<&str>| {
             let document = json!({ "invoice_kind": kind, "issue_date": date, "issue_time": time });
-            policy.of_document(Some(&AuthorityDocument::read(document)), None, now).to_string()
+            policy.deadline(Some(&AuthorityDocument::from_json(document)), None, now).to_string()
         };
         assert_eq!(of("B2C", "2026-11-21", Some("09:30:00")), "2026-11-22T08:30:00Z");
         assert_eq!(of("B2B", "2026-11-21", Some("09:30:00")), "2026-11-24T08:30:00Z");
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_document_without_a_category_has_that_of_its_invoice() {
         let policy = DeadlinePolicy::default();
-        let of = |category| policy.of_document(None, category, Timestamp::UNIX_EPOCH);
+        let of = |category| policy.deadline(None, category, Timestamp::UNIX_EPOCH);
         assert_eq!(of(Some(Category::B2B)).as_second(), 72 * 3_600);
         assert_eq!(of(None).as_second(), 24 * 3_600);
     }

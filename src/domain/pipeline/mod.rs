@@ -21,7 +21,7 @@ pub use crate::domain::pipeline::run::{
 };
 
 /// The message of a transmission that this service refuses itself, without a call to the authority.
-pub const NO_CUSTOMER: &str = "the invoice names no customer to transmit it to";
+pub const NO_CUSTOMER_MESSAGE: &str = "the invoice names no customer to transmit it to";
 
 words! {
     /// The operation that a run carries out at the authority.
@@ -82,12 +82,12 @@ impl Operation {
     }
 
     /// True if the operation can be requested again after success: a payment reported as paid may later be rejected.
-    pub fn repeats(self) -> bool {
+    pub fn is_repeatable(self) -> bool {
         self == Self::Payment
     }
 
     /// Returns the first step that is not in `done`; `None` if all steps are done.
-    pub fn next(self, done: &[Step]) -> Option<Step> {
+    pub fn next_step(self, done: &[Step]) -> Option<Step> {
         self.steps().iter().copied().find(|step| !done.contains(step))
     }
 }

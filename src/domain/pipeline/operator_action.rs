@@ -40,7 +40,7 @@ impl RunState {
 
 impl Run {
     pub fn apply_action(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
-        self.check_move(to)?;
+        self.check_action(to)?;
         Ok(match to {
             OperatorAction::Pause => self.pause(now),
             OperatorAction::Resume | OperatorAction::Retry => self.reopen(now),
@@ -49,7 +49,7 @@ impl Run {
     }
 
     /// Returns the refusal if the run does not allow this action now.
-    pub fn check_move(&self, to: OperatorAction) -> Result<(), Refusal> {
+    pub fn check_action(&self, to: OperatorAction) -> Result<(), Refusal> {
         self.state().after(to).ok_or(Refusal::ActionNotAllowed { from: self.state(), to })?;
         match (to, self.progress.intent) {
             (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
@@ -59,8 +59,8 @@ impl Run {
     }
 
     /// Returns the actions that the run allows now.
-    pub fn moves(&self) -> Vec<OperatorAction> {
-        OperatorAction::ALL.iter().copied().filter(|to| self.check_move(*to).is_ok()).collect()
+    pub fn allowed_actions(&self) -> Vec<OperatorAction> {
+        OperatorAction::ALL.iter().copied().filter(|to| self.check_action(*to).is_ok()).collect()
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     fn run(operation: Operation, state: RunState) -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
-        Run { phase: RunPhase::sample(state), ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
+        Run { phase: RunPhase::sample(state), ..Run::new(Uuid::nil(), TaxpayerId(7), request, NOW) }
     }
 
     fn done_result() -> StepResult {
@@ -144,7 +144,7 @@ mod tests {
                 run.clone().apply_action(OperatorAction::Cancel, NOW),
                 Err(Refusal::RunUnsettled(Step::Sign))
             );
-            assert!(!run.moves().contains(&OperatorAction::Cancel));
+            assert!(!run.allowed_actions().contains(&OperatorAction::Cancel));
         }
         let signed = signing.after(Step::Sign, &done_result(), NOW);
         assert_eq!(signed.apply_action(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
@@ -160,7 +160,7 @@ mod tests {
             &refused,
             NOW,
         );
-        assert_eq!(run.moves(), [OperatorAction::Retry]);
+        assert_eq!(run.allowed_actions(), [OperatorAction::Retry]);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let run = run(Operation::Transmit, RunState::Running).begin_attempt(Step::Health, NOW);
         let run =
             run.after(Step::Health, &done_result(), NOW).apply_action(OperatorAction::Pause, NOW).unwrap();
-        assert_eq!((run.next_attempt_at(), run.moves().len()), (None, 3));
+        assert_eq!((run.next_attempt_at(), run.allowed_actions().len()), (None, 3));
         let run = run.apply_action(OperatorAction::Resume, NOW).unwrap();
         assert_eq!((run.next_step(), run.next_attempt_at()), (Some(Step::Health), Some(NOW)));
     }

@@ -23,7 +23,7 @@ pub enum RunPayload {
 
 /// A document that consists of an IRN and the fields of `part`.
 #[derive(Serialize)]
-struct About<'a, T> {
+struct WithIrn<'a, T> {
     irn: &'a str,
     #[serde(flatten)]
     part: &'a T,
@@ -31,9 +31,9 @@ struct About<'a, T> {
 
 impl RunPayload {
     /// Reads the payload from the stored document of a run.
-    pub fn read(operation: Operation, document: Value) -> Result<Self, serde_json::Error> {
+    pub fn from_document(operation: Operation, document: Value) -> Result<Self, serde_json::Error> {
         Ok(match operation {
-            Operation::Submit => Self::Submit(Box::new(AuthorityDocument::read(document))),
+            Operation::Submit => Self::Submit(Box::new(AuthorityDocument::from_json(document))),
             Operation::Transmit => Self::Transmit,
             Operation::Report => Self::Report(Box::new(VatReport::deserialize(document)?)),
             Operation::Payment => Self::Payment(RelayedPayment::deserialize(document)?),
@@ -55,8 +55,8 @@ impl RunPayload {
         match self {
             Self::Submit(document) => document.as_json().clone(),
             Self::Transmit => json!({ "irn": irn }),
-            Self::Report(part) => json!(About { irn, part }),
-            Self::Payment(part) => json!(About { irn, part }),
+            Self::Report(part) => json!(WithIrn { irn, part }),
+            Self::Payment(part) => json!(WithIrn { irn, part }),
         }
     }
 
@@ -64,19 +64,20 @@ impl RunPayload {
     /// change the digest.
     pub fn digest(&self, irn: &Irn) -> String {
         match self {
-            Self::Submit(document) => digest::of_document(document.as_json()),
-            Self::Report(report) => {
-                digest::of_document(&json!(About { irn: irn.as_str(), part: &report.plain() }))
-            }
-            Self::Transmit | Self::Payment(_) => digest::of_document(&self.document(irn)),
+            Self::Submit(document) => digest::document_digest(document.as_json()),
+            Self::Report(report) => digest::document_digest(&json!(WithIrn {
+                irn: irn.as_str(),
+                part: &report.with_canonical_numbers()
+            })),
+            Self::Transmit | Self::Payment(_) => digest::document_digest(&self.document(irn)),
         }
     }
 
     /// Returns the payload with the IRN in this other spelling.
     #[must_use]
-    pub fn with_spelling(self, irn: &Irn) -> Self {
+    pub fn with_irn_spelling(self, irn: &Irn) -> Self {
         match self {
-            Self::Submit(document) => Self::Submit(Box::new(document.with_spelling(irn))),
+            Self::Submit(document) => Self::Submit(Box::new(document.with_irn_spelling(irn))),
             other => other,
         }
     }
@@ -112,12 +113,12 @@ mod tests {
             (Operation::Report, report),
             (Operation::Payment, json!({ "irn": irn, "payment_status": "PAID", "remark": null })),
         ] {
-            let payload = RunPayload::read(operation, document.clone()).unwrap();
+            let payload = RunPayload::from_document(operation, document.clone()).unwrap();
             assert_eq!((payload.operation(), payload.document(&irn)), (operation, document));
-            let again = RunPayload::read(operation, payload.document(&irn)).unwrap();
+            let again = RunPayload::from_document(operation, payload.document(&irn)).unwrap();
             assert_eq!(again.digest(&irn), payload.digest(&irn));
             assert_eq!(payload.payment(), (operation == Operation::Payment).then_some(&payment));
         }
-        assert!(RunPayload::read(Operation::Payment, json!({ "irn": irn })).is_err());
+        assert!(RunPayload::from_document(Operation::Payment, json!({ "irn": irn })).is_err());
     }
 }

@@ -47,7 +47,7 @@ mod tests {
             ([Download, Answer, Answer, Answer], Download),
         ] {
             let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
-            let mut run = Run::open(RunId::nil(), TaxpayerId(7), request, now);
+            let mut run = Run::new(RunId::nil(), TaxpayerId(7), request, now);
             for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
                 let verdict = StepResult::Done { resolved_by, qr_code: None };
                 run = run.begin_attempt(*step, now).after(*step, &verdict, now);

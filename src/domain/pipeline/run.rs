@@ -160,8 +160,8 @@ impl RunRequest {
 
     /// Replaces the IRN by another spelling of the same IRN, in the request and in its document.
     #[must_use]
-    pub fn with_spelling(self, irn: Irn) -> Self {
-        Self { payload: self.payload.with_spelling(&irn), irn }
+    pub fn with_irn_spelling(self, irn: Irn) -> Self {
+        Self { payload: self.payload.with_irn_spelling(&irn), irn }
     }
 }
 
@@ -174,13 +174,13 @@ impl RunRequest {
             "vat_status": "ZERO_VAT", "base_amount": "100", "vat_rate": "7.5", "vat_calculated": "7.50",
             "total_amount": "107.50",
         });
-        let payload = RunPayload::read(operation, document).unwrap();
+        let payload = RunPayload::from_document(operation, document).unwrap();
         Self { irn: irn.parse().unwrap(), payload }
     }
 }
 
 impl Run {
-    pub fn open(id: RunId, taxpayer_id: TaxpayerId, request: RunRequest, now: Timestamp) -> Self {
+    pub fn new(id: RunId, taxpayer_id: TaxpayerId, request: RunRequest, now: Timestamp) -> Self {
         Self {
             id,
             taxpayer_id,
@@ -200,7 +200,7 @@ impl Run {
     }
 
     #[must_use]
-    pub fn due_by(self, deadline_at: Timestamp) -> Self {
+    pub fn with_deadline(self, deadline_at: Timestamp) -> Self {
         Self { deadline_at, ..self }
     }
 
@@ -243,18 +243,18 @@ impl Run {
 
     /// Returns the first step that is not done; `None` if all steps are done.
     pub fn next_step(&self) -> Option<Step> {
-        self.operation().next(&self.done)
+        self.operation().next_step(&self.done)
     }
 
     /// Returns the step that can be called now; `None` if the run is over, paused or waiting.
-    pub fn present_step(&self) -> Option<Step> {
+    pub fn callable_step(&self) -> Option<Step> {
         self.next_step().filter(|_| self.state() == RunState::Running)
     }
 
     /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
     /// payment update that is over can always be replaced, because a payment status may change again.
     pub fn is_replaceable(&self) -> bool {
-        let over = self.operation().repeats() && !self.state().is_open();
+        let over = self.operation().is_repeatable() && !self.state().is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
         untouched && self.progress.intent.is_none()
     }
@@ -262,7 +262,7 @@ impl Run {
     /// Starts the run over with another document.
     #[must_use]
     pub fn start_over(self, request: RunRequest, now: Timestamp) -> Self {
-        let fresh = Self::open(self.id, self.taxpayer_id, request, now);
+        let fresh = Self::new(self.id, self.taxpayer_id, request, now);
         Self { created_at: self.created_at, ..fresh }
     }
 
@@ -276,7 +276,7 @@ impl Run {
 
     /// Makes the run continue now. Momentary steps (`Step::is_momentary`) are repeated.
     #[must_use]
-    pub fn due_now(mut self, now: Timestamp) -> Self {
+    pub fn make_due(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
         Self { phase: RunPhase::Running { due_at: Some(now) }, updated_at: now, ..self }
     }
@@ -285,20 +285,20 @@ impl Run {
     #[must_use]
     pub fn reopen(self, now: Timestamp) -> Self {
         let progress = self.progress.restart(self.progress.crash_history.release());
-        Self { progress, ..self.due_now(now) }
+        Self { progress, ..self.make_due(now) }
     }
 
     /// Lifts the quarantine of a run without an operator, and makes the run continue.
     #[must_use]
-    pub fn lift(self, now: Timestamp) -> Self {
-        let progress = self.progress.restart(self.progress.crash_history.lift());
-        Self { progress, ..self.due_now(now) }
+    pub fn lift_quarantine(self, now: Timestamp) -> Self {
+        let progress = self.progress.restart(self.progress.crash_history.lift_quarantine());
+        Self { progress, ..self.make_due(now) }
     }
 
     /// Leaves a run in quarantine although the quarantine could be lifted. From now on, only an operator can release
     /// the run.
     #[must_use]
-    pub fn keep_paused(self) -> Self {
+    pub fn keep_quarantined(self) -> Self {
         let crash_history = CrashHistory { is_lifted: true, ..self.progress.crash_history };
         Self { progress: self.progress.with_history(crash_history), ..self }
     }
@@ -321,8 +321,8 @@ impl Run {
     }
 
     /// True if the present step was in flight at two crashes. Such runs begin one at a time.
-    pub fn goes_alone(&self) -> bool {
-        self.progress.crash_history.goes_alone()
+    pub fn must_run_alone(&self) -> bool {
+        self.progress.crash_history.must_run_alone()
     }
 
     /// Begins an attempt at a step. If the step has an effect, this records the intent to call the step; the run must
@@ -337,12 +337,12 @@ impl Run {
             failing_since: before.failing_since.map(|since| self.without_queueing(since, now)),
             ..before
         };
-        Self { progress, updated_at: now, ..self.go_on() }
+        Self { progress, updated_at: now, ..self.into_running() }
     }
 
     /// Moves the run, which may be waiting, to the phase `Running`, because its next attempt begins.
     #[must_use]
-    pub fn go_on(self) -> Self {
+    pub fn into_running(self) -> Self {
         Self { phase: RunPhase::Running { due_at: self.next_attempt_at() }, ..self }
     }
 
@@ -383,7 +383,7 @@ impl Run {
 
     /// Ends the run with success, because the authority reports the invoice as transmitted.
     #[must_use]
-    pub fn found_transmitted(mut self, now: Timestamp) -> Self {
+    pub fn end_as_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
             self.done.push(step);
         }
@@ -466,7 +466,7 @@ mod tests {
 
     fn run(operation: Operation) -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
-        Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+        Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
     fn done_result() -> StepResult {
@@ -496,7 +496,7 @@ mod tests {
             assert!(refused.is_replaceable(), "{operation} refused");
             assert_eq!(
                 called.after(step, &done_result(), now).is_replaceable(),
-                operation.repeats(),
+                operation.is_repeatable(),
                 "{operation}"
             );
         }

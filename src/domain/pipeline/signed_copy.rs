@@ -6,35 +6,40 @@ use serde_json::{Map, Number, Value};
 
 use crate::domain::kernel::digest;
 use crate::domain::pipeline::Run;
-use crate::domain::pipeline::authority_document::{AuthorityDocument, date};
+use crate::domain::pipeline::authority_document::{AuthorityDocument, parse_date_prefix};
 
 /// The message of a run that is refused because other content was signed under its IRN.
-pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
+pub const SIGNED_OTHERWISE_MESSAGE: &str = "the authority has signed another document under this IRN, so this one was not \
     signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
 
 /// The only field that is not compared, because its value changes over time.
-const CHANGING: &str = "payment_status";
+const CHANGING_FIELD: &str = "payment_status";
 /// Names of the identifiers that are compared without regard to case.
-const CASELESS: [&str; 2] = ["business_id", "irn"];
+const CASELESS_FIELDS: [&str; 2] = ["business_id", "irn"];
 /// The longest list that is compared without regard to order. Each entry may have to be compared with each other entry.
-const SEARCHED_MAX: usize = 256;
+const UNORDERED_ENTRIES_MAX: usize = 256;
 
 /// True if every field of the sent document has an equal value in the authority's copy.
-pub fn holds(copy: &Value, sent: &Value) -> bool {
+pub fn has_sent_values(copy: &Value, sent: &Value) -> bool {
     let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else { return false };
     let lasting = |fields: &Map<String, Value>| {
-        let lasting = fields.iter().filter(|(name, _)| *name != CHANGING);
-        Value::Object(lasting.map(|(name, value)| (name.clone(), plain(name, value))).collect())
+        let lasting = fields.iter().filter(|(name, _)| *name != CHANGING_FIELD);
+        Value::Object(lasting.map(|(name, value)| (name.clone(), without_case(name, value))).collect())
     };
     let copy = lasting(copy);
     let sent = without_empty(&lasting(sent));
-    digest::of_document(&reduce_to_sent(&copy, &sent)) == digest::of_document(&sent)
+    digest::document_digest(&reduce_to_sent(&copy, &sent)) == digest::document_digest(&sent)
 }
 
 /// True if the authority's dates are those of the document, false if at least one date differs. A missing or malformed
 /// due date is ignored. `None` if an issue date is missing or malformed and the due dates do not differ.
-pub fn agrees(sent: &AuthorityDocument, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
-    let same = |reported: Option<&str>, sent: Option<Date>| Some(reported.and_then(date)? == sent?);
+pub fn has_sent_dates(
+    sent: &AuthorityDocument,
+    issue_date: Option<&str>,
+    due_date: Option<&str>,
+) -> Option<bool> {
+    let same =
+        |reported: Option<&str>, sent: Option<Date>| Some(reported.and_then(parse_date_prefix)? == sent?);
     match (same(issue_date, sent.issue_date), same(due_date, sent.due_date)) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (issued, _) => issued,
@@ -43,13 +48,13 @@ pub fn agrees(sent: &AuthorityDocument, issue_date: Option<&str>, due_date: Opti
 
 /// True if the run ended because another document was signed under its IRN.
 pub fn is_signed_otherwise(run: &Run) -> bool {
-    run.last_error.as_deref() == Some(SIGNED_OTHERWISE)
+    run.last_error.as_deref() == Some(SIGNED_OTHERWISE_MESSAGE)
 }
 
-/// Returns the value of a field in `CASELESS` in lower case, and any other value unchanged.
-fn plain(name: &str, value: &Value) -> Value {
+/// Returns the value of a field in `CASELESS_FIELDS` in lower case, and any other value unchanged.
+fn without_case(name: &str, value: &Value) -> Value {
     match value {
-        Value::String(text) if CASELESS.contains(&name) => text.to_lowercase().into(),
+        Value::String(text) if CASELESS_FIELDS.contains(&name) => text.to_lowercase().into(),
         other => other.clone(),
     }
 }
@@ -87,7 +92,7 @@ fn reduce_to_sent(copy: &Value, sent: &Value) -> Value {
             Value::Object(kept.collect())
         }
         (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => pair_entries(copy, sent),
-        (Value::String(copy), Value::Number(_)) => numeric(copy),
+        (Value::String(copy), Value::Number(_)) => to_number(copy),
         (Value::String(copy), Value::String(_)) => copy.trim().into(),
         (copy, _) => copy.clone(),
     }
@@ -99,7 +104,7 @@ fn pair_entries(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
     for entry in sent {
-        let searched = if sent.len() > SEARCHED_MAX { 1 } else { left.len() };
+        let searched = if sent.len() > UNORDERED_ENTRIES_MAX { 1 } else { left.len() };
         let found =
             left[..searched].iter().position(|candidate| is_same(&reduce_to_sent(candidate, entry), entry));
         let candidate = left.remove(found.unwrap_or_default());
@@ -109,11 +114,11 @@ fn pair_entries(copy: &[Value], sent: &[Value]) -> Value {
 }
 
 fn is_same(copy: &Value, sent: &Value) -> bool {
-    copy == sent || digest::of_document(copy) == digest::of_document(sent)
+    copy == sent || digest::document_digest(copy) == digest::document_digest(sent)
 }
 
 /// Converts a text to a number, if it spells one. Used for a field that is a number in the document that was sent.
-fn numeric(copy: &str) -> Value {
+fn to_number(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }
 
@@ -160,18 +165,19 @@ mod tests {
             changed_document("/legal_monetary_total/payable_amount", json!("1075.00")),
             changed_document("/invoice_line/1/item/name", json!(" Monitor ")),
         ] {
-            assert!(holds(&copy, &sent_document()), "{copy}");
+            assert!(has_sent_values(&copy, &sent_document()), "{copy}");
         }
     }
 
     #[test]
     fn a_very_long_list_is_compared_in_its_order() {
         let lines = |numbers: Vec<usize>| json!({ "invoice_line": numbers });
-        let (short, long): (Vec<_>, Vec<_>) = ((0..SEARCHED_MAX).collect(), (0..20 * SEARCHED_MAX).collect());
+        let (short, long): (Vec<_>, Vec<_>) =
+            ((0..UNORDERED_ENTRIES_MAX).collect(), (0..20 * UNORDERED_ENTRIES_MAX).collect());
         let turned = |numbers: &[usize]| lines(numbers.iter().rev().copied().collect());
-        assert!(holds(&turned(&short), &lines(short.clone())));
-        assert!(!holds(&turned(&long), &lines(long.clone())));
-        assert!(holds(&lines(long.clone()), &lines(long)));
+        assert!(has_sent_values(&turned(&short), &lines(short.clone())));
+        assert!(!has_sent_values(&turned(&long), &lines(long.clone())));
+        assert!(has_sent_values(&lines(long.clone()), &lines(long)));
     }
 
     #[test]
@@ -179,8 +185,8 @@ mod tests {
         for empty in [Value::Null, json!(""), json!(" "), json!([]), json!({}), json!({ "a": null })] {
             let mut other = sent_document();
             other["note"] = empty;
-            assert!(holds(&sent_document(), &other), "{other}");
-            assert!(holds(&other, &sent_document()), "{other}");
+            assert!(has_sent_values(&sent_document(), &other), "{other}");
+            assert!(has_sent_values(&other, &sent_document()), "{other}");
         }
     }
 
@@ -209,14 +215,14 @@ mod tests {
             json!([]),
             Value::Null,
         ] {
-            assert!(!holds(&copy, &sent_document()), "{copy}");
+            assert!(!has_sent_values(&copy, &sent_document()), "{copy}");
         }
     }
 
     #[test]
     fn dates_agree_differ_or_say_nothing() {
         let document =
-            AuthorityDocument::read(json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" }));
+            AuthorityDocument::from_json(json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" }));
         for (issue_date, due_date, expected) in [
             (Some("2026-01-15"), Some("2026-02-15"), Some(true)),
             (Some("2026-01-15T00:00:00Z"), None, Some(true)),
@@ -228,11 +234,15 @@ mod tests {
             (Some("15.01.2026"), None, None),
             (None, None, None),
         ] {
-            assert_eq!(agrees(&document, issue_date, due_date), expected, "{issue_date:?} {due_date:?}");
+            assert_eq!(
+                has_sent_dates(&document, issue_date, due_date),
+                expected,
+                "{issue_date:?} {due_date:?}"
+            );
         }
         assert_eq!(
-            agrees(
-                &AuthorityDocument::read(json!({ "issue_date": "2026-01-15" })),
+            has_sent_dates(
+                &AuthorityDocument::from_json(json!({ "issue_date": "2026-01-15" })),
                 Some("2026-01-15"),
                 Some("2027-01-01")
             ),

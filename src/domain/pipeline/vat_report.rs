@@ -39,16 +39,16 @@ impl From<Amount> for WrittenAmount {
 impl VatReport {
     /// Returns the report with each number in its canonical spelling: `"5"` and `"5.00"` become equal.
     #[must_use]
-    pub fn plain(&self) -> Self {
-        let plain = |amount: &WrittenAmount| {
-            WrittenAmount(digest::plain_number(&amount.0).unwrap_or_else(|| amount.0.clone()))
+    pub fn with_canonical_numbers(&self) -> Self {
+        let canonical = |amount: &WrittenAmount| {
+            WrittenAmount(digest::canonical_number_text(&amount.0).unwrap_or_else(|| amount.0.clone()))
         };
         Self {
-            base_amount: plain(&self.base_amount),
-            other_taxes: self.other_taxes.as_ref().map(plain),
-            vat_rate: plain(&self.vat_rate),
-            vat_calculated: plain(&self.vat_calculated),
-            total_amount: plain(&self.total_amount),
+            base_amount: canonical(&self.base_amount),
+            other_taxes: self.other_taxes.as_ref().map(canonical),
+            vat_rate: canonical(&self.vat_rate),
+            vat_calculated: canonical(&self.vat_calculated),
+            total_amount: canonical(&self.total_amount),
             ..self.clone()
         }
     }

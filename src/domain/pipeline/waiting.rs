@@ -23,7 +23,7 @@ pub struct StepBlock {
     /// `None` while a probe is in flight, and if the breaker is not probed.
     pub next_probe_at: Option<Timestamp>,
     /// True if an operator tripped the breaker. Then it is not probed.
-    pub is_ordered: bool,
+    pub is_tripped: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Run {
                 self.step_in_words()
             )
         };
-        let end = if history.may_be_lifted() {
+        let end = if history.may_lift_quarantine() {
             "It is tried once more, alone, when a process has lived for a while; an operator may retry it now or cancel \
              it."
         } else {
@@ -122,7 +122,7 @@ impl Run {
 
     fn explain_block(&self, block: &StepBlock, queue: Option<&QueuePlace>) -> String {
         let since = block.since.map_or_else(String::new, |since| format!(" since {}", at(since)));
-        if block.is_ordered {
+        if block.is_tripped {
             let since = block.since.map_or_else(String::new, |since| format!(" at {}", at(since)));
             return format!(
                 "An operator stopped the calls of {}{since}. The run goes on when the breaker is reset.",
@@ -193,7 +193,7 @@ mod tests {
 
     fn run() -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
-        Run::open(RunId::nil(), TaxpayerId(7), request, second(0)).begin_attempt(Step::IrnCheck, second(0))
+        Run::new(RunId::nil(), TaxpayerId(7), request, second(0)).begin_attempt(Step::IrnCheck, second(0))
     }
 
     fn waiting_run(reason: WaitReason) -> Run {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_run_is_overdue_from_its_deadline_until_it_ends() {
-        let due = run().due_by(second(5));
+        let due = run().with_deadline(second(5));
         assert!(!due.is_overdue(second(4)) && due.is_overdue(second(5)));
         assert!(due.clone().pause(second(5)).is_overdue(second(6)), "an operator paused it");
         assert!(!due.cancel(second(5)).is_overdue(second(6)));
@@ -220,11 +220,11 @@ mod tests {
             queue: Some(QueuePlace { position: 3, ends_by: Some(second(70)) }),
             ..WaitContext::default()
         };
-        let block = StepBlock { since: Some(second(2)), next_probe_at: Some(second(65)), is_ordered: false };
+        let block = StepBlock { since: Some(second(2)), next_probe_at: Some(second(65)), is_tripped: false };
         let blocked = WaitContext { block: Some(block), ..queued.clone() };
         let probing =
             WaitContext { block: Some(StepBlock { next_probe_at: None, ..block }), ..alone.clone() };
-        let ordered = WaitContext { block: Some(StepBlock { is_ordered: true, ..block }), ..alone.clone() };
+        let ordered = WaitContext { block: Some(StepBlock { is_tripped: true, ..block }), ..alone.clone() };
         let worked_on = WaitContext { worker: Some("replica-1".into()), ..queued.clone() };
         let held = WaitContext { is_held: true, ..alone.clone() };
         let refused = StepResult::Refused { error: "odd".into() };
@@ -245,7 +245,7 @@ mod tests {
             (given_up().after_panic().after_panic(), &alone),
             (run().after(Step::IrnCheck, &refused, second(5)), &alone),
             (run().cancel(second(5)), &alone),
-            (run().found_transmitted(second(5)), &alone),
+            (run().end_as_transmitted(second(5)), &alone),
         ]
         .map(|(run, context)| run.explain_wait(context, second(10)));
         insta::assert_snapshot!(sentences.join("\n"), @r#"

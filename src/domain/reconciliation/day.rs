@@ -121,7 +121,7 @@ impl Reconciliation {
     /// Records that an error interrupted the reconciliation. If the error is final, or if this was attempt
     /// `ATTEMPTS_MAX`, the reconciliation has failed.
     #[must_use]
-    pub fn broken_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
+    pub fn break_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
         let state = if is_final || self.attempts >= ATTEMPTS_MAX {
             ReconciliationState::Failed
         } else {
@@ -132,12 +132,12 @@ impl Reconciliation {
 }
 
 /// Returns the start of a day and the start of the next day in a time zone; `None` if one of them is out of range.
-pub fn span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
+pub fn day_span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
     let start = |day: Date| zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).ok();
     Some((start(day)?, start(day.tomorrow().ok()?)?))
 }
 
-pub fn day_of(at: Timestamp, zone: Offset) -> Date {
+pub fn day_at(at: Timestamp, zone: Offset) -> Date {
     zone.to_datetime(at).date()
 }
 
@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn a_day_is_one_in_the_time_zone_of_the_authority() {
-        let (start, end) = span(day("2026-01-15"), offset(1)).unwrap();
+        let (start, end) = day_span(day("2026-01-15"), offset(1)).unwrap();
         assert_eq!((start, end), (at("2026-01-14T23:00:00Z"), at("2026-01-15T23:00:00Z")));
-        assert_eq!(day_of(at("2026-01-14T23:00:00Z"), offset(1)), day("2026-01-15"));
-        assert_eq!(span(Date::MAX, offset(1)), None);
+        assert_eq!(day_at(at("2026-01-14T23:00:00Z"), offset(1)), day("2026-01-15"));
+        assert_eq!(day_span(Date::MAX, offset(1)), None);
     }
 
     #[test]
@@ -207,12 +207,12 @@ mod tests {
         let mut one = asked();
         let mut states = Vec::new();
         while one.state.is_open() {
-            one = one.begin(now).broken_off("down".to_owned(), false, now);
+            one = one.begin(now).break_off("down".to_owned(), false, now);
             states.push(one.state);
         }
         assert_eq!((states.len(), one.state), (ATTEMPTS_MAX as usize, ReconciliationState::Failed));
         assert_eq!(states[0], ReconciliationState::Interrupted);
-        let refused = asked().begin(now).broken_off("unknown".to_owned(), true, now);
+        let refused = asked().begin(now).break_off("unknown".to_owned(), true, now);
         assert_eq!((refused.state, refused.attempts), (ReconciliationState::Failed, 1));
     }
 }

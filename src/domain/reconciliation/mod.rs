@@ -112,10 +112,10 @@ pub struct RemoteRecord {
 /// The state that a run had when it was compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSnapshot {
-    pub run: RunId,
+    pub run_id: RunId,
     pub state: RunState,
     /// The time of the run's last change before the comparison. A run that has changed since then is not repaired.
-    pub seen: Timestamp,
+    pub run_updated_at: Timestamp,
     /// True if an operator paused the run and nobody has resumed it.
     pub is_held: bool,
 }
@@ -130,7 +130,7 @@ pub struct LocalRecord {
     pub transmission: Option<RunSnapshot>,
     /// The payment run, and the payment status that it relays.
     pub relay: Option<(RunSnapshot, PaymentStatus)>,
-    pub stored: Option<WorkflowStatus>,
+    pub stored_status: Option<WorkflowStatus>,
     pub transit: Transit,
     pub payment: Option<PaymentStatus>,
 }
@@ -139,9 +139,9 @@ pub struct LocalRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// The run continues with a query to the authority.
-    Ask(RunSnapshot),
+    Query(RunSnapshot),
     /// Records the transmission that the authority reports.
-    Record { is_delivered: bool },
+    RecordTransmission { is_delivered: bool },
 }
 
 /// One difference between the records. A difference without a repair is listed.
@@ -165,8 +165,8 @@ impl Comparison {
         Self::Differs(vec![Difference { kind, repair: None }])
     }
 
-    fn with_question(kind: FindingKind, run: &RunSnapshot) -> Self {
-        Self::Differs(vec![Difference { kind, repair: Some(Repair::Ask(run.clone())) }])
+    fn with_query(kind: FindingKind, run: &RunSnapshot) -> Self {
+        Self::Differs(vec![Difference { kind, repair: Some(Repair::Query(run.clone())) }])
     }
 
     pub fn differences(self) -> Vec<Difference> {
@@ -182,8 +182,8 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
     match (local, remote) {
         (None, None) => Comparison::Agreed,
         (None, Some(_)) => Comparison::without_repair(FindingKind::MissingLocally),
-        (Some(local), None) => local.alone(),
-        (Some(local), Some(remote)) => local.beside(remote),
+        (Some(local), None) => local.compare_without_remote(),
+        (Some(local), Some(remote)) => local.compare_with(remote),
     }
 }
 
@@ -196,15 +196,15 @@ impl LocalRecord {
     ) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let standing = |run: &Run| RunSnapshot {
-            run: run.id,
+            run_id: run.id,
             state: run.state(),
-            seen: run.updated_at,
+            run_updated_at: run.updated_at,
             is_held: run.state() == RunState::Paused && is_held(run),
         };
         let submission = run(Operation::Submit);
         let relay = run(Operation::Payment);
         let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
-        let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.reads_as());
+        let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.to_payment_status());
         let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
         let relayed = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
         let payment = match (invoice, relayed) {
@@ -218,7 +218,7 @@ impl LocalRecord {
             is_signed: submission.is_some_and(|run| run.done.contains(&Step::Sign)),
             transmission: run(Operation::Transmit).map(standing),
             relay,
-            stored: invoice.map(|invoice| invoice.status),
+            stored_status: invoice.map(|invoice| invoice.status),
             transit: Transit::from_runs(invoice, runs),
             payment,
         })
@@ -240,7 +240,7 @@ impl LocalRecord {
         self.claims_signature() || self.submission.as_ref().is_some_and(|run| run.state == RunState::Paused)
     }
 
-    fn alone(&self) -> Comparison {
+    fn compare_without_remote(&self) -> Comparison {
         if self.submission.as_ref().is_some_and(|run| run.state.is_open()) {
             Comparison::InProgress
         } else if self.claims_signature() {
@@ -250,38 +250,42 @@ impl LocalRecord {
         }
     }
 
-    fn beside(&self, remote: &RemoteRecord) -> Comparison {
-        let is_cancelled = self.stored == Some(WorkflowStatus::Cancelled);
+    fn compare_with(&self, remote: &RemoteRecord) -> Comparison {
+        let is_cancelled = self.stored_status == Some(WorkflowStatus::Cancelled);
         match &self.submission {
-            None if self.stored.is_some() => Comparison::without_repair(FindingKind::NotSubmittedLocally),
+            None if self.stored_status.is_some() => {
+                Comparison::without_repair(FindingKind::NotSubmittedLocally)
+            }
             Some(run) => match run.state {
                 RunState::Running => Comparison::InProgress,
                 RunState::Paused if run.is_held => Comparison::without_repair(FindingKind::HeldLocally),
                 RunState::Waiting | RunState::Paused => {
-                    Comparison::with_question(FindingKind::UnfinishedLocally, run)
+                    Comparison::with_query(FindingKind::UnfinishedLocally, run)
                 }
                 RunState::Refused => Comparison::without_repair(FindingKind::RefusedLocally),
                 RunState::Cancelled => Comparison::without_repair(FindingKind::CancelledLocally),
                 RunState::Succeeded if is_cancelled => {
                     Comparison::without_repair(FindingKind::CancelledLocally)
                 }
-                RunState::Succeeded => self.signed_beside(remote),
+                RunState::Succeeded => self.compare_signed(remote),
             },
-            None => self.signed_beside(remote),
+            None => self.compare_signed(remote),
         }
     }
 
-    fn signed_beside(&self, remote: &RemoteRecord) -> Comparison {
-        let found: Vec<_> =
-            [self.transit_beside(remote), self.payment_beside(remote)].into_iter().flatten().collect();
+    fn compare_signed(&self, remote: &RemoteRecord) -> Comparison {
+        let found: Vec<_> = [self.transit_difference(remote), self.payment_difference(remote)]
+            .into_iter()
+            .flatten()
+            .collect();
         if found.is_empty() { Comparison::Agreed } else { Comparison::Differs(found) }
     }
 
-    fn transit_beside(&self, remote: &RemoteRecord) -> Option<Difference> {
+    fn transit_difference(&self, remote: &RemoteRecord) -> Option<Difference> {
         let is_transmitted = remote.is_transmitted || remote.is_delivered;
         let (kind, repair) = match (self.transit, remote.is_delivered) {
             (Transit { is_acknowledged: false, .. }, true) => {
-                (FindingKind::DeliveredRemotely, self.record(true))
+                (FindingKind::DeliveredRemotely, self.transmission_repair(true))
             }
             (Transit { is_acknowledged: true, .. }, false) => (FindingKind::NotDeliveredRemotely, None),
             (Transit { is_transmitted: false, .. }, _) if is_transmitted => {
@@ -290,7 +294,7 @@ impl LocalRecord {
                     return None;
                 }
                 let waiting = run.filter(|run| run.state == RunState::Waiting);
-                let repair = self.record(false).or_else(|| waiting.cloned().map(Repair::Ask));
+                let repair = self.transmission_repair(false).or_else(|| waiting.cloned().map(Repair::Query));
                 (FindingKind::TransmittedRemotely, repair)
             }
             (Transit { is_transmitted: true, .. }, _) if !is_transmitted => {
@@ -303,21 +307,21 @@ impl LocalRecord {
 
     /// Returns the repair that records a transmission reported by the authority. Returns `None` without an invoice or
     /// run to record it in, because every reconciliation would repeat the repair.
-    fn record(&self, is_delivered: bool) -> Option<Repair> {
+    fn transmission_repair(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
-        let holds = self.stored.is_some() || if is_delivered { has_sender } else { has_stopped };
-        holds.then_some(Repair::Record { is_delivered })
+        let holds = self.stored_status.is_some() || if is_delivered { has_sender } else { has_stopped };
+        holds.then_some(Repair::RecordTransmission { is_delivered })
     }
 
-    fn payment_beside(&self, remote: &RemoteRecord) -> Option<Difference> {
+    fn payment_difference(&self, remote: &RemoteRecord) -> Option<Difference> {
         let listed = |kind| Some(Difference { kind, repair: None });
         let Some(there) = PaymentStatus::parse(&remote.payment_status) else {
             return listed(FindingKind::PaymentDiffers);
         };
         match &self.relay {
             Some((run, wanted)) if matches!(run.state, RunState::Waiting | RunState::Paused) => {
-                let repair = Some(Repair::Ask(run.clone())).filter(|_| !run.is_held);
+                let repair = Some(Repair::Query(run.clone())).filter(|_| !run.is_held);
                 let is_there = *wanted == there;
                 return is_there
                     .then_some(Difference { kind: FindingKind::PaymentUnfinishedLocally, repair });
@@ -326,7 +330,7 @@ impl LocalRecord {
             _ => {}
         }
         let here = self.payment?;
-        match (progress(here), progress(there)) {
+        match (payment_rank(here), payment_rank(there)) {
             _ if here == there => None,
             (here, there) if there > here => listed(FindingKind::PaymentAheadRemotely),
             (here, there) if there < here => listed(FindingKind::PaymentBehindRemotely),
@@ -342,7 +346,7 @@ fn declared_status(run: &Run) -> PaymentStatus {
 }
 
 /// Returns the rank of a payment status. `Paid` and `Rejected` have the same, because neither comes before the other.
-fn progress(status: PaymentStatus) -> u8 {
+fn payment_rank(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,
         PaymentStatus::Partial => 1,
@@ -352,12 +356,12 @@ fn progress(status: PaymentStatus) -> u8 {
 
 /// Describes our record in the text of a finding.
 impl LocalRecord {
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         let state = |name: &str, run: &RunSnapshot| {
             format!("{name} {}{}", run.state, if run.is_held { " (held)" } else { "" })
         };
         let parts = [
-            self.stored.map(|status| format!("invoice {status}")),
+            self.stored_status.map(|status| format!("invoice {status}")),
             self.submission.as_ref().map(|run| state("submit", run)),
             self.transmission.as_ref().map(|run| state("transmit", run)),
             self.transit.is_transmitted.then(|| "transmitted".to_owned()),
@@ -370,7 +374,7 @@ impl LocalRecord {
 }
 
 impl RemoteRecord {
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         let transit = match (self.is_transmitted, self.is_delivered) {
             (_, true) => "delivered",
             (true, false) => "transmitted",
@@ -389,7 +393,7 @@ mod tests {
     }
 
     fn run(state: RunState, is_held: bool) -> RunSnapshot {
-        RunSnapshot { run: RunId::nil(), state, seen: Timestamp::UNIX_EPOCH, is_held }
+        RunSnapshot { run_id: RunId::nil(), state, run_updated_at: Timestamp::UNIX_EPOCH, is_held }
     }
 
     fn remote() -> RemoteRecord {
@@ -405,7 +409,7 @@ mod tests {
             is_signed: true,
             transmission: None,
             relay: None,
-            stored: Some(WorkflowStatus::Submitted),
+            stored_status: Some(WorkflowStatus::Submitted),
             transit: Transit::default(),
             payment: Some(PaymentStatus::Pending),
         }
@@ -418,9 +422,9 @@ mod tests {
             Comparison::Differs(found) => {
                 let words = |repair: &Option<Repair>| match repair {
                     None => "listed",
-                    Some(Repair::Ask(_)) => "asks",
-                    Some(Repair::Record { is_delivered: true }) => "records delivered",
-                    Some(Repair::Record { is_delivered: false }) => "records transmitted",
+                    Some(Repair::Query(_)) => "asks",
+                    Some(Repair::RecordTransmission { is_delivered: true }) => "records delivered",
+                    Some(Repair::RecordTransmission { is_delivered: false }) => "records transmitted",
                 };
                 let said = |one: &Difference| format!("{} {}", one.kind, words(&one.repair));
                 found.iter().map(said).collect::<Vec<_>>().join(" + ")
@@ -444,7 +448,7 @@ mod tests {
             Some(&LocalRecord {
                 submission: None,
                 is_signed: false,
-                stored: Some(WorkflowStatus::Draft),
+                stored_status: Some(WorkflowStatus::Draft),
                 ..local()
             }),
         );
@@ -466,12 +470,15 @@ mod tests {
             "waiting after a yes",
             Some(&LocalRecord { submission: Some(run(RunState::Waiting, false)), ..local() }),
         );
-        row("cancelled invoice", Some(&LocalRecord { stored: Some(WorkflowStatus::Cancelled), ..local() }));
-        row("not stored", Some(&LocalRecord { stored: None, ..local() }));
+        row(
+            "cancelled invoice",
+            Some(&LocalRecord { stored_status: Some(WorkflowStatus::Cancelled), ..local() }),
+        );
+        row("not stored", Some(&LocalRecord { stored_status: None, ..local() }));
         let relay = Some((run(RunState::Succeeded, false), PaymentStatus::Pending));
         row(
             "relayed only",
-            Some(&LocalRecord { submission: None, is_signed: false, stored: None, relay, ..local() }),
+            Some(&LocalRecord { submission: None, is_signed: false, stored_status: None, relay, ..local() }),
         );
         insta::assert_snapshot!(table.join("\n"), @r#"
             nothing: missing_locally listed | agreed
@@ -529,9 +536,9 @@ mod tests {
         for state in [None, Some(RunState::Running), Some(RunState::Waiting), Some(RunState::Paused)] {
             let transmission = state.map(|state| run(state, false));
             let name = state.map_or("none", RunState::as_str);
-            for stored in [Some(WorkflowStatus::Submitted), None] {
-                let local = LocalRecord { transmission: transmission.clone(), stored, ..local() };
-                let kept = if stored.is_some() { "stored" } else { "not stored" };
+            for stored_status in [Some(WorkflowStatus::Submitted), None] {
+                let local = LocalRecord { transmission: transmission.clone(), stored_status, ..local() };
+                let kept = if stored_status.is_some() { "stored" } else { "not stored" };
                 table.push(format!(
                     "{name}, {kept}: {} | {}",
                     comparison_text(Some(&local), Some(&sent)),

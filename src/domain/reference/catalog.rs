@@ -27,7 +27,7 @@ words! {
 
 impl ReferenceList {
     /// Returns the field of a list item that holds the code.
-    fn key(self) -> &'static str {
+    fn code_field(self) -> &'static str {
         match self {
             Self::ProductCodes => "hscode",
             Self::VatExemptions => "heading_no",
@@ -37,7 +37,7 @@ impl ReferenceList {
     }
 
     /// Returns the fields of a list item, such as its name, whose values callers may send instead of the code.
-    fn names(self) -> &'static [&'static str] {
+    fn name_fields(self) -> &'static [&'static str] {
         match self {
             Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
             Self::Currencies => &["name", "name_plural"],
@@ -48,11 +48,11 @@ impl ReferenceList {
     }
 
     /// Returns the terms under which the search for a misspelt code finds this item. Items without names have none.
-    fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
+    fn search_terms(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm { folded: fold(text), code: code.to_owned(), is_code };
-        let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
+        let named = self.name_fields().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
         let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
-        if !self.names().is_empty() {
+        if !self.name_fields().is_empty() {
             words.push(word(code, true));
         }
         words
@@ -73,19 +73,19 @@ pub struct CatalogTerm {
 pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
     /// The search terms of each list. Lists whose items have no names have no entry.
-    words: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
+    search_terms: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
     percents: HashMap<String, Amount>,
-    digits: HashMap<String, u32>,
+    currency_digits: HashMap<String, u32>,
 }
 
 impl Catalog {
     /// Loads one list as the authority serves it. Malformed items are skipped.
     pub fn load(&mut self, list: ReferenceList, items: &Value) {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
-        let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
+        let code = |item: &Value| item.get(list.code_field()).and_then(Value::as_str).map(str::to_owned);
         self.codes.insert(list, items.iter().filter_map(code).collect());
-        let words = items.iter().filter_map(|item| code(item).map(|code| list.words(&code, item)));
-        self.words.insert(list, words.flatten().collect());
+        let words = items.iter().filter_map(|item| code(item).map(|code| list.search_terms(&code, item)));
+        self.search_terms.insert(list, words.flatten().collect());
         for item in items {
             let Some(code) = code(item) else { continue };
             match list {
@@ -94,7 +94,7 @@ impl Catalog {
                 }
                 ReferenceList::Currencies => {
                     let digits = item.get("decimal_digits").and_then(Value::as_u64);
-                    self.digits
+                    self.currency_digits
                         .insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
                 }
                 _ => {}
@@ -108,18 +108,18 @@ impl Catalog {
     }
 
     /// Returns the search terms of a list. Lists whose items have no names have no search terms.
-    pub fn words(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
-        self.words.get(&list).into_iter().flat_map(|words| words.iter())
+    pub fn search_terms(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
+        self.search_terms.get(&list).into_iter().flat_map(|words| words.iter())
     }
 
     /// Returns the percent of a tax category; zero if the category is unknown.
-    pub fn percent(&self, tax_category: &str) -> Amount {
+    pub fn tax_percent(&self, tax_category: &str) -> Amount {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
     /// Returns the tax category with this percent; `None` if there is none. Of several, prefers those that end in
     /// `_VAT`, and of these the alphabetically first.
-    pub fn category_of(&self, percent: Amount) -> Option<&str> {
+    pub fn category_with_percent(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
         matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
@@ -134,7 +134,7 @@ impl Catalog {
 
     /// Returns the number of decimal digits of a currency; two if the currency is unknown.
     pub fn currency_digits(&self, currency: &str) -> u32 {
-        self.digits.get(currency).copied().unwrap_or(2)
+        self.currency_digits.get(currency).copied().unwrap_or(2)
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
         catalog.load(ReferenceList::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
         assert_eq!(catalog.has(ReferenceList::ProductCodes, "8471.30"), Some(true));
         assert_eq!(catalog.has(ReferenceList::ProductCodes, "0000.00"), Some(false));
-        assert_eq!(catalog.percent("STANDARD_VAT").to_string(), "7.5");
+        assert_eq!(catalog.tax_percent("STANDARD_VAT").to_string(), "7.5");
         assert_eq!((catalog.currency_digits("JPY"), catalog.currency_digits("NGN")), (0, 2));
     }
 }

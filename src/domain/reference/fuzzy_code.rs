@@ -12,7 +12,7 @@ use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, fol
 /// The maximum length of a text, in bytes. There is no guess for a longer text.
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
-const TWO_SLIPS_LETTERS_MIN: usize = 8;
+const TWO_TYPOS_LETTERS_MIN: usize = 8;
 /// A text with this many letters or more is not corrected if a second code is at most one typo further away.
 const MARGIN_LETTERS_MIN: usize = 5;
 
@@ -27,68 +27,68 @@ pub enum MatchKind {
     /// The text is the name or another code of the item.
     Name,
     /// The text has one or two typos.
-    Slip,
+    Typo,
 }
 
 /// The code that a text most likely means, and how the text matched it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeMatch {
     pub code: String,
-    pub likeness: MatchKind,
+    pub kind: MatchKind,
 }
 
 /// Finds the one code of the list that a misspelt text stands for. Returns `None` for a valid code, and if no code or
 /// more than one fits.
-pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
+pub fn nearest_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
         return None;
     }
     let wanted = fold(text);
-    let alike = alike(catalog, list, &wanted);
-    if alike.is_empty() {
-        return slip(catalog, list, &wanted);
+    let matching_terms = matching_terms(catalog, list, &wanted);
+    if matching_terms.is_empty() {
+        return code_with_typos(catalog, list, &wanted);
     }
-    let is_code = alike.iter().any(|word| word.is_code);
-    only(&codes(&alike), if is_code { MatchKind::Spelling } else { MatchKind::Name })
+    let is_code = matching_terms.iter().any(|word| word.is_code);
+    single_match(&codes(&matching_terms), if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
 /// Finds the one code that has the text as another spelling or as a name. Typos are not considered, because for them
 /// the distance to every code is computed, and a body may have many texts.
-pub fn another_spelling(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<String> {
+pub fn code_in_another_spelling(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<String> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let alike = alike(catalog, list, &fold(text));
-    only(&codes(&alike), MatchKind::Spelling).map(|found| found.code)
+    let matching_terms = matching_terms(catalog, list, &fold(text));
+    single_match(&codes(&matching_terms), MatchKind::Spelling).map(|found| found.code)
 }
 
-fn alike<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> Vec<&'c CatalogTerm> {
-    catalog.words(list).filter(|word| !wanted.is_empty() && word.folded == wanted).collect()
+fn matching_terms<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> Vec<&'c CatalogTerm> {
+    catalog.search_terms(list).filter(|word| !wanted.is_empty() && word.folded == wanted).collect()
 }
 
-fn codes<'c>(alike: &[&'c CatalogTerm]) -> BTreeSet<&'c str> {
-    alike.iter().map(|word| word.code.as_str()).collect()
+fn codes<'c>(matching_terms: &[&'c CatalogTerm]) -> BTreeSet<&'c str> {
+    matching_terms.iter().map(|word| word.code.as_str()).collect()
 }
 
 /// Finds the code to which the text has the fewest typos. Returns `None` if another code is about as near.
-fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
+fn code_with_typos(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
-    if letters < slip_letters_min(list) || has_digit(wanted) {
+    if letters < typo_letters_min(list) || has_digit(wanted) {
         return None;
     }
-    let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
+    let most = if letters < TWO_TYPOS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
     // A short text has no margin: it is near to many codes, so with a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
-    only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
+    single_match(&near.map(|(code, _)| code).collect(), MatchKind::Typo)
 }
 
 /// Returns how many letters a text needs for the correction of typos. Many short words differ by one letter only, so a
 /// guess would often be wrong. Currency codes are corrected although they are short, because they are often mistyped.
-fn slip_letters_min(list: ReferenceList) -> usize {
+fn typo_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
         ReferenceList::QuantityCodes => 6,
@@ -99,11 +99,11 @@ fn slip_letters_min(list: ReferenceList) -> usize {
 /// Returns, for each code, the number of typos between the text and the nearest term of the code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
     // The codes of the other lists are consecutive, so a valid code looks like a typo of the next.
-    let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
+    let codes_may_have_typos = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
-    for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {
+    for word in catalog.search_terms(list).filter(|word| codes_may_have_typos || !word.is_code) {
         let is_far = word.folded.len().abs_diff(wanted.len()) > BYTES_APART_MAX;
-        if is_far || word.folded.chars().count() < slip_letters_min(list) || has_digit(&word.folded) {
+        if is_far || word.folded.chars().count() < typo_letters_min(list) || has_digit(&word.folded) {
             continue;
         }
         let distance = osa_distance(&word.folded, wanted);
@@ -113,10 +113,10 @@ fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTr
     distances
 }
 
-fn only(found: &BTreeSet<&str>, likeness: MatchKind) -> Option<CodeMatch> {
+fn single_match(found: &BTreeSet<&str>, kind: MatchKind) -> Option<CodeMatch> {
     let mut codes = found.iter();
     let code = codes.next()?;
-    codes.next().is_none().then(|| CodeMatch { code: (*code).to_owned(), likeness })
+    codes.next().is_none().then(|| CodeMatch { code: (*code).to_owned(), kind })
 }
 
 fn has_digit(text: &str) -> bool {
@@ -169,27 +169,27 @@ mod tests {
         let cases = [
             (ReferenceList::Countries, "Nigeria", Some(("NG", MatchKind::Name))),
             (ReferenceList::Countries, "NGA", Some(("NG", MatchKind::Name))),
-            (ReferenceList::Countries, "nigeriaa", Some(("NG", MatchKind::Slip))),
+            (ReferenceList::Countries, "nigeriaa", Some(("NG", MatchKind::Typo))),
             (ReferenceList::Currencies, "ngn", Some(("NGN", MatchKind::Spelling))),
             (ReferenceList::Currencies, "nigerian naira", Some(("NGN", MatchKind::Name))),
             (ReferenceList::Currencies, "Nigerian Nairas", Some(("NGN", MatchKind::Name))),
-            (ReferenceList::Currencies, "NGM", Some(("NGN", MatchKind::Slip))),
-            (ReferenceList::Currencies, "NNG", Some(("NGN", MatchKind::Slip))),
+            (ReferenceList::Currencies, "NGM", Some(("NGN", MatchKind::Typo))),
+            (ReferenceList::Currencies, "NNG", Some(("NGN", MatchKind::Typo))),
             (ReferenceList::PaymentMeans, "credit transfer", Some(("30", MatchKind::Name))),
-            (ReferenceList::PaymentMeans, "Credit Trasnfer", Some(("30", MatchKind::Slip))),
+            (ReferenceList::PaymentMeans, "Credit Trasnfer", Some(("30", MatchKind::Typo))),
             (ReferenceList::PaymentMeans, "zzz", Some(("ZZZ", MatchKind::Spelling))),
             (ReferenceList::PaymentMeans, "3 0", Some(("30", MatchKind::Spelling))),
             (ReferenceList::QuantityCodes, "Each", Some(("EA", MatchKind::Name))),
             (ReferenceList::QuantityCodes, "kgm", Some(("KGM", MatchKind::Spelling))),
-            (ReferenceList::QuantityCodes, "kilogramm", Some(("KGM", MatchKind::Slip))),
+            (ReferenceList::QuantityCodes, "kilogramm", Some(("KGM", MatchKind::Typo))),
             (ReferenceList::TaxCategories, "standard vat", Some(("STANDARD_VAT", MatchKind::Spelling))),
-            (ReferenceList::TaxCategories, "STANDART_VTA", Some(("STANDARD_VAT", MatchKind::Slip))),
+            (ReferenceList::TaxCategories, "STANDART_VTA", Some(("STANDARD_VAT", MatchKind::Typo))),
             (ReferenceList::States, "Lagos", Some(("NG-LA", MatchKind::Name))),
             (ReferenceList::Lgas, "aba-north", Some(("NG-AB-ABN", MatchKind::Name))),
         ];
         for (list, text, expected) in cases {
-            let found = nearest(&catalog, list, text);
-            let found = found.as_ref().map(|near| (near.code.as_str(), near.likeness));
+            let found = nearest_code(&catalog, list, text);
+            let found = found.as_ref().map(|near| (near.code.as_str(), near.kind));
             assert_eq!(found, expected, "{list} {text}");
         }
     }
@@ -207,7 +207,7 @@ mod tests {
             (ReferenceList::Currencies, "", None),
             (ReferenceList::Currencies, &"N".repeat(200), None),
         ] {
-            assert_eq!(another_spelling(&catalog, list, text).as_deref(), expected, "{list} {text}");
+            assert_eq!(code_in_another_spelling(&catalog, list, text).as_deref(), expected, "{list} {text}");
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
             (ReferenceList::InvoiceTypes, "381"),
             (ReferenceList::TaxCategories, &"STANDARD_VAT".repeat(20)),
         ] {
-            assert_eq!(nearest(&catalog, list, text), None, "{list} {text}");
+            assert_eq!(nearest_code(&catalog, list, text), None, "{list} {text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 
 /// The accepted years. Any other year is more likely a typo.
-const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
+const ACCEPTED_YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
 /// The maximum length of a text, in bytes. A longer text is not a date.
 const TEXT_BYTES_MAX: usize = 64;
 const MONTHS: [&str; 12] = [
@@ -26,17 +26,17 @@ const MONTHS: [&str; 12] = [
 
 /// Returns the day that a text means; `None` if it can mean several days or none. A timestamp must be on the same day
 /// in its own time zone and in `zone`.
-pub fn read(text: &str, zone: Offset) -> Option<Date> {
+pub fn parse_day(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let found = of_moment(text, zone).or_else(|| compact(text)).or_else(|| apart(text));
-    found.filter(|date| YEARS.contains(&date.year()))
+    let found = parse_timestamp_day(text, zone).or_else(|| parse_digits(text)).or_else(|| parse_parts(text));
+    found.filter(|date| ACCEPTED_YEARS.contains(&date.year()))
 }
 
 /// Parses a timestamp such as `2026-01-15T09:30:00+01:00`. The offset may be absent.
-fn of_moment(text: &str, zone: Offset) -> Option<Date> {
+fn parse_timestamp_day(text: &str, zone: Offset) -> Option<Date> {
     let written: Date = text.get(..10)?.parse().ok()?;
     let after = text.as_bytes().get(10)?;
     if !matches!(after, b'T' | b't' | b' ') {
@@ -50,13 +50,13 @@ fn of_moment(text: &str, zone: Offset) -> Option<Date> {
 }
 
 /// Parses eight digits, such as `20260115`.
-fn compact(text: &str) -> Option<Date> {
+fn parse_digits(text: &str) -> Option<Date> {
     let is_compact = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_compact.then(|| day(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?
+    is_compact.then(|| parse_numbers(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?
 }
 
 /// Parses three parts that are separated by hyphens, slashes, points, commas or blanks.
-fn apart(text: &str) -> Option<Date> {
+fn parse_parts(text: &str) -> Option<Date> {
     let is_blank = |letter: char| letter == ' ' || letter == ',';
     let separator = text.chars().find(|letter| "-/.".contains(*letter) || is_blank(*letter))?;
     let parts: Vec<&str> = if is_blank(separator) {
@@ -65,20 +65,20 @@ fn apart(text: &str) -> Option<Date> {
         text.split(separator).collect()
     };
     let [first, second, third] = parts[..] else { return None };
-    match (month(first), month(second)) {
-        (Some(month), None) => day(third, month, ordinal(second)),
-        (None, Some(month)) => day(third, month, ordinal(first)),
+    match (month_number(first), month_number(second)) {
+        (Some(month), None) => parse_numbers(third, month, without_ordinal_ending(second)),
+        (None, Some(month)) => parse_numbers(third, month, without_ordinal_ending(first)),
         (Some(_), Some(_)) => None,
-        (None, None) if first.len() == 4 => day(first, second, third),
-        (None, None) => by_size(first, second, third),
+        (None, None) if first.len() == 4 => parse_numbers(first, second, third),
+        (None, None) => parse_ambiguous(first, second, third),
     }
 }
 
 /// Parses a day and a month in either order, and a year. A number above 12 is the day. Returns `None` if both numbers
 /// can be the month and they differ.
-fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
-    let day_first = day(year, second, first);
-    let month_first = day(year, first, second);
+fn parse_ambiguous(first: &str, second: &str, year: &str) -> Option<Date> {
+    let day_first = parse_numbers(year, second, first);
+    let month_first = parse_numbers(year, first, second);
     match (day_first, month_first) {
         (Some(one), Some(other)) => (one == other).then_some(one),
         (one, other) => one.or(other),
@@ -86,7 +86,7 @@ fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
 }
 
 /// Returns the number of a month from its English name or an abbreviation, such as `jan` or `sept`.
-fn month(text: &str) -> Option<&'static str> {
+fn month_number(text: &str) -> Option<&'static str> {
     const NUMBERS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
     let text = text.trim_end_matches('.').to_ascii_lowercase();
     let place = MONTHS.iter().position(|name| {
@@ -98,12 +98,12 @@ fn month(text: &str) -> Option<&'static str> {
 }
 
 /// Removes the ending of an ordinal number: `15th` becomes `15`.
-fn ordinal(text: &str) -> &str {
+fn without_ordinal_ending(text: &str) -> &str {
     let lower = ["st", "nd", "rd", "th"];
     lower.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
 }
 
-fn day(year: &str, month: &str, day: &str) -> Option<Date> {
+fn parse_numbers(year: &str, month: &str, day: &str) -> Option<Date> {
     let number = |text: &str, most: usize| {
         let is_number = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| text.parse::<i16>().ok())?
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Option<String> {
-        read(text, Offset::constant(1)).map(|date| date.to_string())
+        parse_day(text, Offset::constant(1)).map(|date| date.to_string())
     }
 
     #[test]

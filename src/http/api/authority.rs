@@ -35,7 +35,7 @@ async fn notifications(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     check_token(&token, &state.settings.notification_token)?;
-    let body = body.up_to(notice::BYTES_MAX);
+    let body = body.with_bytes_max(notice::BYTES_MAX);
     let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
     state.inbound.handle_notice(&form.value.irn, form.value.message).await?;
     let view = NoticeView::from(&form.value);

@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 
 use actix_web::web;
 
-use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::authority::{AuthorityFailure, CallerAccount, Cause, ResourceList};
 use crate::domain::access::caller::Caller;
 use crate::domain::integration::{AuthType, DataFormat};
@@ -49,15 +49,15 @@ fn invoice_categories() -> Ready<ApiResponse> {
 /// GET /v1/core/commons/enums: lists the options of an integration record (spec.md, "Option lists").
 async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
     let data = Enums {
-        erp_systems: state.settings.erp_systems.iter().map(|value| choice(value)).collect(),
-        auth_types: AuthType::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
-        data_formats: DataFormat::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
+        erp_systems: state.settings.erp_systems.iter().map(|value| select_option(value)).collect(),
+        auth_types: AuthType::ALL.iter().map(|kind| select_option(kind.as_str())).collect(),
+        data_formats: DataFormat::ALL.iter().map(|kind| select_option(kind.as_str())).collect(),
     };
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
 /// Returns the option with this value. The label is usually the value in upper case with spaces for underscores.
-fn choice(value: &str) -> SelectOption {
+fn select_option(value: &str) -> SelectOption {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),
         "jsonrpc" => "JSON RPC".to_owned(),
@@ -75,15 +75,15 @@ async fn resources(
     let list = ResourceList::from_name(&list)
         .ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
     let authority = match caller {
-        Caller::Taxpayer(id) => on_behalf_of(&state.authority, &state.store, id).await?,
+        Caller::Taxpayer(id) => authority_for_taxpayer(&state.authority, &state.store, id).await?,
         Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Integrator(id)),
     };
-    let items = authority.resource(list).await.map_err(unavailable)?;
+    let items = authority.fetch_resource_list(list).await.map_err(fetch_error)?;
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
 }
 
 /// Returns the error for a failed fetch. The caller's request is valid, so even a refusal becomes a temporary failure.
-fn unavailable(failure: AuthorityFailure) -> ApiError {
+fn fetch_error(failure: AuthorityFailure) -> ApiError {
     match failure {
         AuthorityFailure::Refused { status, .. } => {
             ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status } })

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
-use crate::domain::pipeline::NO_CUSTOMER;
-use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED, details, faults};
-use crate::http::explain::field_names::{callers_path, translate_paths};
+use crate::domain::pipeline::NO_CUSTOMER_MESSAGE;
+use crate::http::explain::explanation::{
+    AUTHORITY_SOURCE, EINVOICE_SOURCE, Explanation, UNTRANSLATED_RULE, details, faults,
+};
+use crate::http::explain::field_names::{caller_path, translate_paths};
 use crate::http::explain::phrases::{self, meaning, tag_sentence};
 use crate::http::explain::received_value;
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::{ApiError, sentence};
+use crate::http::respond::error::{ApiError, capitalize};
 
 /// A sentence that the authority is known to send, recognised by its first words (`begins`) and last words (`ends`).
 struct SentencePattern {
@@ -29,17 +31,17 @@ const fn pattern(
     SentencePattern { begins, ends, path, rule, expected }
 }
 
-const STATUS: Option<&str> = Some("payment_status");
-const CUSTOMER: Option<&str> = Some("accounting_customer_party");
+const STATUS_FIELD: Option<&str> = Some("payment_status");
+const CUSTOMER_FIELD: Option<&str> = Some("accounting_customer_party");
 
 /// Known sentences that do not begin with the path of a field.
 #[rustfmt::skip]
-const SENTENCES: &[SentencePattern] = &[
-    pattern("payment status cannot be set to ", "", STATUS, "transition", "a status that may follow the present one"),
-    pattern("payment status is already ", " and cannot be changed", STATUS, "transition", "no further payment status"),
+const SENTENCE_PATTERNS: &[SentencePattern] = &[
+    pattern("payment status cannot be set to ", "", STATUS_FIELD, "transition", "a status that may follow the present one"),
+    pattern("payment status is already ", " and cannot be changed", STATUS_FIELD, "transition", "no further payment status"),
     pattern("reference is required for a ", " payment", Some("reference"), "required", "a value"),
-    pattern("invoice has no customer to transmit to", "", CUSTOMER, "required", "a customer"),
-    pattern(NO_CUSTOMER, "", CUSTOMER, "required", "a customer"),
+    pattern("invoice has no customer to transmit to", "", CUSTOMER_FIELD, "required", "a customer"),
+    pattern(NO_CUSTOMER_MESSAGE, "", CUSTOMER_FIELD, "required", "a customer"),
     pattern("invoice already transmitted", "", None, "state", "an invoice that was not transmitted yet"),
     pattern("invoice already reported", "", None, "state", "an invoice that was not reported yet"),
     pattern("invoice has not been transmitted", "", None, "state", "an invoice that was transmitted"),
@@ -56,7 +58,7 @@ pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
     let explanations = explain(words, document);
     // A reason may begin with the authority's path of a field. Such a path is not capitalized.
     let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
-    let message = if quotes_path { words.to_owned() } else { sentence(words) };
+    let message = if quotes_path { words.to_owned() } else { capitalize(words) };
     let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
     error.with_details(details(&explanations))
 }
@@ -66,15 +68,17 @@ pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
 pub(crate) fn explain(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
-        words.split(['\n', ';']).map(|part| about_field(part.trim(), document)).collect();
+        words.split(['\n', ';']).map(|part| explain_field_sentence(part.trim(), document)).collect();
     let all = parts.filter(|parts| !parts.is_empty());
-    all.unwrap_or_else(|| vec![about_field(words, document).unwrap_or_else(|| about_all(words, document))])
+    all.unwrap_or_else(|| {
+        vec![explain_field_sentence(words, document).unwrap_or_else(|| explain_whole_text(words, document))]
+    })
 }
 
 /// Explains a sentence that begins with the path of a field. Returns `None` for any other sentence.
-fn about_field(said: &str, document: &Value) -> Option<Explanation> {
-    let (name, what) = split_validator_message(said).or_else(|| of_path(said))?;
-    let path = callers_path(name, document)?;
+fn explain_field_sentence(said: &str, document: &Value) -> Option<Explanation> {
+    let (name, what) = split_validator_message(said).or_else(|| split_path(said))?;
+    let path = caller_path(name, document)?;
     let what = translate_paths(what.trim_end_matches('.'), document);
     let found = meaning(&what);
     // The first word may be an ordinary word and the name of a field, such as `reference`. Only a known phrase or a
@@ -83,23 +87,23 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
         return None;
     }
     Some(Explanation {
-        rule: found.as_ref().map_or(UNTRANSLATED, |meaning| meaning.rule),
+        rule: found.as_ref().map_or(UNTRANSLATED_RULE, |meaning| meaning.rule),
         expected: found.map(|meaning| meaning.expected).or_else(|| phrases::expected_value(&what)),
-        actual: received_value::at(document, authoritys(&path, document)),
-        message: message(&path, &what),
+        actual: received_value::displayable_value(document, authority_path(&path, document)),
+        message: field_message(&path, &what),
         path: Some(path),
-        source: AUTHORITY,
+        source: AUTHORITY_SOURCE,
         authority_message: Some(said.to_owned()),
     })
 }
 
 /// Converts the caller's path of a field to the path in the authority's document. Only `invoice_category` differs.
-fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
+fn authority_path<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }
 }
 
-fn message(path: &str, what: &str) -> String {
+fn field_message(path: &str, what: &str) -> String {
     let verbs = [
         "is", "must", "may", "has", "cannot", "can", "should", "does", "was", "needs", "contains", "exceeds",
     ];
@@ -108,7 +112,7 @@ fn message(path: &str, what: &str) -> String {
 }
 
 /// Splits a sentence such as `taxtotal[0].taxamount must be a number` into the path and the rest, without a colon.
-fn of_path(said: &str) -> Option<(&str, &str)> {
+fn split_path(said: &str) -> Option<(&str, &str)> {
     let (name, what) = said.split_once(' ')?;
     let name = name.trim_end_matches(':').trim_matches(['"', '\'', '`']);
     Some((name, what.trim()))
@@ -122,21 +126,21 @@ fn split_validator_message(said: &str) -> Option<(&str, &str)> {
     Some((name, tag_sentence(tag.split_once('\'')?.0).unwrap_or("is not valid")))
 }
 
-fn about_all(words: &str, document: &Value) -> Explanation {
-    let found = SENTENCES.iter().find(|pattern| {
+fn explain_whole_text(words: &str, document: &Value) -> Explanation {
+    let found = SENTENCE_PATTERNS.iter().find(|pattern| {
         let lower = words.to_lowercase();
         lower.starts_with(pattern.begins) && lower.trim_end_matches('.').ends_with(pattern.ends)
     });
     let path = found.and_then(|pattern| pattern.path);
-    // The refusal `NO_CUSTOMER` comes from this service, not from the authority.
-    let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER);
+    // The refusal `NO_CUSTOMER_MESSAGE` comes from this service, not from the authority.
+    let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER_MESSAGE);
     Explanation {
         path: path.map(str::to_owned),
-        rule: found.map_or(UNTRANSLATED, |pattern| pattern.rule),
+        rule: found.map_or(UNTRANSLATED_RULE, |pattern| pattern.rule),
         expected: found.map(|pattern| pattern.expected.to_owned()),
-        actual: path.map_or(Value::Null, |path| received_value::at(document, path)),
-        message: sentence(words),
-        source: if is_ours { EINVOICE } else { AUTHORITY },
+        actual: path.map_or(Value::Null, |path| received_value::displayable_value(document, path)),
+        message: capitalize(words),
+        source: if is_ours { EINVOICE_SOURCE } else { AUTHORITY_SOURCE },
         authority_message: (!is_ours).then(|| words.to_owned()),
     }
 }
@@ -223,10 +227,10 @@ mod tests {
     fn every_whole_sentence_of_the_authority_is_understood() {
         let document = json!({ "payment_status": "PENDING", "irn": "x" });
         for (words, path, rule) in [
-            ("payment status cannot be set to PENDING", STATUS, "transition"),
-            ("payment status is already PAID and cannot be changed", STATUS, "transition"),
+            ("payment status cannot be set to PENDING", STATUS_FIELD, "transition"),
+            ("payment status is already PAID and cannot be changed", STATUS_FIELD, "transition"),
             ("reference is required for a PARTIAL payment", Some("reference"), "required"),
-            ("invoice has no customer to transmit to", CUSTOMER, "required"),
+            ("invoice has no customer to transmit to", CUSTOMER_FIELD, "required"),
             ("invoice already transmitted", None, "state"),
             ("invoice has not been transmitted", None, "state"),
             ("invoice transmission already acknowledged", None, "state"),
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_this_service_says_itself_is_not_called_the_authoritys() {
-        let all = explain(NO_CUSTOMER, &json!({}));
+        let all = explain(NO_CUSTOMER_MESSAGE, &json!({}));
         assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
         assert_eq!(all[0].message, "The invoice names no customer to transmit it to");
     }

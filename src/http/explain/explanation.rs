@@ -8,10 +8,10 @@ use crate::http::respond::details::{Details, Members};
 use crate::http::respond::render::uri_pointer;
 
 /// The rule id of an explanation if the meaning of the authority's sentence is unknown.
-pub(crate) const UNTRANSLATED: &str = "authority";
+pub(crate) const UNTRANSLATED_RULE: &str = "authority";
 /// The possible values of `Explanation::source`: the authority refused, or this service refused.
-pub(crate) const AUTHORITY: &str = "authority";
-pub(crate) const EINVOICE: &str = "einvoice";
+pub(crate) const AUTHORITY_SOURCE: &str = "authority";
+pub(crate) const EINVOICE_SOURCE: &str = "einvoice";
 
 /// The explanation of one reason. Fields are named as the caller named them.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) struct Explanation {
 
 impl Explanation {
     /// Returns the explanation as an entry of the envelope's `explanations`.
-    fn in_envelope(&self) -> Members {
+    fn to_envelope_entry(&self) -> Members {
         let mut members = Members::from([
             ("path", json!(self.path)),
             ("rule", json!(self.rule)),
@@ -48,7 +48,7 @@ impl Explanation {
     }
 
     /// Returns the explanation as an entry of the problem document's `errors`.
-    fn in_problem(&self) -> Value {
+    fn to_problem_entry(&self) -> Value {
         let mut entry = json!({
             // If an explanation names no field, it concerns the whole body.
             "pointer": self.path.as_deref().map_or_else(|| "#".to_owned(), uri_pointer),
@@ -65,8 +65,8 @@ impl Explanation {
 /// Returns the details of a failure with these explanations.
 pub(super) fn details(explanations: &[Explanation]) -> Details {
     Details {
-        explanations: explanations.iter().map(Explanation::in_envelope).collect(),
-        errors: explanations.iter().map(Explanation::in_problem).collect(),
+        explanations: explanations.iter().map(Explanation::to_envelope_entry).collect(),
+        errors: explanations.iter().map(Explanation::to_problem_entry).collect(),
         ..Details::default()
     }
 }
@@ -91,14 +91,14 @@ mod tests {
             expected: Some("at least 1".into()),
             actual: json!(0),
             message: "The quantity is too small.".into(),
-            source: AUTHORITY,
+            source: AUTHORITY_SOURCE,
             authority_message: Some("quantity is odd".into()),
         };
-        let text = |why: &Explanation| serde_json::to_string(&why.in_envelope()).unwrap();
+        let text = |why: &Explanation| serde_json::to_string(&why.to_envelope_entry()).unwrap();
         insta::assert_snapshot!(text(&why), @r#"{"path":"lines.0.quantity","rule":"min","expected":"at least 1","actual":0,"message":"The quantity is too small.","source":"authority","authority_message":"quantity is odd"}"#);
-        insta::assert_snapshot!(why.in_problem(), @r##"{"actual":0,"authority_message":"quantity is odd","detail":"The quantity is too small.","expected":"at least 1","pointer":"#/lines/0/quantity","rule":"min","source":"authority"}"##);
+        insta::assert_snapshot!(why.to_problem_entry(), @r##"{"actual":0,"authority_message":"quantity is odd","detail":"The quantity is too small.","expected":"at least 1","pointer":"#/lines/0/quantity","rule":"min","source":"authority"}"##);
         why = Explanation { path: None, authority_message: None, ..why };
-        assert_eq!(why.in_problem()["pointer"], "#");
+        assert_eq!(why.to_problem_entry()["pointer"], "#");
         assert!(
             text(&why).starts_with(r#"{"path":null,"#) && text(&why).ends_with(r#""source":"authority"}"#)
         );

@@ -14,30 +14,30 @@ use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
 /// The category field's name in the authority's documents and in requests of callers.
-const KIND: (&str, &str) = ("invoicekind", "invoice_category");
+const CATEGORY_NAMES: (&str, &str) = ("invoicekind", "invoice_category");
 
 /// All field names in the forms of `/v1/app`.
-static KNOWN: LazyLock<Names> = LazyLock::new(Names::of_forms);
+static KNOWN_NAMES: LazyLock<FieldNames> = LazyLock::new(FieldNames::from_forms);
 
 #[derive(Debug, Default)]
-struct Names {
+struct FieldNames {
     all: HashMap<String, &'static str>,
-    top: HashSet<&'static str>,
+    top_level: HashSet<&'static str>,
 }
 
-impl Names {
-    fn of_forms() -> Self {
+impl FieldNames {
+    fn from_forms() -> Self {
         let forms = [
-            FormSchema::for_form(|reader| validation::validation(reader, None)),
-            FormSchema::for_form(|reader| submission::fields(reader, None)),
+            FormSchema::for_form(|reader| validation::read_fields(reader, None)),
+            FormSchema::for_form(|reader| submission::read_fields(reader, None)),
             FormSchema::for_form(|reader| vat_report::read(reader, None, false)),
             FormSchema::for_form(relayed_payment::read),
             FormSchema::for_form(|reader| transmit::read(reader, None)),
         ];
         let mut names = Self::default();
-        names.all.insert(KIND.0.to_owned(), KIND.1);
+        names.all.insert(CATEGORY_NAMES.0.to_owned(), CATEGORY_NAMES.1);
         for form in &forms {
-            names.top.extend(form.0.iter().map(|property| property.name));
+            names.top_level.extend(form.0.iter().map(|property| property.name));
             names.add(form);
         }
         names
@@ -56,7 +56,7 @@ impl Names {
 
 /// Translates a path of the authority to the caller's: `taxtotal[0].taxamount` becomes `tax_total.0.tax_amount`.
 /// Returns `None` if the text is not a path or the field is unknown.
-pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
+pub(crate) fn caller_path(said: &str, document: &Value) -> Option<String> {
     let said = said.to_ascii_lowercase();
     let mut segments = said.split('.').peekable();
     let is_rooted = segments.next_if(|first| first.ends_with("request")).is_some();
@@ -64,11 +64,11 @@ pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
     let mut steps = Vec::new();
     let mut here = Some(document);
     for segment in segments {
-        let (name, index) = apart(segment)?;
+        let (name, index) = split_index(segment)?;
         here = match name.parse::<usize>() {
             Ok(place) if !steps.is_empty() => here.and_then(|items| items.get(place)),
             _ => {
-                let (key, value) = callers_name(name, here)?;
+                let (key, value) = caller_name(name, here)?;
                 steps.push(key);
                 value
             }
@@ -81,32 +81,33 @@ pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
             here = here.and_then(|items| items.get(index));
         }
     }
-    let is_field = is_rooted || steps.len() > 1 || steps.first().is_some_and(|name| is_top(name, document));
+    let is_field =
+        is_rooted || steps.len() > 1 || steps.first().is_some_and(|name| is_top_level(name, document));
     (is_field && !steps.is_empty()).then(|| steps.join("."))
 }
 
-fn is_top(name: &str, document: &Value) -> bool {
-    KNOWN.top.contains(name) || document.get(name).is_some()
+fn is_top_level(name: &str, document: &Value) -> bool {
+    KNOWN_NAMES.top_level.contains(name) || document.get(name).is_some()
 }
 
 /// Splits a step of a path, such as `taxtotal[0]`, into the name and the index.
-fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
+fn split_index(segment: &str) -> Option<(&str, Option<usize>)> {
     let Some((name, rest)) = segment.split_once('[') else { return Some((segment, None)) };
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
 /// Returns the caller's name of a field, and the field's value if the object `here` has the field. Returns `None` if
 /// neither `here` nor any form has the field.
-fn callers_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
+fn caller_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = fold_name(name);
     let fields = here.and_then(Value::as_object);
     if let Some((key, value)) =
         fields.and_then(|fields| fields.iter().find(|(key, _)| fold_name(key) == name))
     {
-        let key = if name == KIND.0 { KIND.1.to_owned() } else { key.clone() };
+        let key = if name == CATEGORY_NAMES.0 { CATEGORY_NAMES.1.to_owned() } else { key.clone() };
         return Some((key, Some(value)));
     }
-    KNOWN.all.get(&name).map(|known| ((*known).to_owned(), None))
+    KNOWN_NAMES.all.get(&name).map(|known| ((*known).to_owned(), None))
 }
 
 fn fold_name(name: &str) -> String {
@@ -117,7 +118,7 @@ fn fold_name(name: &str) -> String {
 pub(crate) fn translate_paths(sentence: &str, document: &Value) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);
-        let path = bare.contains('.').then(|| callers_path(bare, document)).flatten();
+        let path = bare.contains('.').then(|| caller_path(bare, document)).flatten();
         path.map_or_else(|| word.to_owned(), |path| format!("{path}{}", &word[bare.len()..]))
     };
     sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
@@ -151,7 +152,7 @@ mod tests {
             ("issue_date", "issue_date"),
             ("irn", "irn"),
         ] {
-            assert_eq!(callers_path(said, &document).as_deref(), Some(expected), "{said}");
+            assert_eq!(caller_path(said, &document).as_deref(), Some(expected), "{said}");
         }
     }
 
@@ -168,7 +169,7 @@ mod tests {
             "[0]",
             ".",
         ] {
-            assert_eq!(callers_path(said, &document), None, "{said}");
+            assert_eq!(caller_path(said, &document), None, "{said}");
         }
     }
 

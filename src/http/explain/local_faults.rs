@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::http::explain::explanation::{EINVOICE, Explanation, details};
+use crate::http::explain::explanation::{EINVOICE_SOURCE, Explanation, details};
 use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
 
 /// The maximum number of faults that get an explanation. Further faults appear only in the `errors` of the response.
-const EXPLAINED_MAX: usize = 100;
+const EXPLAINED_FAULTS_MAX: usize = 100;
 
 /// Returns the error for a body with these faults. The response explains each fault.
 pub(crate) fn refusal_error(faults: Faults, body: &Map<String, Value>) -> ApiError {
@@ -18,7 +18,7 @@ pub(crate) fn refusal_error(faults: Faults, body: &Map<String, Value>) -> ApiErr
 
 fn explanations(faults: &Faults, body: &Map<String, Value>) -> Vec<Explanation> {
     let document = Value::Object(body.clone());
-    faults.iter().take(EXPLAINED_MAX).map(|fault| explain_fault(fault, &document)).collect()
+    faults.iter().take(EXPLAINED_FAULTS_MAX).map(|fault| explain_fault(fault, &document)).collect()
 }
 
 fn explain_fault(fault: &Fault, document: &Value) -> Explanation {
@@ -26,9 +26,9 @@ fn explain_fault(fault: &Fault, document: &Value) -> Explanation {
         path: Some(fault.path.clone()),
         rule: fault.rule(),
         expected: fault.expected_value(),
-        actual: received_value::at(document, &fault.path),
+        actual: received_value::displayable_value(document, &fault.path),
         message: fault.to_string(),
-        source: EINVOICE,
+        source: EINVOICE_SOURCE,
         authority_message: None,
     }
 }
@@ -69,6 +69,6 @@ mod tests {
     fn of_very_many_faults_the_first_are_explained() {
         let lines = Value::Array(vec![serde_json::json!({}); 1_000]);
         let all = explained_submission(with_member(&submission(), "/invoice_line", Some(lines)));
-        assert_eq!(all.len(), EXPLAINED_MAX);
+        assert_eq!(all.len(), EXPLAINED_FAULTS_MAX);
     }
 }

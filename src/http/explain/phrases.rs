@@ -9,9 +9,9 @@ pub(super) struct Meaning {
 }
 
 /// A phrase, the id of the violated rule, and the expected value, in which `*` stands for the text at the phrase's `*`.
-type Row = (&'static str, &'static str, &'static str);
+type PhraseRow = (&'static str, &'static str, &'static str);
 
-const PRESENCE: &[Row] = &[
+const PRESENCE: &[PhraseRow] = &[
     ("is required*", "required", "a value"),
     ("is a required field*", "required", "a value"),
     ("is missing*", "required", "a value"),
@@ -24,7 +24,7 @@ const PRESENCE: &[Row] = &[
     ("should not be empty*", "required", "a value"),
 ];
 
-const CHOICES: &[Row] = &[
+const CHOICES: &[PhraseRow] = &[
     ("must be one of: *", "one_of", "one of *"),
     ("must be one of *", "one_of", "one of *"),
     ("must be any of *", "one_of", "one of *"),
@@ -39,7 +39,7 @@ const CHOICES: &[Row] = &[
     ("must be acknowledged", "one_of", "ACKNOWLEDGED"),
 ];
 
-const LENGTHS: &[Row] = &[
+const LENGTHS: &[PhraseRow] = &[
     ("must be a maximum of * characters*", "max", "at most * characters"),
     ("must not be greater than * characters", "max", "at most * characters"),
     ("must not be longer than * characters", "max", "at most * characters"),
@@ -57,7 +57,7 @@ const LENGTHS: &[Row] = &[
     ("must not contain control characters", "control_characters", "a text without control characters"),
 ];
 
-const FORMATS: &[Row] = &[
+const FORMATS: &[PhraseRow] = &[
     ("must be a date of the form *", "date", "a date written *"),
     ("must be a date written *", "date", "a date written *"),
     ("must be in the format yyyy-mm-dd", "date", "a date written YYYY-MM-DD"),
@@ -84,7 +84,7 @@ const FORMATS: &[Row] = &[
     ("must have the form *", "format", "*"),
 ];
 
-const TYPES: &[Row] = &[
+const TYPES: &[PhraseRow] = &[
     ("must be a number in a string*", "type", "a number in a string"),
     ("must be a number*", "type", "a number"),
     ("must be numeric*", "type", "a number"),
@@ -97,7 +97,7 @@ const TYPES: &[Row] = &[
     ("must be an array*", "type", "an array"),
 ];
 
-const SIZES: &[Row] = &[
+const SIZES: &[PhraseRow] = &[
     ("must be * plus the tax total", "sum", "* plus the tax total"),
     ("must be the sum of *", "sum", "the sum of *"),
     ("must add up to *", "sum", "items that add up to *"),
@@ -120,10 +120,10 @@ const SIZES: &[Row] = &[
     ("must not be in the future", "before_or_equal", "today or an earlier day"),
 ];
 
-const TABLES: [&[Row]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
+const PHRASE_TABLES: [&[PhraseRow]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
 
 /// The authority uses Go's validator, which names a violated rule by a tag. Each tag has a sentence here.
-const TAGS: [(&str, &str); 13] = [
+const TAG_SENTENCES: [(&str, &str); 13] = [
     ("required", "is required"),
     ("oneof", "must be one of the values that the authority knows"),
     ("max", "must not be greater than the authority allows"),
@@ -142,7 +142,7 @@ const TAGS: [(&str, &str); 13] = [
 /// Finds the meaning of a sentence without its field name, such as `must be a number`.
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
-    TABLES.iter().flat_map(|table| table.iter()).find_map(|(phrase, rule, expected)| {
+    PHRASE_TABLES.iter().flat_map(|table| table.iter()).find_map(|(phrase, rule, expected)| {
         let found = capture(phrase, what)?;
         Some(Meaning { rule, expected: expected.replacen('*', found, 1) })
     })
@@ -157,7 +157,7 @@ pub(super) fn expected_value(what: &str) -> Option<String> {
 
 /// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
 pub(super) fn tag_sentence(tag: &str) -> Option<&'static str> {
-    TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
+    TAG_SENTENCES.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
 /// Returns the part of the text at the first `*` of the phrase, empty if the phrase has no `*`. Returns `None` if the
@@ -263,7 +263,7 @@ mod tests {
         ] {
             assert_eq!(meaning(what).map(|meaning| meaning.rule), Some(rule), "{what}");
         }
-        for (tag, what) in TAGS {
+        for (tag, what) in TAG_SENTENCES {
             assert!(meaning(what).is_some(), "{tag}");
         }
     }

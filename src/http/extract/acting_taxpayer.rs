@@ -20,7 +20,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
 
-pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
+pub(crate) const TAXPAYER_ID_HEADER: HeaderName = HeaderName::from_static("x-taxpayer-id");
 
 /// The header `x-taxpayer-id`; `None` if the header is absent or malformed.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ impl FromRequest for TaxpayerHint {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let text = request.headers().get(TAXPAYER_ID).and_then(|value| value.to_str().ok());
+        let text = request.headers().get(TAXPAYER_ID_HEADER).and_then(|value| value.to_str().ok());
         ready(Ok(Self(text.and_then(parse_number).map(TaxpayerId))))
     }
 }
@@ -40,7 +40,7 @@ impl FromRequest for TaxpayerHint {
 /// it.
 pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
     let found = match caller {
-        Caller::Taxpayer(id) => own(state, id).await?,
+        Caller::Taxpayer(id) => find_own(state, id).await?,
         Caller::Integrator(integrator) => {
             taxpayers::owned_by_with_service_id(&state.store, integrator, irn.service_id()).await?
         }
@@ -56,14 +56,14 @@ pub(crate) async fn for_body(
     body: &Map<String, Value>,
     hint: TaxpayerHint,
 ) -> Result<Option<Taxpayer>, ApiError> {
-    match (caller, Name::from_body(body, hint)) {
+    match (caller, TaxpayerReference::from_body(body, hint)) {
         (Caller::Taxpayer(id), _) => {
-            own(state, id).await?.map(|found| require_verified(state, found)).transpose()
+            find_own(state, id).await?.map(|found| require_verified(state, found)).transpose()
         }
         (Caller::Integrator(_), None) => Ok(None),
         (Caller::Integrator(integrator), Some(name)) => {
             let found =
-                find_named(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+                find_by_reference(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
             require_verified(state, found).map(Some)
         }
     }
@@ -76,28 +76,32 @@ fn require_verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, Ap
     Ok(taxpayer)
 }
 
-async fn own(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError> {
+async fn find_own(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError> {
     Ok(taxpayers::with_id(state.store.reader(), id).await?)
 }
 
-async fn find_named(
+async fn find_by_reference(
     state: &ApiState,
     integrator: IntegratorId,
-    name: Name<'_>,
+    name: TaxpayerReference<'_>,
 ) -> Result<Option<Taxpayer>, StoreError> {
     let store = &state.store;
     match name {
-        Name::BusinessId(id) => taxpayers::owned_by_with_business_id(store, integrator, id).await,
-        Name::Irn(irn) => taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await,
-        Name::ServiceId(id) => taxpayers::owned_by_with_service_id(store, integrator, id).await,
-        Name::Tin(tin) => taxpayers::owned_by_with_tin(store, integrator, tin).await,
-        Name::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
+        TaxpayerReference::BusinessId(id) => {
+            taxpayers::owned_by_with_business_id(store, integrator, id).await
+        }
+        TaxpayerReference::Irn(irn) => {
+            taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await
+        }
+        TaxpayerReference::ServiceId(id) => taxpayers::owned_by_with_service_id(store, integrator, id).await,
+        TaxpayerReference::Tin(tin) => taxpayers::owned_by_with_tin(store, integrator, tin).await,
+        TaxpayerReference::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
     }
 }
 
 /// Returns true if a call with a taxpayer's key names another taxpayer in `integrator_service_id`. In an integrator's
 /// call, this may be the integrator's own id, so it is not checked.
-pub(crate) async fn names_another(
+pub(crate) async fn names_another_taxpayer(
     state: &ApiState,
     caller: Caller,
     body: &Map<String, Value>,
@@ -114,7 +118,7 @@ fn service_id(body: &Map<String, Value>) -> Option<&str> {
 
 /// The value by which an integrator's request names a taxpayer.
 #[derive(Debug, PartialEq, Eq)]
-enum Name<'a> {
+enum TaxpayerReference<'a> {
     BusinessId(&'a str),
     Irn(Irn),
     ServiceId(&'a str),
@@ -122,7 +126,7 @@ enum Name<'a> {
     Id(TaxpayerId),
 }
 
-impl<'a> Name<'a> {
+impl<'a> TaxpayerReference<'a> {
     /// Returns the first name that is present and valid, in the order of the variants; `None` if there is none.
     fn from_body(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
@@ -146,23 +150,29 @@ mod tests {
     #[test]
     fn the_first_name_that_is_well_formed_decides() {
         let hint = TaxpayerHint(Some(TaxpayerId(7)));
-        let irn = || Some(Name::Irn(Irn::parse(IRN).unwrap()));
+        let irn = || Some(TaxpayerReference::Irn(Irn::parse(IRN).unwrap()));
         let cases = [
-            (json!({ "business_id": BUSINESS, "irn": IRN }), Some(Name::BusinessId(BUSINESS))),
-            (json!({ "business_id": format!(" {BUSINESS} ") }), Some(Name::BusinessId(BUSINESS))),
+            (json!({ "business_id": BUSINESS, "irn": IRN }), Some(TaxpayerReference::BusinessId(BUSINESS))),
+            (
+                json!({ "business_id": format!(" {BUSINESS} ") }),
+                Some(TaxpayerReference::BusinessId(BUSINESS)),
+            ),
             (json!({ "business_id": "odd", "irn": IRN }), irn()),
             (json!({ "business_id": 1, "irn": IRN }), irn()),
             (json!({ "irn": IRN, "integrator_service_id": "A1B2C3D4", "agent_tin": "1" }), irn()),
             (
                 json!({ "irn": "odd", "integrator_service_id": " A1B2C3D4 ", "agent_tin": "1" }),
-                Some(Name::ServiceId("A1B2C3D4")),
+                Some(TaxpayerReference::ServiceId("A1B2C3D4")),
             ),
-            (json!({ "integrator_service_id": "my service", "agent_tin": " 1-2 " }), Some(Name::Tin("1-2"))),
-            (json!({ "irn": "odd", "agent_tin": " " }), Some(Name::Id(TaxpayerId(7)))),
+            (
+                json!({ "integrator_service_id": "my service", "agent_tin": " 1-2 " }),
+                Some(TaxpayerReference::Tin("1-2")),
+            ),
+            (json!({ "irn": "odd", "agent_tin": " " }), Some(TaxpayerReference::Id(TaxpayerId(7)))),
         ];
         for (body, name) in cases {
-            assert_eq!(Name::from_body(body.as_object().unwrap(), hint), name, "{body}");
+            assert_eq!(TaxpayerReference::from_body(body.as_object().unwrap(), hint), name, "{body}");
         }
-        assert_eq!(Name::from_body(&Map::new(), TaxpayerHint(None)), None);
+        assert_eq!(TaxpayerReference::from_body(&Map::new(), TaxpayerHint(None)), None);
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::access::caller::{
 };
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
-use crate::domain::kernel::audit::{Acting, Actor};
+use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, KeyId, TaxpayerId};
 use crate::http::extract::role::{self, NeedsRole};
 use crate::http::limits;
@@ -23,20 +23,25 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys::{self, ValidKey};
 
-const API_KEY: &str = "x-api-key";
+const API_KEY_HEADER: &str = "x-api-key";
 
 /// The kinds of keys that one part of the API accepts, and the error code for any other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Surface {
     pub(crate) kinds: &'static [KeyKind],
-    otherwise: ErrorCode,
+    refused_key_code: ErrorCode,
 }
 
-const TAXPAYERS: Surface = Surface { kinds: &[KeyKind::Taxpayer], otherwise: ErrorCode::InvalidApiKey };
-const INTEGRATORS: Surface = Surface { kinds: &[KeyKind::Integrator], otherwise: ErrorCode::InvalidApiKey };
-const OPERATORS: Surface = Surface { kinds: &[KeyKind::Operator], otherwise: ErrorCode::InvalidApiKey };
-const ACCESS_POINT: Surface =
-    Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
+const TAXPAYERS: Surface =
+    Surface { kinds: &[KeyKind::Taxpayer], refused_key_code: ErrorCode::InvalidApiKey };
+const INTEGRATORS: Surface =
+    Surface { kinds: &[KeyKind::Integrator], refused_key_code: ErrorCode::InvalidApiKey };
+const OPERATORS: Surface =
+    Surface { kinds: &[KeyKind::Operator], refused_key_code: ErrorCode::InvalidApiKey };
+const ACCESS_POINT: Surface = Surface {
+    kinds: &[KeyKind::Taxpayer, KeyKind::Integrator],
+    refused_key_code: ErrorCode::KeyNotRecognized,
+};
 
 impl Surface {
     /// Returns the surface of a path; `None` if the path needs no key or its handler checks the key itself.
@@ -53,8 +58,8 @@ impl Surface {
     }
 
     /// Returns the error codes for a missing key and for a key that this surface does not accept.
-    pub(crate) fn refusals(self) -> [ErrorCode; 2] {
-        [ErrorCode::Unauthenticated, self.otherwise]
+    pub(crate) fn key_error_codes(self) -> [ErrorCode; 2] {
+        [ErrorCode::Unauthenticated, self.refused_key_code]
     }
 
     /// Looks the key up once more, after the body came in: the key may have ended since the request began.
@@ -65,13 +70,16 @@ impl Surface {
 
     /// Returns the error for a key that ended while its call waited.
     pub(crate) fn ended_error(self) -> ApiError {
-        ApiError::new(self.otherwise, "The API key ended while the call waited. What it began goes on.")
+        ApiError::new(
+            self.refused_key_code,
+            "The API key ended while the call waited. What it began goes on.",
+        )
     }
 
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
-        let account = recognise(request).await?.filter(|account| self.kinds.contains(&account.kind));
-        let Some(account) = account else { return Err(authentication_error(request, self.otherwise)) };
+        let account = recognise_account(request).await?.filter(|account| self.kinds.contains(&account.kind));
+        let Some(account) = account else { return Err(authentication_error(request, self.refused_key_code)) };
         check_scope(request).await?;
         request.extensions_mut().insert(account);
         Ok(account)
@@ -80,11 +88,11 @@ impl Surface {
 
 /// The result of looking up the key, cached for the extractors of the request.
 #[derive(Debug, Clone, Copy)]
-struct ResolvedKey(Option<Recognised>);
+struct ResolvedKey(Option<KeyRights>);
 
 /// The account and the rights that the request's key gives.
 #[derive(Debug, Clone, Copy)]
-struct Recognised {
+struct KeyRights {
     account: KeyOwner,
     scope: KeyScope,
     /// The role of an operator; `None` for other accounts.
@@ -92,18 +100,18 @@ struct Recognised {
 }
 
 /// Returns the account of the request's key, whatever its kind. Returns `None` if the request has no valid key.
-pub(crate) async fn recognise(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
+pub(crate) async fn recognise_account(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
     Ok(resolve_key(request).await?.map(|key| key.account))
 }
 
 /// Returns the account of the request's key, and the integrator whose limits the request also counts against. Returns
-/// `None` before `recognise` has found a valid key.
+/// `None` before `recognise_account` has found a valid key.
 pub(crate) fn paying_account(request: &HttpRequest) -> Option<PayingAccount> {
     request.extensions().get().copied()
 }
 
 /// Returns the account and the rights that the request's key gives. Returns `None` if the request has no valid key.
-async fn resolve_key(request: &HttpRequest) -> Result<Option<Recognised>, ApiError> {
+async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
         return Ok(account);
@@ -114,14 +122,14 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<Recognised>, ApiErr
     {
         None => None,
         Some((kind, key)) => {
-            let state = state(request)?;
-            let found = keys::valid(&state.store, kind, key, state.now()).await?;
+            let state = api_state(request)?;
+            let found = keys::find_valid(&state.store, kind, key, state.now()).await?;
             if let Some(key) = &found {
                 state.key_usage.note(key);
                 request.extensions_mut().insert(key.account);
                 name_actor(key_actor(key));
             }
-            found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
+            found.map(|key| KeyRights { account: key.account.owner, scope: key.scope, role: key.role })
         }
     };
     request.extensions_mut().insert(ResolvedKey(account));
@@ -129,16 +137,16 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<Recognised>, ApiErr
 }
 
 /// Returns the actor that is recorded for changes made with this key.
-fn key_actor(key: &ValidKey) -> Acting {
+fn key_actor(key: &ValidKey) -> ActorWithName {
     let actor = match key.account.owner.kind {
         KeyKind::Taxpayer => Actor::TaxpayerKey(KeyId::from_digest(&key.digest)),
         KeyKind::Integrator => Actor::Integrator(IntegratorId(key.account.owner.id)),
         KeyKind::Operator => Actor::Operator(key.account.owner.id),
     };
-    Acting { actor, name: key.name.clone() }
+    ActorWithName { actor, name: key.name.clone() }
 }
 
-fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
+fn api_state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
     request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
 }
 
@@ -149,7 +157,7 @@ pub(crate) struct ChangesNothing;
 /// Refuses a write whose key may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     match resolve_key(request).await? {
-        Some(Recognised { scope: KeyScope::ReadOnly, .. })
+        Some(KeyRights { scope: KeyScope::ReadOnly, .. })
             if request.extensions().get::<ChangesNothing>().is_none() =>
         {
             Err(ApiError::new(ErrorCode::KeyReadOnly, "This API key may only read"))
@@ -160,7 +168,7 @@ async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
 
 /// The reason why a request has no usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NoKey {
+enum UnusableKey {
     Missing,
     /// The request has two keys. A proxy may have checked one of them, so this service uses neither.
     Twice,
@@ -169,13 +177,13 @@ enum NoKey {
 }
 
 /// Returns the API key in the headers of a request.
-fn header_key(headers: &HeaderMap) -> Result<&str, NoKey> {
-    let mut keys = headers.get_all(API_KEY);
+fn header_key(headers: &HeaderMap) -> Result<&str, UnusableKey> {
+    let mut keys = headers.get_all(API_KEY_HEADER);
     match (keys.next(), keys.next()) {
-        (None, _) => Err(NoKey::Missing),
-        (Some(_), Some(_)) => Err(NoKey::Twice),
-        (Some(key), None) if key.is_empty() => Err(NoKey::Missing),
-        (Some(key), None) => key.to_str().map_err(|_| NoKey::Garbled),
+        (None, _) => Err(UnusableKey::Missing),
+        (Some(_), Some(_)) => Err(UnusableKey::Twice),
+        (Some(key), None) if key.is_empty() => Err(UnusableKey::Missing),
+        (Some(key), None) => key.to_str().map_err(|_| UnusableKey::Garbled),
     }
 }
 
@@ -190,9 +198,9 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     let known =
         request.extensions().get::<ResolvedKey>().and_then(|ResolvedKey(found)| found.map(|key| key.account));
     let (reason, kind) = match header_key(request.headers()) {
-        Err(NoKey::Missing) => ("no key", None),
-        Err(NoKey::Twice) => ("two keys", None),
-        Err(NoKey::Garbled) => ("malformed key", None),
+        Err(UnusableKey::Missing) => ("no key", None),
+        Err(UnusableKey::Twice) => ("two keys", None),
+        Err(UnusableKey::Garbled) => ("malformed key", None),
         Ok(key) => match (KeyKind::from_key(key), known) {
             (None, _) => ("malformed key", None),
             (kind, None) => ("unknown key", kind),
@@ -212,21 +220,23 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
 
 /// Logs and counts a failed authentication. Returns the error for a missing or refused key, or for too many failures
 /// from the client's address.
-fn authentication_error(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
-    let counted = state(request).map(|state| {
+fn authentication_error(request: &HttpRequest, refused_key_code: ErrorCode) -> ApiError {
+    let counted = api_state(request).map(|state| {
         log_failure(request, state);
         let peer = client_address(request);
-        state.limits.failed_authentication(peer, state.now()).map(|_| None)
+        state.limits.count_failed_authentication(peer, state.now()).map(|_| None)
     });
     if let Err(error) = counted.and_then(|counted| limits::note_allowance(request, counted)) {
         return error;
     }
     match header_key(request.headers()) {
-        Err(NoKey::Missing) => ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header is required"),
-        Err(NoKey::Twice) => {
+        Err(UnusableKey::Missing) => {
+            ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header is required")
+        }
+        Err(UnusableKey::Twice) => {
             ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header must be sent once")
         }
-        Err(NoKey::Garbled) | Ok(_) => ApiError::new(otherwise, "The API key is not valid here"),
+        Err(UnusableKey::Garbled) | Ok(_) => ApiError::new(refused_key_code, "The API key is not valid here"),
     }
 }
 
@@ -253,11 +263,11 @@ caller!(Caller, ACCESS_POINT, |account| match account.kind {
 });
 
 /// Returns the operator of the request's key, who must have at least this role.
-async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
+async fn admit_operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
     let account = OPERATORS.admit(request).await?;
     let role = resolve_key(request).await?.and_then(|key| key.role);
     if role.is_none_or(|role| role < least) {
-        return Err(role::insufficient(least));
+        return Err(role::insufficient_role_error(least));
     }
     Ok(account.id)
 }
@@ -271,12 +281,12 @@ macro_rules! operators {
 
             fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
                 let request = request.clone();
-                Box::pin(async move { operator(&request, $least).await.map(Self) })
+                Box::pin(async move { admit_operator(&request, $least).await.map(Self) })
             }
         }
 
         impl NeedsRole for $right {
-            const LEAST: Option<OperatorRole> = Some($least);
+            const LEAST_ROLE: Option<OperatorRole> = Some($least);
         }
     )+};
 }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::actors::turn_gate::Portion;
 use crate::domain::access::payer::PayingAccount;
 use crate::http::extract::json;
-use crate::http::limits::{BodyPermit, SMALL_BODY, TextRoom};
+use crate::http::limits::{BodyPermit, SMALL_BODY_BYTES_MAX, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -88,14 +88,14 @@ impl ContentHeaders {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let plain = text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
         Self {
-            is_json: plain && text(CONTENT_TYPE).is_none_or(names_json),
+            is_json: plain && text(CONTENT_TYPE).is_none_or(is_json_type),
             length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
         }
     }
 }
 
 /// Returns true for any type with JSON syntax and the charset UTF-8 (RFC 8259, section 8.1).
-fn names_json(content_type: &str) -> bool {
+fn is_json_type(content_type: &str) -> bool {
     let mut parts = content_type.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = essence.is_empty() || essence == "application/json" || essence.ends_with("+json");
@@ -111,50 +111,50 @@ fn charset(parameter: &str) -> Option<&str> {
 impl Body {
     /// Sets the largest body that is accepted, in bytes.
     #[must_use]
-    pub(crate) fn up_to(self, bytes_max: usize) -> Self {
+    pub(crate) fn with_bytes_max(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
     }
 
     /// Parses the body as a JSON object. An empty body gives an empty object, even if its content type is not JSON.
-    pub(crate) async fn object_or_nothing(self) -> Result<JsonObject, ApiError> {
+    pub(crate) async fn object_or_empty(self) -> Result<JsonObject, ApiError> {
         let state = self.state.clone();
-        let text = self.in_time().await?;
+        let text = self.read_in_time().await?;
         if text.bytes.is_empty() {
             return Ok(JsonObject { members: Map::new(), _room: None });
         }
-        Ok(text.object_and(&state, |_| ()).await?.0)
+        Ok(text.object_and_form(&state, |_| ()).await?.0)
     }
 
     /// Parses the body as a JSON object.
     pub(crate) async fn object(self) -> Result<JsonObject, ApiError> {
-        Ok(self.object_and(|_| ()).await?.0)
+        Ok(self.object_and_form(|_| ()).await?.0)
     }
 
     /// Parses the body as a JSON object and passes the object to `read`. If the body is large, both happen on another
     /// thread. For handlers that expect large bodies.
-    pub(crate) async fn object_and<T: Send + 'static>(
+    pub(crate) async fn object_and_form<T: Send + 'static>(
         self,
         read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
     ) -> Result<(JsonObject, T), ApiError> {
         let state = self.state.clone();
-        self.text().await?.object_and(&state, read).await
+        self.text().await?.object_and_form(&state, read).await
     }
 
     /// Returns the whole body as it was sent, for a handler that parses the body itself.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
         if !self.declared.is_json {
-            return Err(no_json());
+            return Err(not_json_error());
         }
-        self.in_time().await
+        self.read_in_time().await
     }
 
     /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off. A body that is not JSON is
     /// refused as soon as it is known not to be empty.
-    async fn in_time(self) -> Result<BodyText, ApiError> {
+    async fn read_in_time(self) -> Result<BodyText, ApiError> {
         let limit = self.state.settings.body_timeout;
         match self.source {
             BodySource::Read(text) => Ok(text),
-            BodySource::Unread(_) => timeout(limit, self.read()).await.map_err(|_| too_slow(limit))?,
+            BodySource::Unread(_) => timeout(limit, self.read()).await.map_err(|_| too_slow_error(limit))?,
         }
     }
 
@@ -164,38 +164,38 @@ impl Body {
             return Err(ApiError::internal("the body was read before"));
         };
         if !declared.is_json && declared.length.is_some_and(|length| length > 0) {
-            return Err(no_json());
+            return Err(not_json_error());
         }
         if declared.length.is_some_and(|length| length > bytes_max) {
-            return Err(too_large(bytes_max));
+            return Err(too_large_error(bytes_max));
         }
         let mut room = TextRoom::new(account, declared.length, bytes_max);
         let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed_error("The request body ended too early."))?;
             if !declared.is_json {
-                return Err(no_json());
+                return Err(not_json_error());
             }
             let length = bytes.len() + chunk.len();
             if length > bytes_max {
-                return Err(too_large(bytes_max));
+                return Err(too_large_error(bytes_max));
             }
             let reserved = room.cover(&state.bodies, length).await?;
             bytes.reserve_exact(reserved - bytes.len());
             bytes.extend_from_slice(&chunk);
         }
-        Ok(BodyText { bytes, account, _room: room.permit() })
+        Ok(BodyText { bytes, account, _room: room.into_permit() })
     }
 }
 
 impl BodyText {
-    async fn object_and<T: Send + 'static>(
+    async fn object_and_form<T: Send + 'static>(
         self,
         state: &ApiState,
         read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
     ) -> Result<(JsonObject, T), ApiError> {
         self.read(state, |text, room| {
-            let members = json::object(text)?;
+            let members = json::parse_object(text)?;
             let result = read(&members);
             Ok((JsonObject { members, _room: Some(room) }, result))
         })
@@ -209,8 +209,8 @@ impl BodyText {
         state: &ApiState,
         read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let room = state.bodies.values(self.account, &self.bytes).await?;
-        if self.bytes.len() <= SMALL_BODY {
+        let room = state.bodies.reserve_values(self.account, &self.bytes).await?;
+        if self.bytes.len() <= SMALL_BODY_BYTES_MAX {
             return Ok(read(&self.bytes, room));
         }
         let turn = state.bodies.reading_turn(self.account).await?;
@@ -230,7 +230,7 @@ impl BodyText {
 
 /// Reads the whole body of a request before the handler runs, and leaves it for the extractor. Does not check the
 /// content. If no handler takes the body, its memory is released with the request.
-pub(crate) async fn read_first(
+pub(crate) async fn read_before_handler(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,
     bytes_max: usize,
@@ -239,21 +239,21 @@ pub(crate) async fn read_first(
     let account = request.extensions().get().copied();
     let source = BodySource::Unread(request.take_payload());
     let body = Body { source, declared, bytes_max, account, state: state.clone() };
-    let text = body.in_time().await?;
+    let text = body.read_in_time().await?;
     request.extensions_mut().insert(text);
     Ok(())
 }
 
-fn too_large(bytes_max: usize) -> ApiError {
+fn too_large_error(bytes_max: usize) -> ApiError {
     ApiError::new(ErrorCode::PayloadTooLarge, format!("The request body is longer than {bytes_max} bytes"))
 }
 
-fn no_json() -> ApiError {
+fn not_json_error() -> ApiError {
     let message = "The request body must be application/json in UTF-8, without content encoding";
     ApiError::new(ErrorCode::UnsupportedMediaType, message)
 }
 
-pub(super) fn too_slow(limit: Duration) -> ApiError {
+pub(super) fn too_slow_error(limit: Duration) -> ApiError {
     let message = format!("The request body did not come in within {} s", limit.as_secs());
     ApiError::new(ErrorCode::RequestTimeout, message)
 }

@@ -20,11 +20,14 @@ const FORM_BYTES_MAX: usize = 64 * 1024;
 struct PostedForm(Bytes);
 
 /// Reads the whole form within the timeout and leaves it for `take`.
-pub(crate) async fn read_first(request: &mut ServiceRequest, limit: Duration) -> Result<(), ApiError> {
+pub(crate) async fn read_before_handler(
+    request: &mut ServiceRequest,
+    limit: Duration,
+) -> Result<(), ApiError> {
     let mut payload = request.take_payload();
     let body = Payload::from_request(request.request(), &mut payload).await.map_err(ApiError::internal)?;
     let read = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
-    let read = read.map_err(|_| body::too_slow(limit))?;
+    let read = read.map_err(|_| body::too_slow_error(limit))?;
     let read = read.map_err(|_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large"))?;
     let form = read.map_err(|error| malformed_error(&error))?;
     request.extensions_mut().insert(PostedForm(form));
@@ -32,20 +35,20 @@ pub(crate) async fn read_first(request: &mut ServiceRequest, limit: Duration) ->
 }
 
 /// Returns the form of the request, and leaves it for `take`.
-pub(crate) fn look(request: &HttpRequest) -> Result<Bytes, ApiError> {
+pub(crate) fn peek(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let extensions = request.extensions();
     let form = extensions.get::<PostedForm>().map(|form| form.0.clone());
-    form.ok_or_else(unread)
+    form.ok_or_else(unread_form_error)
 }
 
 /// Takes the form out of the request and returns it. Fails if the policy of the path reads no form.
 pub(crate) fn take(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let form = request.extensions_mut().remove::<PostedForm>();
-    let form = form.ok_or_else(unread)?;
+    let form = form.ok_or_else(unread_form_error)?;
     Ok(form.0)
 }
 
-fn unread() -> ApiError {
+fn unread_form_error() -> ApiError {
     ApiError::internal("the policy of this path reads no form")
 }
 

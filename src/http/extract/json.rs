@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use strict_json::{JsonError, JsonLimits, KeyError, KeyErrorKind, PathSegment};
 
-use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM};
+use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM_PATH};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The field name in a fault that concerns the body as a whole.
-const WHOLE_BODY: &str = "body";
+const WHOLE_BODY_FIELD: &str = "body";
 /// The largest number of forbidden keys that are reported.
 const KEY_FAULTS_MAX: usize = 20;
 /// A fault shows only this many bytes of a key and of its path, because a key may be as long as the body.
-const KEY_BYTES_SHOWN: usize = 100;
-const PATH_BYTES_SHOWN: usize = 300;
+const KEY_BYTES_SHOWN_MAX: usize = 100;
+const PATH_BYTES_SHOWN_MAX: usize = 300;
 /// The field with the items of a batch. Each item is accepted or refused separately.
-const ITEMS: &str = "invoices";
+const ITEMS_FIELD: &str = "invoices";
 
 /// The body of Create Invoices (Bulk).
 #[derive(Debug)]
@@ -31,29 +31,30 @@ pub(crate) struct BatchBody {
 }
 
 /// Parses a JSON object. Refuses an object that contains a duplicate or reserved key at any depth.
-pub(crate) fn object(text: &[u8]) -> Result<Map<String, Value>, ApiError> {
-    let mut faults = Faults::up_to(KEY_FAULTS_MAX);
-    let value = read(text, |fault| faults.push(sentence(fault.kind, fault.steps(), WHOLE_BODY)))?;
-    whole_object(value, faults)
+pub(crate) fn parse_object(text: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    let mut faults = Faults::with_max(KEY_FAULTS_MAX);
+    let value =
+        parse_value(text, |fault| faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD)))?;
+    require_object(value, faults)
 }
 
 /// Parses the body of a batch. A forbidden key within an item is a fault of that item only.
-pub(crate) fn batch(text: &[u8]) -> Result<BatchBody, ApiError> {
-    let mut faults = Faults::up_to(KEY_FAULTS_MAX);
+pub(crate) fn parse_batch(text: &[u8]) -> Result<BatchBody, ApiError> {
+    let mut faults = Faults::with_max(KEY_FAULTS_MAX);
     let mut key_faults = BTreeMap::new();
-    let value = read(text, |fault| match item_of(fault) {
+    let value = parse_value(text, |fault| match item_index(fault) {
         // The form refuses a list of more than `INVOICES_MAX` items, so faults of items beyond this limit are dropped.
         Some(index) if index >= INVOICES_MAX => {}
         Some(index) => {
-            let of_item = key_faults.entry(index).or_insert_with(|| Faults::up_to(ITEM_FAULTS_MAX));
-            of_item.push(sentence(fault.kind, fault.steps().skip(2), WHOLE_ITEM));
+            let of_item = key_faults.entry(index).or_insert_with(|| Faults::with_max(ITEM_FAULTS_MAX));
+            of_item.push(key_fault(fault.kind, fault.steps().skip(2), WHOLE_ITEM_PATH));
         }
-        None => faults.push(sentence(fault.kind, fault.steps(), WHOLE_BODY)),
+        None => faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD)),
     })?;
-    Ok(BatchBody { object: whole_object(value, faults)?, key_faults })
+    Ok(BatchBody { object: require_object(value, faults)?, key_faults })
 }
 
-fn read(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiError> {
+fn parse_value(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiError> {
     let malformed = |message: String| ApiError::new(ErrorCode::MalformedJson, message);
     let blank = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().all(u8::is_ascii_whitespace);
     if blank {
@@ -70,30 +71,30 @@ fn read(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiEr
     })
 }
 
-fn whole_object(value: Value, key_faults: Faults) -> Result<Map<String, Value>, ApiError> {
+fn require_object(value: Value, key_faults: Faults) -> Result<Map<String, Value>, ApiError> {
     match value {
         _ if !key_faults.is_empty() => Err(key_faults.into()),
         Value::Object(object) => Ok(object),
-        _ => Err(Fault::new(WHOLE_BODY, "type", "The request body must be a JSON object.").into()),
+        _ => Err(Fault::new(WHOLE_BODY_FIELD, "type", "The request body must be a JSON object.").into()),
     }
 }
 
 /// Returns the index of the item that contains the fault, or `None` if the fault is outside the items.
-fn item_of(fault: &KeyError<'_>) -> Option<usize> {
+fn item_index(fault: &KeyError<'_>) -> Option<usize> {
     let mut steps = fault.steps();
     match (steps.next()?, steps.next()?) {
-        (PathSegment::Key(ITEMS), PathSegment::Index(index)) => Some(index),
+        (PathSegment::Key(ITEMS_FIELD), PathSegment::Index(index)) => Some(index),
         _ => None,
     }
 }
 
 /// Returns the fault for a forbidden key. A duplicate key is part of the fault's path. A reserved key is named only in
 /// the message.
-fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
+fn key_fault<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(segment_text).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
     let path = names.join(".");
-    let path = match cut(&path, PATH_BYTES_SHOWN) {
+    let path = match cut(&path, PATH_BYTES_SHOWN_MAX) {
         _ if names.is_empty() => whole,
         path => path,
     };
@@ -106,7 +107,7 @@ fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>
 
 fn segment_text(step: PathSegment<'_>) -> String {
     match step {
-        PathSegment::Key(key) => cut(key, KEY_BYTES_SHOWN).to_owned(),
+        PathSegment::Key(key) => cut(key, KEY_BYTES_SHOWN_MAX).to_owned(),
         PathSegment::Index(index) => index.to_string(),
     }
 }
@@ -120,14 +121,14 @@ mod tests {
     use super::*;
 
     fn refusal(text: &[u8]) -> (u16, &'static str) {
-        let error = object(text).unwrap_err();
+        let error = parse_object(text).unwrap_err();
         (error.status.as_u16(), error.code.as_str())
     }
 
     fn faults(text: &str) -> Vec<(String, &'static str)> {
         let listed =
             |faults: &Faults| faults.iter().map(|fault| (fault.path.clone(), fault.rule())).collect();
-        match object(text.as_bytes()) {
+        match parse_object(text.as_bytes()) {
             Ok(_) => Vec::new(),
             Err(error) => listed(&error.faults),
         }
@@ -154,16 +155,18 @@ mod tests {
         for text in [b"null".as_slice(), b"[]", b"1", b"true", b"\"text\""] {
             assert_eq!(refusal(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
         }
-        let too_many = object(dense.as_bytes()).unwrap_err();
+        let too_many = parse_object(dense.as_bytes()).unwrap_err();
         assert_eq!(&*too_many.message, "The request body has too many values for its length.");
-        assert!(object(b"{}").is_ok());
-        assert!(object(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
-        assert!(object(format!("{{\"a\":{}0{}}}", "[".repeat(127), "]".repeat(127)).as_bytes()).is_ok());
+        assert!(parse_object(b"{}").is_ok());
+        assert!(parse_object(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
+        assert!(
+            parse_object(format!("{{\"a\":{}0{}}}", "[".repeat(127), "]".repeat(127)).as_bytes()).is_ok()
+        );
     }
 
     #[test]
     fn numbers_keep_their_digits() {
-        let object = object(br#"{"amount": 0.10000000000000000001}"#).unwrap();
+        let object = parse_object(br#"{"amount": 0.10000000000000000001}"#).unwrap();
         assert_eq!(object["amount"].to_string(), "0.10000000000000000001");
     }
 
@@ -184,7 +187,7 @@ mod tests {
             assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
             let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
             assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
-            let said = object(format!(r#"{{"{key}":"1"}}"#).as_bytes()).unwrap_err().faults.summary();
+            let said = parse_object(format!(r#"{{"{key}":"1"}}"#).as_bytes()).unwrap_err().faults.summary();
             assert!(said.contains("must not have the reserved key"), "{said}");
         }
     }
@@ -199,13 +202,13 @@ mod tests {
         assert_eq!(faults(&format!("{{\"{accents}\":1,\"{accents}\":2}}"))[0].0, "\u{e9}".repeat(50));
         let deep = format!("{{\"{}\":", "k".repeat(100)).repeat(9);
         let found = faults(&format!("{deep}{{{twins}}}{}", "}".repeat(9)));
-        assert_eq!(found[0].0.len(), PATH_BYTES_SHOWN);
+        assert_eq!(found[0].0.len(), PATH_BYTES_SHOWN_MAX);
     }
 
     #[test]
     fn a_key_fault_in_an_item_of_a_batch_is_that_items() {
         let text = r#"{"invoices":[{"a":1},{"a":1,"a":2,"b":{"c":[{"d":1,"d":1}]}},7,{"$serde_json::private::x":1}]}"#;
-        let body = batch(text.as_bytes()).unwrap();
+        let body = parse_batch(text.as_bytes()).unwrap();
         let found: Vec<_> = body
             .key_faults
             .iter()
@@ -217,15 +220,15 @@ mod tests {
             r#"{"invoices":[{"a":1}],"invoices":[{"a":1,"a":2}]}"#,
             r#"{"invoices":{"0":{"a":1,"a":2}}}"#,
         ] {
-            assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
+            assert_eq!(parse_batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
         }
         for text in [r#"{"invoices":[NaN]}"#, r#"{"invoices":[{"a":1]}"#, r#"{"invoices":["\ud800"]}"#] {
-            let error = batch(text.as_bytes()).unwrap_err();
+            let error = parse_batch(text.as_bytes()).unwrap_err();
             assert_eq!((error.status.as_u16(), error.code.as_str()), (400, "MALFORMED_JSON"), "{text}");
         }
         // The batch has too many items, each with a fault. Only faults of the first `INVOICES_MAX` items are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
-        let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
+        let body = parse_batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
         assert_eq!(body.key_faults.len(), INVOICES_MAX);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
 }
 
 /// Refuses a malformed portal id with "invoice not found". Returns any other reference unchanged.
-pub(crate) fn which(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
+pub(crate) fn check_invoice_ref(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
     let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
     may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
 }
@@ -29,7 +29,7 @@ pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
 }
 
 /// Returns the taxpayer with the id in the path. Taxpayers of other integrators are not found.
-pub(crate) async fn taxpayer(
+pub(crate) async fn find_taxpayer(
     state: &ApiState,
     integrator: IntegratorId,
     text: &str,
@@ -40,14 +40,14 @@ pub(crate) async fn taxpayer(
 }
 
 /// Returns the id in the path if a taxpayer with this id exists, whichever integrator it belongs to.
-pub(crate) async fn any_taxpayer(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
+pub(crate) async fn existing_taxpayer_id(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
     let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
 }
 
 /// Returns the id of a contact person in the path.
-pub(crate) fn contact(text: &str) -> Result<ContactId, ApiError> {
+pub(crate) fn contact_id(text: &str) -> Result<ContactId, ApiError> {
     parse_number(text).map(ContactId).ok_or_else(ApiError::contact_not_found)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn uuid(text: &str) -> Option<Uuid> {
 }
 
 /// Returns the run with the id in the path, whichever taxpayer it belongs to.
-pub(crate) async fn run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
+pub(crate) async fn find_run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
     let id = uuid(text).ok_or_else(not_found)?;
     runs::with_id(&state.store, id).await?.ok_or_else(not_found)
@@ -69,7 +69,9 @@ mod tests {
 
     #[test]
     fn what_is_no_number_names_no_invoice() {
-        let portal = |text: &str| which(InvoiceRef { kind: UniqueNoType::PortalId, text: text.to_owned() });
+        let portal = |text: &str| {
+            check_invoice_ref(InvoiceRef { kind: UniqueNoType::PortalId, text: text.to_owned() })
+        };
         for text in ["", "abc", "1.5", "-1", "+1", " 1", "007", "0", "99999999999999999999", "1e3", "0x1"] {
             assert_eq!(invoice_id(text).unwrap_err().status.as_u16(), 404, "{text:?}");
             assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
@@ -77,6 +79,6 @@ mod tests {
         assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));
         assert_eq!(portal("42").unwrap().text, "42");
         let number = InvoiceRef { kind: UniqueNoType::InternalInvoiceNo, text: "007".to_owned() };
-        assert_eq!(which(number.clone()).unwrap(), number);
+        assert_eq!(check_invoice_ref(number.clone()).unwrap(), number);
     }
 }

@@ -11,8 +11,8 @@ use actix_web::{FromRequest, HttpRequest, web};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-const PREFER: HeaderName = HeaderName::from_static("prefer");
-pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+const PREFER_HEADER: HeaderName = HeaderName::from_static("prefer");
+pub(crate) const PREFERENCE_APPLIED_HEADER: HeaderName = HeaderName::from_static("preference-applied");
 pub(crate) const RESPOND_ASYNC: &str = "respond-async";
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl FromRequest for Prefer {
 }
 
 fn prefers_async(headers: &HeaderMap) -> bool {
-    let preferences = headers.get_all(PREFER).filter_map(|value| value.to_str().ok());
+    let preferences = headers.get_all(PREFER_HEADER).filter_map(|value| value.to_str().ok());
     let mut words = preferences.flat_map(|text| text.split(',')).map(|part| part.split(';').next());
     words.any(|word| word.is_some_and(|word| word.trim().eq_ignore_ascii_case(RESPOND_ASYNC)))
 }
@@ -52,7 +52,7 @@ mod tests {
     fn the_preference_is_found_among_others() {
         let prefers = |text: &'static str| {
             let mut headers = HeaderMap::new();
-            headers.insert(PREFER, HeaderValue::from_static(text));
+            headers.insert(PREFER_HEADER, HeaderValue::from_static(text));
             prefers_async(&headers)
         };
         assert!(prefers("respond-async") && prefers("wait=5, Respond-Async; x=1"));

@@ -19,11 +19,11 @@ use crate::http::respond::error::ApiError;
     note = "`impl NeedsRole for` it; the default is none"
 )]
 pub(crate) trait NeedsRole {
-    const LEAST: Option<OperatorRole> = None;
+    const LEAST_ROLE: Option<OperatorRole> = None;
 }
 
 /// Returns the higher of two roles.
-const fn higher(one: Option<OperatorRole>, other: Option<OperatorRole>) -> Option<OperatorRole> {
+const fn higher_role(one: Option<OperatorRole>, other: Option<OperatorRole>) -> Option<OperatorRole> {
     match (one, other) {
         (Some(first), Some(second)) if (first as u8) < (second as u8) => Some(second),
         (Some(first), _) => Some(first),
@@ -34,9 +34,9 @@ const fn higher(one: Option<OperatorRole>, other: Option<OperatorRole>) -> Optio
 macro_rules! of_tuples {
     ($(($($part:ident)*))+) => {$(
         impl<$($part: NeedsRole),*> NeedsRole for ($($part,)*) {
-            const LEAST: Option<OperatorRole> = {
+            const LEAST_ROLE: Option<OperatorRole> = {
                 let least = None;
-                $(let least = higher(least, $part::LEAST);)*
+                $(let least = higher_role(least, $part::LEAST_ROLE);)*
                 least
             };
         }
@@ -72,7 +72,7 @@ impl<T> NeedsRole for web::Query<T> {}
 impl<T, E> NeedsRole for Result<T, E> {}
 
 /// Returns the sentence for an operator whose role does not suffice.
-pub(crate) fn refusal(least: OperatorRole) -> &'static str {
+pub(crate) fn insufficient_role_message(least: OperatorRole) -> &'static str {
     match least {
         OperatorRole::Admin => "Only an operator with the role admin may do this.",
         OperatorRole::Operator | OperatorRole::Viewer => {
@@ -82,8 +82,8 @@ pub(crate) fn refusal(least: OperatorRole) -> &'static str {
 }
 
 /// Returns the error for a key of an operator whose role is too low.
-pub(crate) fn insufficient(least: OperatorRole) -> ApiError {
-    ApiError::new(ErrorCode::RoleInsufficient, refusal(least))
+pub(crate) fn insufficient_role_error(least: OperatorRole) -> ApiError {
+    ApiError::new(ErrorCode::RoleInsufficient, insufficient_role_message(least))
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     use crate::domain::access::caller::{OpsAdmin, OpsOperator, OpsViewer};
 
     fn least<Args: NeedsRole>(_: impl Fn(Args)) -> Option<OperatorRole> {
-        Args::LEAST
+        Args::LEAST_ROLE
     }
 
     #[test]

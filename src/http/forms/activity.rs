@@ -12,8 +12,8 @@ const LIMIT_MAX: usize = 100;
 /// Reads the filter, and the maximum number of entries on the page.
 pub(crate) fn read_query(query: &Query) -> Result<(ActivityFilter, usize), Faults> {
     let actor = query.word("actor", ActorKind::parse, ActorKind::allowed);
-    let limit = query.whole("limit", 1);
-    let after = query.equal("cursor").map(|text| text.parse()).transpose();
+    let limit = query.whole_number("limit", 1);
+    let after = query.trimmed_text("cursor").map(|text| text.parse()).transpose();
     let after = after.map_err(|()| Fault::field("cursor", FieldRule::must_be("cursor", "a cursor")));
     match (actor, after, limit) {
         (Ok(actor), Ok(after), Ok(limit)) => {

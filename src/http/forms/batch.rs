@@ -7,18 +7,19 @@ use serde_json::Value;
 
 use crate::domain::invoice::batch::{Candidate, INVOICES_MAX};
 use crate::domain::kernel::fault::Faults;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
 
 /// The maximum number of invoices whose warnings are shown. Further invoices with warnings are only counted.
-const WARNED_MAX: usize = 10;
+const WARNED_INVOICES_MAX: usize = 10;
 /// The maximum length of all warnings of one invoice together, in characters. Longer text is cut, because the warnings
 /// of all invoices must fit in the response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
-    let items = reader.required("invoices").objects_each(INVOICES_MAX, standard_invoice::read_in_batch)?;
+    let items =
+        reader.required("invoices").independent_objects(INVOICES_MAX, standard_invoice::read_in_batch)?;
     let mut candidates = Vec::with_capacity(items.len());
     let mut warnings = Vec::new();
     for (index, (sent, read)) in items.into_iter().enumerate() {
@@ -51,14 +52,14 @@ pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usiz
 fn invoice_no(item: &Value) -> Option<String> {
     let text = item.get("invoice_no")?.as_str()?.trim();
     let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
-    (is_plain && text.chars().count() <= TEXT_MAX).then(|| text.to_owned())
+    (is_plain && text.chars().count() <= TEXT_CHARS_MAX).then(|| text.to_owned())
 }
 
 fn warn(reader: &Reader<'_>, warnings: &[String]) {
-    for warning in warnings.iter().take(WARNED_MAX) {
+    for warning in warnings.iter().take(WARNED_INVOICES_MAX) {
         reader.warn(warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
     }
-    let more = warnings.len().saturating_sub(WARNED_MAX);
+    let more = warnings.len().saturating_sub(WARNED_INVOICES_MAX);
     if more > 0 {
         reader.warn(format!("{more} more of the invoices have warnings"));
     }
@@ -220,10 +221,10 @@ mod tests {
         let odd = with_member(&odd, &format!("/{}", "n".repeat(99)), Some(json!(1)));
         let odd = with_member(&odd, &format!("/{}", "m".repeat(99)), Some(json!(1)));
         let form = read_with(json!({ "invoices": vec![odd; 13], "shade": 1 }), read).unwrap();
-        assert_eq!(form.warnings.len(), WARNED_MAX + 2);
+        assert_eq!(form.warnings.len(), WARNED_INVOICES_MAX + 2);
         assert!(form.warnings[0].starts_with("invoices.0: unknown field: colour, "), "{:?}", form.warnings);
         assert!(form.warnings.iter().all(|warning| warning.len() <= WARNING_CHARS_MAX));
-        assert_eq!(form.warnings[WARNED_MAX], "3 more of the invoices have warnings");
-        assert_eq!(form.warnings[WARNED_MAX + 1], "unknown field: shade");
+        assert_eq!(form.warnings[WARNED_INVOICES_MAX], "3 more of the invoices have warnings");
+        assert_eq!(form.warnings[WARNED_INVOICES_MAX + 1], "unknown field: shade");
     }
 }

@@ -18,7 +18,7 @@ impl Bounds {
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
     /// Returns the rule that the amount breaks; `None` if the amount is within these bounds.
-    pub(super) fn broken_by(self, amount: Amount) -> Option<FieldRule> {
+    pub(super) fn broken_rule(self, amount: Amount) -> Option<FieldRule> {
         match self {
             Self::Above(min) if amount <= min => Some(FieldRule::Above(min)),
             Self::AtLeast(min) | Self::Within(min, _) if amount < min => Some(FieldRule::AtLeast(min)),

@@ -2,7 +2,7 @@
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(crate) struct DeadLetters {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<DeadLetters> {
     let taxpayer_id = reader.required("taxpayer_id").id();
-    let since = reader.optional("since").since();
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let since = reader.optional("since").log_position();
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     Some(DeadLetters { taxpayer_id: TaxpayerId(taxpayer_id?), since, reason })
 }
 

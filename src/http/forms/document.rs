@@ -5,7 +5,7 @@ use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::unit;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
@@ -16,12 +16,12 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
 /// Reads the supplier or the customer of a document. If `taxpayer` is given, the tax number must be that taxpayer's.
 pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
-    reader.required("party_name").text(TEXT_MAX);
-    ownership::tin(reader, taxpayer);
+    reader.required("party_name").text(TEXT_CHARS_MAX);
+    ownership::read_tin(reader, taxpayer);
     reader.required("email").email();
     let telephone = FieldRule::must_be("telephone", "a + followed by 6 to 15 digits");
     reader.optional("telephone").fitting_text(telephone, is_telephone);
-    reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
+    reader.optional("business_description").long_text(0, LONG_TEXT_CHARS_MAX);
     reader.required("postal_address").object(|reader| address(reader, true))
 }
 
@@ -31,9 +31,9 @@ pub(crate) fn is_telephone(text: &str) -> bool {
 }
 
 pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
-    reader.required("street_name").text(TEXT_MAX);
-    reader.required("city_name").text(TEXT_MAX);
-    reader.required_if(needs_zone, "postal_zone").text(TEXT_MAX);
+    reader.required("street_name").text(TEXT_CHARS_MAX);
+    reader.required("city_name").text(TEXT_CHARS_MAX);
+    reader.required_if(needs_zone, "postal_zone").text(TEXT_CHARS_MAX);
     reader.required("country").fitting_text(country_rule(), |text| is_letters(text, 2)).map(drop)
 }
 
@@ -41,19 +41,24 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) lines: Amount,
-    pub(crate) exclusive: Amount,
-    pub(crate) inclusive: Amount,
+    pub(crate) tax_exclusive: Amount,
+    pub(crate) tax_inclusive: Amount,
     pub(crate) payable: Amount,
 }
 
 pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let lines = reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE);
-    let exclusive = reader.required("tax_exclusive_amount").amount(Bounds::NOT_NEGATIVE);
-    let inclusive = reader.required("tax_inclusive_amount").amount(Bounds::NOT_NEGATIVE);
+    let tax_exclusive = reader.required("tax_exclusive_amount").amount(Bounds::NOT_NEGATIVE);
+    let tax_inclusive = reader.required("tax_inclusive_amount").amount(Bounds::NOT_NEGATIVE);
     let payable = reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE);
-    let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive?, payable: payable? };
-    if totals.inclusive < totals.exclusive {
-        reader.fault(
+    let totals = Totals {
+        lines: lines?,
+        tax_exclusive: tax_exclusive?,
+        tax_inclusive: tax_inclusive?,
+        payable: payable?,
+    };
+    if totals.tax_inclusive < totals.tax_exclusive {
+        reader.report_fault(
             "tax_inclusive_amount",
             FieldRule::with_expected(
                 "min",
@@ -73,8 +78,8 @@ pub(crate) fn lines(
 ) {
     let amounts = reader.required("invoice_line").objects(1, line);
     let Some((amounts, totals)) = amounts.zip(totals) else { return };
-    if !Amount::sum(amounts).is_some_and(|sum| sum.about(totals.lines)) {
-        reader.fault("invoice_line", lines_sum_rule());
+    if !Amount::sum(amounts).is_some_and(|sum| sum.is_about(totals.lines)) {
+        reader.report_fault("invoice_line", lines_sum_rule());
     }
 }
 
@@ -88,22 +93,22 @@ pub(crate) fn lines_sum_rule() -> FieldRule {
 }
 
 /// Reads a line of Submit and returns its amount.
-pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
-    line_of(reader, true)
+pub(crate) fn line_with_description(reader: &mut Reader<'_>) -> Option<Amount> {
+    document_line(reader, true)
 }
 
 /// Reads a line of Validate and returns its amount. Unlike Submit, Validate does not require an item description.
-pub(crate) fn terse_line(reader: &mut Reader<'_>) -> Option<Amount> {
-    line_of(reader, false)
+pub(crate) fn line_with_optional_description(reader: &mut Reader<'_>) -> Option<Amount> {
+    document_line(reader, false)
 }
 
-fn line_of(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
+fn document_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
     let is_service = reader.has("isic_code") || reader.has("service_category");
     let is_product = !is_service || reader.has("hsn_code") || reader.has("product_category");
-    reader.required_if(is_product, "hsn_code").text(TEXT_MAX);
-    reader.required_if(is_product, "product_category").text(TEXT_MAX);
-    reader.required_if(is_service, "isic_code").text(TEXT_MAX);
-    reader.required_if(is_service, "service_category").text(TEXT_MAX);
+    reader.required_if(is_product, "hsn_code").text(TEXT_CHARS_MAX);
+    reader.required_if(is_product, "product_category").text(TEXT_CHARS_MAX);
+    reader.required_if(is_service, "isic_code").text(TEXT_CHARS_MAX);
+    reader.required_if(is_service, "service_category").text(TEXT_CHARS_MAX);
     reader.required("invoiced_quantity").amount(Bounds::POSITIVE);
     for rate in ["discount_rate", "fee_rate"] {
         reader.optional(rate).amount(Bounds::PERCENTAGE);
@@ -117,9 +122,9 @@ fn line_of(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
 }
 
 fn item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
-    let name = reader.required("name").text(TEXT_MAX);
-    reader.optional("sellers_item_identification").identifier(TEXT_MAX);
-    reader.required_if(needs_description, "description").long_text(0, LONG_TEXT_MAX);
+    let name = reader.required("name").text(TEXT_CHARS_MAX);
+    reader.optional("sellers_item_identification").identifier(TEXT_CHARS_MAX);
+    reader.required_if(needs_description, "description").long_text(0, LONG_TEXT_CHARS_MAX);
     name.map(drop)
 }
 
@@ -133,8 +138,8 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
     let parts = reader.required("tax_subtotal").objects(1, tax_subtotal);
     let sum = Amount::sum(parts?)?;
-    if !sum.about(amount?) {
-        reader.fault("tax_amount", FieldRule::must_be("sum", "the sum of its tax subtotals"));
+    if !sum.is_about(amount?) {
+        reader.report_fault("tax_amount", FieldRule::must_be("sum", "the sum of its tax subtotals"));
     }
     Some(())
 }

@@ -6,7 +6,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_time_of_day;
 
@@ -25,7 +25,7 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
-        reader.fault("due_date", FieldRule::NotBefore("issue_date"));
+        reader.report_fault("due_date", FieldRule::NotBefore("issue_date"));
     }
     let time = FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
     reader.optional("issue_time").fitting_text(time, is_time_of_day);
@@ -35,17 +35,17 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
 }
 
 /// Warns if the date inside the IRN is not the issue date of the document. The document is still accepted.
-pub(crate) fn compare(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
+pub(crate) fn compare_irn_date(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
     if issued.zip(irn).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
         reader.warn("issue_date is not the date of the irn");
     }
 }
 
-pub(crate) fn texts(reader: &mut Reader<'_>) {
+pub(crate) fn read_optional_fields(reader: &mut Reader<'_>) {
     reader.optional("accounting_cost").amount(Bounds::Any);
-    reader.optional("buyer_reference").identifier(TEXT_MAX);
-    reader.optional("note").long_text(0, LONG_TEXT_MAX);
-    reader.optional("payment_terms_note").long_text(0, LONG_TEXT_MAX);
+    reader.optional("buyer_reference").identifier(TEXT_CHARS_MAX);
+    reader.optional("note").long_text(0, LONG_TEXT_CHARS_MAX);
+    reader.optional("payment_terms_note").long_text(0, LONG_TEXT_CHARS_MAX);
 }
 
 /// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.
@@ -57,6 +57,6 @@ pub(crate) fn is_self_billed(type_code: &str) -> bool {
 }
 
 /// Returns true if a document of this type changes an earlier invoice. Such a document must reference that invoice.
-pub(crate) fn corrects(type_code: &str) -> bool {
+pub(crate) fn is_correction(type_code: &str) -> bool {
     matches!(type_code, CREDIT_NOTE_CODE | DEBIT_NOTE_CODE)
 }

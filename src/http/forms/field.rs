@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Number, Value};
 
-use crate::domain::events::log_position::{LOG_POSITION, LogPosition};
+use crate::domain::events::log_position::{LOG_POSITION_FORM, LogPosition};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -15,14 +15,16 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::reader::{JsonPath, Reader, is_blank};
 use crate::http::forms::report::{self, Accepted, Report};
-use crate::http::forms::text_checks::{self, chars, check_listed, is_letters, line, matches_pattern};
+use crate::http::forms::text_checks::{
+    self, check_chars, check_line, check_listed, check_pattern, is_letters,
+};
 
 /// The maximum length, in characters, of a text for which the specification gives no limit.
-pub(crate) const TEXT_MAX: usize = 255;
+pub(crate) const TEXT_CHARS_MAX: usize = 255;
 /// The maximum length, in characters, of a long text for which the specification gives no limit.
-pub(crate) const LONG_TEXT_MAX: usize = 1_000;
+pub(crate) const LONG_TEXT_CHARS_MAX: usize = 1_000;
 /// The maximum length of an IRN: an invoice number, and 18 characters for the service id, the date and two hyphens.
-pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
+pub(crate) const IRN_CHARS_MAX: usize = TEXT_CHARS_MAX + 18;
 pub(super) const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 /// The maximum number of items in a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
@@ -45,33 +47,34 @@ pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 impl<'f> Field<'f> {
     /// Reads a single line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min: 0, max }).check_trimmed(|text| line(text, 0, max))
+        self.record_type(|| FieldType::Text { min: 0, max }).check_trimmed(|text| check_line(text, 0, max))
     }
 
     /// Reads an identifier, such as an invoice number: a single line of text without invisible characters.
     pub(crate) fn identifier(self, max: usize) -> Option<String> {
         self.record_type(|| FieldType::Identifier { max })
-            .check_trimmed(|text| text_checks::identifier(text, max))
+            .check_trimmed(|text| text_checks::check_identifier(text, max))
     }
 
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min, max }).check_untrimmed(|text| line(text, min, max))
+        self.record_type(|| FieldType::Text { min, max }).check_untrimmed(|text| check_line(text, min, max))
     }
 
     /// Reads a text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
         self.record_type(|| FieldType::Text { min, max })
-            .check_trimmed(|text| text_checks::lines(text, min, max))
+            .check_trimmed(|text| text_checks::check_lines(text, min, max))
     }
 
     pub(crate) fn email(self) -> Option<String> {
-        self.record_type(|| FieldType::Email).check_trimmed(|text| text_checks::email(text, TEXT_MAX))
+        self.record_type(|| FieldType::Email)
+            .check_trimmed(|text| text_checks::check_email(text, TEXT_CHARS_MAX))
     }
 
     /// Reads a date of the calendar, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
-        self.record_type(|| FieldType::Date).check_trimmed(text_checks::date)
+        self.record_type(|| FieldType::Date).check_trimmed(text_checks::parse_date)
     }
 
     /// Reads a text for which `fits` must return true. If it returns false, a fault for `rule` is reported.
@@ -83,11 +86,11 @@ impl<'f> Field<'f> {
     /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
         self.record_type(|| FieldType::Pattern { pattern, list: None })
-            .check_trimmed(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
+            .check_trimmed(|text| check_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
     /// Reads a text that `check` accepts. `rule` and `what` describe the text in the API document.
-    pub(crate) fn checked_by(
+    pub(crate) fn checked_text(
         self,
         rule: &'static str,
         what: &str,
@@ -98,25 +101,26 @@ impl<'f> Field<'f> {
     }
 
     /// Reads a log position: an event number or a timestamp.
-    pub(crate) fn since(self) -> Option<LogPosition> {
+    pub(crate) fn log_position(self) -> Option<LogPosition> {
         let field = self.record_type(|| FieldType::LogPosition);
         let text = match field.given_value()? {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
             _ => return field.report_fault(FieldRule::Type("a number or a string")),
         };
-        LogPosition::parse(&text).or_else(|| field.report_fault(FieldRule::must_be("format", LOG_POSITION)))
+        LogPosition::parse(&text)
+            .or_else(|| field.report_fault(FieldRule::must_be("format", LOG_POSITION_FORM)))
     }
 
     /// Reads one of a fixed set of words, in upper or lower case. `allowed` lists the words for callers.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.record_type(|| FieldType::Word(allowed()))
-            .check_trimmed(|text| text_checks::word(text, parse, allowed))
+            .check_trimmed(|text| text_checks::parse_word(text, parse, allowed))
     }
 
     /// Reads a word as `word` does. The API document lists each word in lower and in upper case, because callers send
     /// this field in either case.
-    pub(crate) fn word_of_either_case<T>(
+    pub(crate) fn word_in_either_case<T>(
         self,
         parse: fn(&str) -> Option<T>,
         allowed: fn() -> String,
@@ -124,19 +128,19 @@ impl<'f> Field<'f> {
         self.record_type(|| {
             FieldType::Word(format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase()))
         })
-        .check_trimmed(|text| text_checks::word(text, parse, allowed))
+        .check_trimmed(|text| text_checks::parse_word(text, parse, allowed))
     }
 
     /// Reads a code of one of the authority's lists.
     pub(crate) fn code(self, list: ReferenceList) -> Option<String> {
-        self.short_code(TEXT_MAX, list)
+        self.short_code(TEXT_CHARS_MAX, list)
     }
 
     /// Reads a code of at most `max` characters from one of the authority's lists.
     pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.record_type(|| FieldType::Code { max, list }).check_trimmed(|text| {
-            chars(text, 0, max)?;
+            check_chars(text, 0, max)?;
             check_listed(report, list, text)
         })
     }
@@ -145,7 +149,7 @@ impl<'f> Field<'f> {
     pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.record_type(|| FieldType::Pattern { pattern, list: Some(list) }).check_trimmed(|text| {
-            matches_pattern(pattern, text).and_then(|()| check_listed(report, list, text))
+            check_pattern(pattern, text).and_then(|()| check_listed(report, list, text))
         })
     }
 
@@ -184,13 +188,13 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
-        self.short_irn(IRN_MAX)
+        self.short_irn(IRN_CHARS_MAX)
     }
 
     /// Reads an IRN of at most `max` characters.
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
         self.record_type(|| FieldType::Irn { max }).check_trimmed(|text| {
-            chars(text, 0, max)?;
+            check_chars(text, 0, max)?;
             Irn::parse(text).map_err(|_| FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT })
         })
     }
@@ -205,7 +209,7 @@ impl<'f> Field<'f> {
             Ok(amount) => amount,
             Err(fault) => return field.report_fault(FieldRule::other("digits", fault.to_string())),
         };
-        match bounds.broken_by(amount) {
+        match bounds.broken_rule(amount) {
             Some(rule) => field.report_fault(rule),
             None => Some(amount),
         }
@@ -240,12 +244,12 @@ impl<'f> Field<'f> {
         let report = field.report;
         field.items(min, |path, item| match item {
             Value::Object(object) => Reader::read(object, path, report, &mut form),
-            _ => fault(report, &path, FieldRule::Type("an object")),
+            _ => report_fault_at(report, &path, FieldRule::Type("an object")),
         })
     }
 
     /// Reads a list of 1 to `max` objects. A fault in one object does not affect the others.
-    pub(crate) fn objects_each<T>(
+    pub(crate) fn independent_objects<T>(
         self,
         max: usize,
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
@@ -270,11 +274,11 @@ impl<'f> Field<'f> {
         let field = self.record_type(|| FieldType::Texts { max });
         let report = field.report;
         field.items(0, |path, item| match item {
-            Value::String(text) => match line(text.trim(), 0, max) {
+            Value::String(text) => match check_line(text.trim(), 0, max) {
                 Ok(text) => Some(text),
-                Err(rule) => fault(report, &path, rule),
+                Err(rule) => report_fault_at(report, &path, rule),
             },
-            _ => fault(report, &path, FieldRule::Type("a string")),
+            _ => report_fault_at(report, &path, FieldRule::Type("a string")),
         })
     }
 
@@ -284,7 +288,7 @@ impl<'f> Field<'f> {
         let Value::Number(number) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("a number"));
         };
-        match up_to(max, number) {
+        match whole_number_up_to(max, number) {
             Ok(number) => Some(number),
             Err(rule) => field.report_fault(rule),
         }
@@ -304,11 +308,11 @@ impl<'f> Field<'f> {
         }
         let report = field.report;
         field.items(1, |path, item| match item {
-            Value::Number(number) => match up_to(max, number) {
+            Value::Number(number) => match whole_number_up_to(max, number) {
                 Ok(number) => Some(number),
-                Err(rule) => fault(report, &path, rule),
+                Err(rule) => report_fault_at(report, &path, rule),
             },
-            _ => fault(report, &path, FieldRule::Type("a number")),
+            _ => report_fault_at(report, &path, FieldRule::Type("a number")),
         })
     }
 
@@ -346,7 +350,7 @@ impl<'f> Field<'f> {
     }
 
     fn check_untrimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
-        let Value::String(text) = self.present()? else {
+        let Value::String(text) = self.text_value()? else {
             return self.report_fault(FieldRule::Type("a string"));
         };
         match check(text) {
@@ -356,17 +360,17 @@ impl<'f> Field<'f> {
     }
 
     /// Returns the value of a text field. A blank text counts as absent. Reports a fault if a required field is absent.
-    fn present(&self) -> Option<&'f Value> {
-        self.or_required(self.value.filter(|value| !is_blank(value)))
+    fn text_value(&self) -> Option<&'f Value> {
+        self.check_required(self.value.filter(|value| !is_blank(value)))
     }
 
     /// Returns the value of a field that is not a text. A blank text counts as missing if the field is required, and
     /// otherwise as a value of the wrong type.
     fn given_value(&self) -> Option<&'f Value> {
-        self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
+        self.check_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }
 
-    fn or_required(&self, value: Option<&'f Value>) -> Option<&'f Value> {
+    fn check_required(&self, value: Option<&'f Value>) -> Option<&'f Value> {
         if value.is_none() && self.is_required {
             self.report_fault::<()>(FieldRule::Required);
         }
@@ -374,7 +378,7 @@ impl<'f> Field<'f> {
     }
 
     fn report_fault<T>(&self, rule: FieldRule) -> Option<T> {
-        fault(self.report, &self.path(), rule)
+        report_fault_at(self.report, &self.path(), rule)
     }
 
     fn path(&self) -> JsonPath<'f> {
@@ -382,13 +386,13 @@ impl<'f> Field<'f> {
     }
 }
 
-fn fault<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
-    report.fault(Fault::field(path.dotted_path(), rule));
+fn report_fault_at<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
+    report.add_fault(Fault::field(path.dotted_path(), rule));
     None
 }
 
 /// Returns the number if it is a whole number from 0 to `max`.
-fn up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
+fn whole_number_up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
     let found = number.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= max);
     found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
 }

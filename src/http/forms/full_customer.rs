@@ -3,26 +3,27 @@
 use crate::domain::kernel::codes::Category;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::{Address, CustomerDetails};
-use crate::http::forms::customer::DESCRIPTION_MIN;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::customer::DESCRIPTION_CHARS_MIN;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
-const TIN_MAX: usize = 50;
-const DESCRIPTION_MAX: usize = 500;
-const CITY_MAX: usize = 100;
-const POSTAL_ZONE_MAX: usize = 50;
+const TIN_CHARS_MAX: usize = 50;
+const DESCRIPTION_CHARS_MAX: usize = 500;
+const CITY_CHARS_MAX: usize = 100;
+const POSTAL_ZONE_CHARS_MAX: usize = 50;
 /// The allowed length of a telephone number, in characters. Any characters are allowed.
 const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
 /// Reads a customer. A business or a government body needs a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
-    let no = reader.required("customer_no").identifier(TEXT_MAX);
-    let name = reader.required("party_name").text(TEXT_MAX);
+    let no = reader.required("customer_no").identifier(TEXT_CHARS_MAX);
+    let name = reader.required("party_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required_if(is_business, "tin").identifier(TIN_MAX);
-    let business_description =
-        reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, DESCRIPTION_MAX);
+    let tin = reader.required_if(is_business, "tin").identifier(TIN_CHARS_MAX);
+    let business_description = reader
+        .required_if(is_business, "business_description")
+        .long_text(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX);
     let value = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
     let rule = FieldRule::must_be("telephone", value);
     let telephone = reader.optional("telephone").fitting_text(rule, is_telephone);
@@ -39,9 +40,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
 }
 
 fn address(reader: &mut Reader<'_>) -> Option<Address> {
-    let street_name = reader.required("street_name").text(TEXT_MAX);
-    let city = reader.required("city_name").text(CITY_MAX);
-    let postal_code = reader.required("postal_zone").text(POSTAL_ZONE_MAX);
+    let street_name = reader.required("street_name").text(TEXT_CHARS_MAX);
+    let city = reader.required("city_name").text(CITY_CHARS_MAX);
+    let postal_code = reader.required("postal_zone").text(POSTAL_ZONE_CHARS_MAX);
     let country = reader.required("country").country();
     Some(Address {
         street_name: street_name?,

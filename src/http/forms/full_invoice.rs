@@ -13,11 +13,11 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::document_header;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::full_customer;
 use crate::http::forms::full_line;
 use crate::http::forms::full_line::FullLine;
-use crate::http::forms::normalized::as_sent;
+use crate::http::forms::normalized::normalize;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
@@ -25,7 +25,7 @@ use crate::http::forms::standard_invoice::warn_unless_submittable;
 
 /// The values with which the form compares the date and the IRN of the invoice.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Account<'a> {
+pub(crate) struct FormAccount<'a> {
     /// The latest allowed issue date.
     pub(crate) today: Date,
     /// The service id that the IRN must carry. `None` skips this check; the taxpayer actor makes it later.
@@ -34,7 +34,7 @@ pub(crate) struct Account<'a> {
 
 /// The fields that are stored in columns of the invoice or of its lines. All other fields are copied to the extras,
 /// which are stored as one JSON object.
-const HELD: [&str; 7] = [
+const COLUMN_FIELDS: [&str; 7] = [
     "invoice_no",
     "invoice_category",
     "irn",
@@ -46,25 +46,25 @@ const HELD: [&str; 7] = [
 
 pub(crate) fn read(
     body: &Map<String, Value>,
-    account: Account<'_>,
+    account: FormAccount<'_>,
     catalog: &Catalog,
 ) -> Result<Accepted<Draft>, Faults> {
     let (mut form, unknown) =
-        report::read_with_unknown(body, catalog, |reader| full_invoice(reader, account))?;
+        report::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
     form.value.extras = extras(body, &form.value, &unknown);
     Ok(form)
 }
 
 /// Reads the draft without its extras. The function `read` adds them.
-pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Option<Draft> {
-    let invoice_no = reader.required("invoice_no").identifier(TEXT_MAX);
+pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) -> Option<Draft> {
+    let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let irn = reader.required("irn").irn();
     let dates = document_header::dates(reader, false);
     check_irn(reader, irn.as_ref(), account, invoice_no.as_deref(), dates.issued);
     if dates.issued.is_some_and(|issued| issued > account.today) {
-        reader.fault(
+        reader.report_fault(
             "issue_date",
             FieldRule::with_expected(
                 "before_or_equal",
@@ -80,11 +80,11 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     reader.optional("tax_currency_code").currency();
-    document_header::texts(reader);
+    document_header::read_optional_fields(reader);
     let customer = reader.required("accounting_customer_party");
     let customer = customer.object(|reader| full_customer::read(reader, category));
     references::read(reader, false);
-    reader.optional("payment_means").objects(0, references::means);
+    reader.optional("payment_means").objects(0, references::payment_means);
     if invoice_type.as_deref() == Some(CREDIT_NOTE_CODE) && !reader.has("billing_reference") {
         reader.warn("the authority wants the billing_reference of a credit note when it is submitted");
     }
@@ -112,13 +112,13 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
-    account: Account<'_>,
+    account: FormAccount<'_>,
     invoice_no: Option<&str>,
     issued: Option<Date>,
 ) {
     let Some(irn) = irn else { return };
     if account.service_id.is_some_and(|service_id| !irn.has_service_id(service_id)) {
-        reader.fault(
+        reader.report_fault(
             "irn",
             FieldRule::other("irn_service_id_mismatch", "must carry this account's authority_service_id"),
         );
@@ -133,8 +133,8 @@ fn check_irn(
 
 fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let totals = document::totals(reader)?;
-    if !totals.exclusive.about(totals.lines) {
-        reader.fault(
+    if !totals.tax_exclusive.is_about(totals.lines) {
+        reader.report_fault(
             "tax_exclusive_amount",
             FieldRule::with_expected(
                 "same",
@@ -149,8 +149,8 @@ fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
 fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
     let lines = reader.required("invoice_line").objects(1, full_line::read)?;
     let sum = Amount::sum(lines.iter().map(|line| line.amount));
-    if totals.is_some_and(|totals| !sum.is_some_and(|sum| sum.about(totals.lines))) {
-        reader.fault("invoice_line", document::lines_sum_rule());
+    if totals.is_some_and(|totals| !sum.is_some_and(|sum| sum.is_about(totals.lines))) {
+        reader.report_fault("invoice_line", document::lines_sum_rule());
     }
     Some(lines.into_iter().map(|FullLine { line, .. }| line).collect())
 }
@@ -163,9 +163,9 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
 
 /// Returns the fields that have no database column. Adds the payment status, and defaults for absent fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
-    let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
+    let kept = body.iter().filter(|(name, _)| !COLUMN_FIELDS.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let mut extras = as_sent(kept, unknown);
+    let mut extras = normalize(kept, unknown);
     extras.insert("payment_status".to_owned(), json!(draft.declared));
     for (name, default) in [
         ("tax_point_date", json!(draft.invoice_date.to_string())),
@@ -184,8 +184,8 @@ mod tests {
         self, INEXACT, broken_rules, catalog, number, numbers, object, texts, with_member,
     };
 
-    fn account() -> Account<'static> {
-        Account { today: "2026-11-21".parse().unwrap(), service_id: Some("94ad90fb") }
+    fn account() -> FormAccount<'static> {
+        FormAccount { today: "2026-11-21".parse().unwrap(), service_id: Some("94ad90fb") }
     }
 
     fn read_body(body: Value) -> Result<Accepted<Draft>, Faults> {
@@ -711,6 +711,6 @@ mod tests {
     #[test]
     fn without_an_account_the_service_id_is_left_to_the_books() {
         let body = object(with("/irn", "INV001-00000000-20261121"));
-        assert!(read(&body, Account { service_id: None, ..account() }, &catalog()).is_ok());
+        assert!(read(&body, FormAccount { service_id: None, ..account() }, &catalog()).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
 use crate::http::forms::reader::Reader;
 
@@ -92,9 +92,9 @@ fn given_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<Strin
 
 /// Reads the item of a line. Sets `kind` even if another field is invalid, because a later check needs it.
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
-    let name = reader.required("name").text(TEXT_MAX);
-    let description = reader.required("description").long_text(0, LONG_TEXT_MAX);
-    let no = reader.optional("sellers_item_identification").identifier(TEXT_MAX);
+    let name = reader.required("name").text(TEXT_CHARS_MAX);
+    let description = reader.required("description").long_text(0, LONG_TEXT_CHARS_MAX);
+    let no = reader.optional("sellers_item_identification").identifier(TEXT_CHARS_MAX);
     *kind = reader.required("type").word(ItemType::parse, ItemType::allowed);
     Some(LineItem { name: name?, no, description: description?, kind: (*kind)? })
 }
@@ -113,6 +113,6 @@ fn refuse_other_codes(reader: &Reader<'_>, kind: Option<ItemType>) {
         None => return,
     };
     for name in others.into_iter().filter(|name| reader.has(name)) {
-        reader.fault(name, FieldRule::other("prohibited", what));
+        reader.report_fault(name, FieldRule::other("prohibited", what));
     }
 }

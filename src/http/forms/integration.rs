@@ -9,23 +9,23 @@ use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
 };
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::http::forms::field::{Field, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{Field, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;
 use crate::webhook::AddressPolicy;
-use crate::webhook::auth::{HEADER_DEFAULT, is_free_header};
+use crate::webhook::auth::{API_KEY_HEADER_DEFAULT, is_free_header};
 use crate::webhook::format::{default_action, is_method_name};
 
 /// The maximum length of a secret, in characters. It leaves room for long access tokens.
-const SECRET_MAX: usize = 4_096;
-const NETWORKS: &str = "allowed_networks";
+const SECRET_CHARS_MAX: usize = 4_096;
+const NETWORKS_FIELD: &str = "allowed_networks";
 const NETWORKS_MAX: usize = 20;
 /// The maximum length of the text of a GraphQL mutation, in characters.
-const MUTATION_MAX: usize = 10_000;
-const NAMESPACE: &str = "urn:einvoice:notifications";
-const SOAP_METHOD: &str = "Notify";
-const JSONRPC_METHOD: &str = "einvoice.notify";
-const MUTATION: &str = "mutation Notify($event: JSON!) { notify(event: $event) }";
+const MUTATION_CHARS_MAX: usize = 10_000;
+const NAMESPACE_DEFAULT: &str = "urn:einvoice:notifications";
+const SOAP_METHOD_DEFAULT: &str = "Notify";
+const JSONRPC_METHOD_DEFAULT: &str = "einvoice.notify";
+const MUTATION_DEFAULT: &str = "mutation Notify($event: JSON!) { notify(event: $event) }";
 
 #[derive(Debug)]
 pub(crate) struct Integration {
@@ -47,38 +47,41 @@ pub(crate) fn read(
         .optional("erp_system")
         .fitting_text(rule, |text| erp_systems.iter().any(|known| known == text));
     let allowed_networks = networks(reader, policy);
-    let policy = &policy.with(&allowed_networks);
+    let policy = &policy.with_networks(&allowed_networks);
     let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
     let data_format = reader.required("data_format").word(DataFormat::parse, DataFormat::allowed);
     let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
     let auth = reader.required_if(has_auth, "auth").object(|reader| auth(reader, auth_type, policy));
     let origin = origin(reader.optional("origin"), policy);
     if auth_type == Some(AuthType::None) && reader.has("origin") {
-        reader.fault(
+        reader.report_fault(
             "origin",
             FieldRule::other("prohibited", "is for credentials; leave it out where there are none"),
         );
     }
     let settings = reader.optional("format").object(|reader| format(reader, data_format));
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
-    let format = settings.or_else(|| data_format.map(default_of))?;
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
+    let format = settings.or_else(|| data_format.map(default_format))?;
     let auth = if has_auth { auth? } else { Auth::None };
     Some(Integration { erp_system, auth, origin, format, allowed_networks, reason })
 }
 
 /// Reads the networks, such as private ones, in which this taxpayer's ERP may be called.
 fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
-    let texts = reader.optional(NETWORKS).texts(TEXT_MAX).unwrap_or_default();
+    let texts = reader.optional(NETWORKS_FIELD).texts(TEXT_CHARS_MAX).unwrap_or_default();
     if texts.len() > NETWORKS_MAX {
         let sentence = format!("must not have more than {NETWORKS_MAX} networks");
-        reader.fault(NETWORKS, FieldRule::other("max", sentence));
+        reader.report_fault(NETWORKS_FIELD, FieldRule::other("max", sentence));
     }
     let mut networks = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         match policy.check_network(text) {
             Ok(network) => networks.push(network),
             Err(fault) => {
-                reader.fault(&format!("{NETWORKS}.{index}"), FieldRule::other("network", fault.to_string()));
+                reader.report_fault(
+                    &format!("{NETWORKS_FIELD}.{index}"),
+                    FieldRule::other("network", fault.to_string()),
+                );
             }
         }
     }
@@ -90,7 +93,7 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
     let text =
-        field.checked_by("origin", "a scheme, host and port", |text| match policy.check_url(text) {
+        field.checked_text("origin", "a scheme, host and port", |text| match policy.check_url(text) {
             Ok(url) if url.path() == "/" && url.query().is_none() && url.fragment().is_none() => Ok(()),
             Ok(_) => Err(FieldRule::must_be("origin", bare)),
             Err(fault) => Err(webhook::url_rule(fault)),
@@ -99,7 +102,7 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
 }
 
 /// Returns the fields of this authentication type. Every other authentication field is a fault.
-pub(crate) fn fields_of(kind: AuthType) -> &'static [&'static str] {
+pub(crate) fn auth_fields(kind: AuthType) -> &'static [&'static str] {
     match kind {
         AuthType::None => &[],
         AuthType::Basic => &["username", "password"],
@@ -115,7 +118,7 @@ pub(crate) fn fields_of(kind: AuthType) -> &'static [&'static str] {
 }
 
 /// Returns the settings of this data format. Every other setting is a fault.
-pub(crate) fn settings_of(kind: DataFormat) -> &'static [&'static str] {
+pub(crate) fn format_settings(kind: DataFormat) -> &'static [&'static str] {
     match kind {
         DataFormat::Rest | DataFormat::OData => &[],
         DataFormat::Soap => &["action", "namespace", "method"],
@@ -124,9 +127,10 @@ pub(crate) fn settings_of(kind: DataFormat) -> &'static [&'static str] {
     }
 }
 
-fn refuse_others(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
+fn refuse_other_fields(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
     for name in all.iter().filter(|name| reader.has(name) && !own.contains(*name)) {
-        reader.fault(name, FieldRule::other("prohibited", "does not belong to this type; leave it out"));
+        reader
+            .report_fault(name, FieldRule::other("prohibited", "does not belong to this type; leave it out"));
     }
 }
 
@@ -135,32 +139,32 @@ fn auth(
     kind: Option<AuthType>,
     policy: &AddressPolicy,
 ) -> Option<Auth<Option<SecretText>>> {
-    let own = kind.map(fields_of).unwrap_or_default();
+    let own = kind.map(auth_fields).unwrap_or_default();
     let has = |name: &str| own.contains(&name);
-    let username = reader.required_if(has("username"), "username").text(TEXT_MAX);
+    let username = reader.required_if(has("username"), "username").text(TEXT_CHARS_MAX);
     let password = secret(reader, "password");
-    let domain = reader.optional("domain").text(TEXT_MAX);
+    let domain = reader.optional("domain").text(TEXT_CHARS_MAX);
     let value = "a header name, and none that requests have a meaning of their own for";
     let rule = FieldRule::must_be("header", value);
     let header = reader.optional("header").fitting_text(rule, is_free_header);
     let value = secret(reader, "value");
     let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
-    let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_MAX);
+    let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_CHARS_MAX);
     let client_secret = secret(reader, "client_secret");
     let refresh_token = secret(reader, "refresh_token");
-    let scope = reader.optional("scope").text(LONG_TEXT_MAX);
+    let scope = reader.optional("scope").text(LONG_TEXT_CHARS_MAX);
     let authentication = reader
         .optional("client_authentication")
         .word(ClientAuthentication::parse, ClientAuthentication::allowed);
     if let Some(kind) = kind {
-        let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2].map(fields_of).concat();
-        refuse_others(reader, &all, fields_of(kind));
+        let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2].map(auth_fields).concat();
+        refuse_other_fields(reader, &all, auth_fields(kind));
     }
     if kind == Some(AuthType::Basic) && username.as_ref().is_some_and(|name| name.contains(':')) {
-        reader.fault("username", FieldRule::other("format", "must not contain a colon"));
+        reader.report_fault("username", FieldRule::other("format", "must not contain a colon"));
     }
     if value.as_ref().is_some_and(|value| !value.expose().bytes().all(|byte| (b' '..=b'~').contains(&byte))) {
-        reader.fault("value", FieldRule::must_be("ascii", "of visible ASCII characters"));
+        reader.report_fault("value", FieldRule::must_be("ascii", "of visible ASCII characters"));
     }
     let client = move || {
         let authentication = authentication.unwrap_or(ClientAuthentication::Basic);
@@ -176,7 +180,7 @@ fn auth(
         AuthType::None => Auth::None,
         AuthType::Basic => Auth::Basic { username: username?, password },
         AuthType::ApiKey => {
-            Auth::ApiKey { header: header.unwrap_or_else(|| HEADER_DEFAULT.to_owned()), value }
+            Auth::ApiKey { header: header.unwrap_or_else(|| API_KEY_HEADER_DEFAULT.to_owned()), value }
         }
         AuthType::OAuth2 => Auth::OAuth2 { client: client()?, refresh_token },
         AuthType::ClientCredentials => Auth::ClientCredentials { client: client()? },
@@ -186,12 +190,12 @@ fn auth(
 
 /// Reads a secret. The caller may omit a secret that is already stored.
 fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
-    reader.required_if(false, name).password(1, SECRET_MAX).map(SecretText::from)
+    reader.required_if(false, name).password(1, SECRET_CHARS_MAX).map(SecretText::from)
 }
 
 fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let is_action = |text: &str| {
-        text.len() <= LONG_TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
+        text.len() <= LONG_TEXT_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
@@ -206,32 +210,36 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let method_rule = FieldRule::must_be("method", value);
     let method = reader
         .optional("method")
-        .fitting_text(method_rule, |text| text.len() <= TEXT_MAX && is_method_of(kind, text));
-    let mutation = reader.optional("mutation").long_text(0, MUTATION_MAX);
+        .fitting_text(method_rule, |text| text.len() <= TEXT_CHARS_MAX && is_valid_method(kind, text));
+    let mutation = reader.optional("mutation").long_text(0, MUTATION_CHARS_MAX);
     if let Some(kind) = kind {
-        refuse_others(reader, &["action", "namespace", "method", "mutation"], settings_of(kind));
+        refuse_other_fields(reader, &["action", "namespace", "method", "mutation"], format_settings(kind));
     }
     if mutation.as_ref().is_some_and(|text| !is_mutation(text)) {
-        reader
-            .fault("mutation", FieldRule::must_be("mutation", "a mutation document with a variable $event"));
+        reader.report_fault(
+            "mutation",
+            FieldRule::must_be("mutation", "a mutation document with a variable $event"),
+        );
     }
     Some(match kind? {
         DataFormat::Rest => Format::Rest,
         DataFormat::Soap => {
-            let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
-            let method = method.unwrap_or_else(|| SOAP_METHOD.to_owned());
+            let namespace = namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned());
+            let method = method.unwrap_or_else(|| SOAP_METHOD_DEFAULT.to_owned());
             let action = action.unwrap_or_else(|| default_action(&namespace, &method));
             Format::Soap { action, namespace, method }
         }
-        DataFormat::GraphQl => Format::GraphQl { mutation: mutation.unwrap_or_else(|| MUTATION.to_owned()) },
+        DataFormat::GraphQl => {
+            Format::GraphQl { mutation: mutation.unwrap_or_else(|| MUTATION_DEFAULT.to_owned()) }
+        }
         DataFormat::OData => Format::OData,
         DataFormat::JsonRpc => {
-            Format::JsonRpc { method: method.unwrap_or_else(|| JSONRPC_METHOD.to_owned()) }
+            Format::JsonRpc { method: method.unwrap_or_else(|| JSONRPC_METHOD_DEFAULT.to_owned()) }
         }
     })
 }
 
-fn is_method_of(kind: Option<DataFormat>, name: &str) -> bool {
+fn is_valid_method(kind: Option<DataFormat>, name: &str) -> bool {
     match kind {
         Some(DataFormat::Soap) => is_method_name(name),
         _ => !name.starts_with("rpc.") && !name.chars().any(char::is_control),
@@ -247,16 +255,16 @@ fn is_mutation(text: &str) -> bool {
 }
 
 /// Returns the settings of a data format for a caller that sends no `format` object.
-fn default_of(kind: DataFormat) -> Format {
+fn default_format(kind: DataFormat) -> Format {
     match kind {
         DataFormat::Rest => Format::Rest,
         DataFormat::OData => Format::OData,
-        DataFormat::GraphQl => Format::GraphQl { mutation: MUTATION.to_owned() },
-        DataFormat::JsonRpc => Format::JsonRpc { method: JSONRPC_METHOD.to_owned() },
+        DataFormat::GraphQl => Format::GraphQl { mutation: MUTATION_DEFAULT.to_owned() },
+        DataFormat::JsonRpc => Format::JsonRpc { method: JSONRPC_METHOD_DEFAULT.to_owned() },
         DataFormat::Soap => Format::Soap {
-            action: default_action(NAMESPACE, SOAP_METHOD),
-            namespace: NAMESPACE.to_owned(),
-            method: SOAP_METHOD.to_owned(),
+            action: default_action(NAMESPACE_DEFAULT, SOAP_METHOD_DEFAULT),
+            namespace: NAMESPACE_DEFAULT.to_owned(),
+            method: SOAP_METHOD_DEFAULT.to_owned(),
         },
     }
 }
@@ -413,7 +421,7 @@ mod tests {
         at(json!(vec!["10.0.0.0/8:1"; 21]), "allowed_networks: max");
         at(json!("10.0.0.0/8"), "allowed_networks: type");
         at(json!([10]), "allowed_networks.0: type");
-        let production = AddressPolicy::default().requiring_ports(true);
+        let production = AddressPolicy::default().with_required_ports(true);
         let in_production = |reader: &mut Reader<'_>| read(reader, &production, &[]);
         let cases = [
             ("/allowed_networks", Some(json!(["10.1.2.0/24"])), "allowed_networks.0: network"),
@@ -436,7 +444,7 @@ mod tests {
     fn each_format_has_its_settings() {
         for (kind, cases) in [
             ("rest", vec![("/format/method", json!("x"), "format.method: prohibited")]),
-            ("odata", vec![("/format/mutation", json!(MUTATION), "format.mutation: prohibited")]),
+            ("odata", vec![("/format/mutation", json!(MUTATION_DEFAULT), "format.mutation: prohibited")]),
             (
                 "soap",
                 vec![
@@ -449,7 +457,7 @@ mod tests {
                     ("/format/method", json!("PostEvent"), ""),
                     ("/format/method", json!("1st"), "format.method: method"),
                     ("/format/method", json!("a:b"), "format.method: method"),
-                    ("/format/mutation", json!(MUTATION), "format.mutation: prohibited"),
+                    ("/format/mutation", json!(MUTATION_DEFAULT), "format.mutation: prohibited"),
                 ],
             ),
             (

@@ -11,15 +11,15 @@ use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::InvoiceId;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
-use crate::http::forms::text_checks::{self, word};
+use crate::http::forms::text_checks::{self, parse_word};
 use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The query parameters that the link to the next page repeats. Instead of `page` the link has a cursor.
-const FILTERS: [&str; 10] = [
+const NEXT_PAGE_PARAMETERS: [&str; 10] = [
     "per_page",
     "batch_no",
     "status",
@@ -44,18 +44,20 @@ pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
     let mut filter = FilterReader { query, faults: &mut faults };
     let filters = InvoiceFilter {
         batch_no: filter.text("batch_no"),
-        status: filter.read("status", |text| word(text, WorkflowStatus::parse, WorkflowStatus::allowed)),
+        status: filter
+            .read("status", |text| parse_word(text, WorkflowStatus::parse, WorkflowStatus::allowed)),
         payment_status: filter
-            .read("payment_status", |text| word(text, PaymentStatus::parse, PaymentStatus::allowed)),
-        category: filter.read("invoice_category", |text| word(text, Category::parse, Category::allowed)),
-        date_from: filter.read("date_from", text_checks::date),
-        date_to: filter.read("date_to", text_checks::date),
+            .read("payment_status", |text| parse_word(text, PaymentStatus::parse, PaymentStatus::allowed)),
+        category: filter
+            .read("invoice_category", |text| parse_word(text, Category::parse, Category::allowed)),
+        date_from: filter.read("date_from", text_checks::parse_date),
+        date_to: filter.read("date_to", text_checks::parse_date),
         customer_no: filter.text("customer_no"),
-        q: filter.read("q", short),
+        q: filter.read("q", short_text),
         updated_since: filter.read("updated_since", moment),
     };
-    let cursor =
-        filter.read("cursor", |text| parse_cursor(text).ok_or_else(|| FieldRule::must_be("format", CURSOR)));
+    let cursor = filter
+        .read("cursor", |text| parse_cursor(text).ok_or_else(|| FieldRule::must_be("format", CURSOR_FORMAT)));
     if filters.date_from.zip(filters.date_to).is_some_and(|(from, to)| to < from) {
         filter.fault("date_to", FieldRule::NotBefore("date_from"));
     }
@@ -70,15 +72,15 @@ pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
 /// Returns the path and query of the next page: the request's own filters, and the cursor of the next page.
 pub(crate) fn next_page_path(query: &Query, cursor: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
-    pairs.extend_pairs(query.pairs().filter(|(name, _)| FILTERS.contains(name)));
+    pairs.extend_pairs(query.pairs().filter(|(name, _)| NEXT_PAGE_PARAMETERS.contains(name)));
     pairs.append_pair("cursor", cursor);
     format!("/v1/tax-payers/invoices?{}", pairs.finish())
 }
 
-const CURSOR: &str = "a cursor as x-next-cursor gave it";
+const CURSOR_FORMAT: &str = "a cursor as x-next-cursor gave it";
 
 /// Encodes a position in the list as a cursor. Callers must not interpret a cursor.
-pub(crate) fn cursor(place: ListCursor) -> String {
+pub(crate) fn encode_cursor(place: ListCursor) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}.{}", place.created_at.as_microsecond(), place.id))
 }
 
@@ -107,7 +109,7 @@ impl FilterReader<'_> {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        self.query.phrase(name)
+        self.query.trimmed_text(name)
     }
 
     fn fault(&mut self, name: &str, rule: FieldRule) {
@@ -115,8 +117,8 @@ impl FilterReader<'_> {
     }
 }
 
-fn short(text: &str) -> Result<String, FieldRule> {
-    text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
+fn short_text(text: &str) -> Result<String, FieldRule> {
+    text_checks::check_chars(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
 }
 
 /// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day. A time without an
@@ -128,7 +130,7 @@ fn moment(text: &str) -> Result<Timestamp, FieldRule> {
         .ok()
         .or_else(|| DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc))
         .or_else(|| text.replace(' ', "+").parse().ok())
-        .or_else(|| text_checks::date(text).ok().and_then(|date| utc(date.into())));
+        .or_else(|| text_checks::parse_date(text).ok().and_then(|date| utc(date.into())));
     found.ok_or_else(|| FieldRule::must_be("time", "a time such as 2026-01-31T09:30:00Z"))
 }
 
@@ -218,7 +220,7 @@ mod tests {
             created_at: Timestamp::from_microsecond(1_767_225_600_000_001).unwrap(),
             id: InvoiceId(7),
         };
-        let text = format!("cursor={}&page=9", cursor(place));
+        let text = format!("cursor={}&page=9", encode_cursor(place));
         assert_eq!(read(&Query::from_text(&text)).unwrap().start, PageStart::After(place));
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks;
@@ -30,7 +30,7 @@ pub(crate) struct KeyRevocation {
 }
 
 /// The maximum length of a key's name, in characters.
-const NAME_MAX: usize = 60;
+const NAME_CHARS_MAX: usize = 60;
 
 fn overlap_s_max() -> u32 {
     u32::try_from(OVERLAP_MAX.as_secs()).unwrap_or(u32::MAX)
@@ -41,8 +41,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
     let scope = reader.optional("scope").word(KeyScope::parse, KeyScope::allowed);
     let expires_at = reader.optional("expires_at").moment();
-    let name = reader.optional("name").identifier(NAME_MAX);
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let name = reader.optional("name").identifier(NAME_CHARS_MAX);
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     let overlap = Duration::from_secs(u64::from(overlap_s.unwrap_or_default()));
     Some(KeyRotation { terms: KeyTerms { scope, expires_at, overlap, keeps_others: false }, name, reason })
 }
@@ -50,14 +50,14 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> {
     let includes_taxpayers = reader.optional("taxpayer_keys").boolean().unwrap_or_default();
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     Some(KeyRevocation { includes_taxpayers, reason })
 }
 
 /// Reads the terms of a new key from query parameters.
-pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
+pub(crate) fn read_query(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
-    let overlap_s = query.whole("overlap_s", 0).and_then(|found| match found {
+    let overlap_s = query.whole_number("overlap_s", 0).and_then(|found| match found {
         Some(seconds) if seconds > i64::from(overlap_s_max()) => {
             Err(Fault::field("overlap_s", FieldRule::AtMost(i64::from(overlap_s_max()).into())))
         }
@@ -84,12 +84,12 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
 
 /// Reads the name of a new key from query parameters.
 pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
-    let name = query.phrase("name").map(|text| text_checks::identifier(&text, NAME_MAX));
+    let name = query.trimmed_text("name").map(|text| text_checks::check_identifier(&text, NAME_CHARS_MAX));
     name.transpose().map_err(|rule| Fault::field("name", rule))
 }
 
 /// Returns a fault if the key would expire now or in the past.
-pub(crate) fn check_end(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
+pub(crate) fn check_expiry(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
     if terms.expires_at.is_some_and(|end| end <= now) {
         return Err(Fault::field("expires_at", FieldRule::must_be("future", "in the future")));
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn parameters_say_the_same_as_a_body() {
-        let read = |text: &str| of_query(&Query::from_text(text)).map_err(|faults| faults.summary());
+        let read = |text: &str| read_query(&Query::from_text(text)).map_err(|faults| faults.summary());
         assert_eq!(read(""), Ok(KeyTerms::default()));
         let all = KeyTerms {
             scope: Some(KeyScope::ReadOnly),
@@ -156,7 +156,7 @@ mod tests {
         for odd in ["x".repeat(61), "till%07".to_owned(), "ti%E2%80%8Bll".to_owned()] {
             assert!(name(&format!("name={odd}")).is_err(), "{odd}");
         }
-        assert!(check_end(&all, Timestamp::UNIX_EPOCH).is_err());
-        assert!(check_end(&KeyTerms::default(), Timestamp::MAX).is_ok());
+        assert!(check_expiry(&all, Timestamp::UNIX_EPOCH).is_err());
+        assert!(check_expiry(&KeyTerms::default(), Timestamp::MAX).is_ok());
     }
 }

@@ -7,20 +7,20 @@ use crate::domain::kernel::codes::ItemType;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{Field, TEXT_MAX};
+use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 
 /// The maximum length of the code of a unit of quantity, in characters.
-const UNIT_MAX: usize = 3;
+const UNIT_CHARS_MAX: usize = 3;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
-    read_with(reader, Bounds::POSITIVE)
+    read_with_quantity_bounds(reader, Bounds::POSITIVE)
 }
 
 /// Reads a line. `quantities` is the allowed range of the quantity.
-pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
-    let item_name = reader.required("item_name").text(TEXT_MAX);
-    let item_no = reader.required("item_no").identifier(TEXT_MAX);
+pub(crate) fn read_with_quantity_bounds(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
+    let item_name = reader.required("item_name").text(TEXT_CHARS_MAX);
+    let item_no = reader.required("item_no").identifier(TEXT_CHARS_MAX);
     let item_type = reader.required("item_type").word(ItemType::parse, ItemType::allowed);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);
@@ -57,13 +57,13 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
     };
     if reader.has(other) {
         let what = if other == "service_category" { "is for SERVICE lines" } else { "is for PRODUCT lines" };
-        reader.fault(other, FieldRule::other("prohibited", what));
+        reader.report_fault(other, FieldRule::other("prohibited", what));
     }
 }
 
 /// Reads a unit of quantity: a code from the authority's list. The authority also limits the code's length.
 pub(crate) fn unit(field: Field<'_>) -> Option<String> {
-    field.short_code(UNIT_MAX, ReferenceList::QuantityCodes)
+    field.short_code(UNIT_CHARS_MAX, ReferenceList::QuantityCodes)
 }
 
 /// The patterns of product codes and service codes (spec.md). Each 9 stands for one digit.

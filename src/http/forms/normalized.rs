@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::http::forms::reader::is_absent;
 
 /// Returns the normalized body, without the fields at the paths `unknown`.
-pub(crate) fn as_sent(mut body: Map<String, Value>, unknown: &[Vec<String>]) -> Map<String, Value> {
+pub(crate) fn normalize(mut body: Map<String, Value>, unknown: &[Vec<String>]) -> Map<String, Value> {
     for steps in unknown {
         remove_field(&mut body, steps);
     }

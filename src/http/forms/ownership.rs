@@ -5,17 +5,17 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::normal_form::is_same_tin;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer;
 
-pub(crate) fn business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
+pub(crate) fn read_business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.required("business_id"));
     check_business_id(reader, business_id, taxpayer);
 }
 
 /// Reads an optional business id, by which an integrator can name the taxpayer.
-pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
+pub(crate) fn read_business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);
 }
@@ -25,15 +25,15 @@ fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpa
         .zip(taxpayer)
         .is_some_and(|(id, taxpayer)| !id.eq_ignore_ascii_case(&taxpayer.business_id));
     if is_other {
-        reader.fault("business_id", FieldRule::must_be("own", "the business id of this taxpayer"));
+        reader.report_fault("business_id", FieldRule::must_be("own", "the business id of this taxpayer"));
     }
 }
 
 /// Reads the tax number of a party. If a taxpayer is given, the tax number must be that taxpayer's.
-pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
-    let tin = reader.required("tin").identifier(TEXT_MAX);
+pub(crate) fn read_tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
+    let tin = reader.required("tin").identifier(TEXT_CHARS_MAX);
     if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
-        reader.fault("tin", FieldRule::must_be("own", "the tax number of this taxpayer"));
+        reader.report_fault("tin", FieldRule::must_be("own", "the tax number of this taxpayer"));
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>)
             "must begin with an invoice number of letters and digits only, which the authority requires",
             "an invoice number of letters and digits only, which the authority requires",
         );
-        reader.fault("irn", rule);
+        reader.report_fault("irn", rule);
     }
     Some(irn)
 }
@@ -71,7 +71,7 @@ fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpay
             "must carry the service id of this taxpayer",
             "the service id of this taxpayer",
         );
-        reader.fault("irn", rule);
+        reader.report_fault("irn", rule);
     }
     Some(irn)
 }

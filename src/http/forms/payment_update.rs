@@ -6,26 +6,26 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::payment::PaymentChange;
 use crate::domain::payment::PaymentUpdate;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
-use crate::http::forms::update_status::REMARK_MIN;
+use crate::http::forms::update_status::REMARK_CHARS_MIN;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
-    let which = unique_no::read(reader);
+    let invoice = unique_no::read(reader);
     let status = status(reader);
     let is_partial = status == Some(PaymentStatus::Partial);
     let bounds = if is_partial { Bounds::POSITIVE } else { Bounds::Any };
     let amount = reader.required_if(is_partial, "amount").amount(bounds);
-    let reference = reader.optional("reference").identifier(TEXT_MAX);
-    let remark = reader.required("remark").long_text(REMARK_MIN, LONG_TEXT_MAX);
-    let notice = match status? {
+    let reference = reader.optional("reference").identifier(TEXT_CHARS_MAX);
+    let remark = reader.required("remark").long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);
+    let change = match status? {
         PaymentStatus::Pending => PaymentChange::Pending,
         PaymentStatus::Rejected => PaymentChange::Rejected,
         PaymentStatus::Paid => PaymentChange::Paid,
         PaymentStatus::Partial => PaymentChange::Partial(amount?),
     };
-    Some(PaymentUpdate { invoice: which?, notice, reference, remark: remark? })
+    Some(PaymentUpdate { invoice: invoice?, change, reference, remark: remark? })
 }
 
 fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
@@ -33,14 +33,14 @@ fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let allowed = PaymentStatus::allowed;
     let has_preferred = reader.has("payment_status");
     if !has_preferred && !reader.has("status") {
-        reader.fault(
+        reader.report_fault(
             "payment_status",
             FieldRule::with_expected("required", "is required; status is another name for it", "a value"),
         );
     }
-    let preferred = reader.optional("payment_status").word_of_either_case(parse, allowed);
+    let preferred = reader.optional("payment_status").word_in_either_case(parse, allowed);
     let alias = reader.optional("status");
-    if has_preferred { preferred } else { alias.word_of_either_case(parse, allowed) }
+    if has_preferred { preferred } else { alias.word_in_either_case(parse, allowed) }
 }
 
 #[cfg(test)]
@@ -100,9 +100,9 @@ mod tests {
     fn payment_status_wins_over_its_alias() {
         let both = with_member(&partial(), "/status", Some(json!("paid")));
         let amount = Amount::parse("10.50").unwrap();
-        assert_eq!(read_with(both.clone(), read).unwrap().value.notice, PaymentChange::Partial(amount));
+        assert_eq!(read_with(both.clone(), read).unwrap().value.change, PaymentChange::Partial(amount));
         let alias = with_member(&both, "/payment_status", None);
-        assert_eq!(read_with(alias, read).unwrap().value.notice, PaymentChange::Paid);
+        assert_eq!(read_with(alias, read).unwrap().value.change, PaymentChange::Paid);
         let neither = read_with(with_member(&partial(), "/payment_status", None), read).unwrap_err();
         assert_eq!(neither.summary(), "The payment_status field is required; status is another name for it.");
         let odd =

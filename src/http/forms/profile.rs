@@ -2,23 +2,23 @@
 //! `email`.
 
 use crate::domain::party::ProfileChange;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::taxpayer::NATURE_MAX;
+use crate::http::forms::taxpayer::NATURE_CHARS_MAX;
 
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
     let business_email = reader.optional("business_email").email();
     let email = reader.optional("email").email();
     Some(ProfileChange {
-        city: reader.optional("city").text(TEXT_MAX),
-        state: reader.optional("state").text(TEXT_MAX),
-        country: reader.optional("country").text(TEXT_MAX),
+        city: reader.optional("city").text(TEXT_CHARS_MAX),
+        state: reader.optional("state").text(TEXT_CHARS_MAX),
+        country: reader.optional("country").text(TEXT_CHARS_MAX),
         email: business_email.or(email),
-        name: reader.optional("name").text(TEXT_MAX),
-        phone: reader.optional("phone").text(TEXT_MAX),
-        nature_of_business: reader.optional("nature_of_business").long_text(0, NATURE_MAX),
-        address: reader.optional("address").long_text(0, TEXT_MAX),
+        name: reader.optional("name").text(TEXT_CHARS_MAX),
+        phone: reader.optional("phone").text(TEXT_CHARS_MAX),
+        nature_of_business: reader.optional("nature_of_business").long_text(0, NATURE_CHARS_MAX),
+        address: reader.optional("address").long_text(0, TEXT_CHARS_MAX),
     })
 }
 

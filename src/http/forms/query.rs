@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use url::form_urlencoded;
 
-use crate::domain::events::log_position::{LOG_POSITION, LogPosition};
+use crate::domain::events::log_position::{LOG_POSITION_FORM, LogPosition};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
@@ -41,14 +41,14 @@ impl Query {
 
     /// Returns the trimmed value of the last pair with this name; `None` if it is blank. Replaces each NUL, which the
     /// database cannot store.
-    pub(crate) fn phrase(&self, name: &str) -> Option<String> {
+    pub(crate) fn trimmed_text(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         let text = value.trim().replace('\0', "\u{fffd}");
         (!text.is_empty()).then_some(text)
     }
 
     /// Returns the value as a whole number. Any value other than a whole number of at least `min` is a fault.
-    pub(crate) fn whole(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
+    pub(crate) fn whole_number(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
         let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
@@ -66,15 +66,15 @@ impl Query {
         allowed: fn() -> String,
     ) -> Result<Option<T>, Fault> {
         let Some(text) = self.filled_value(name) else { return Ok(None) };
-        text_checks::word(text, parse, allowed).map(Some).map_err(|rule| Fault::field(name, rule))
+        text_checks::parse_word(text, parse, allowed).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns the value as a log position: an event number or a timestamp.
-    pub(crate) fn since(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
+    pub(crate) fn log_position(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
         let Some(text) = self.filled_value(name) else { return Ok(None) };
         // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
-        found.map(Some).ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION)))
+        found.map(Some).ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION_FORM)))
     }
 
     /// Returns the value as an RFC 3339 timestamp.
@@ -83,11 +83,6 @@ impl Query {
         // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
         found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
-    }
-
-    /// Returns the trimmed text of a filter. A NUL is replaced, because the database cannot store it.
-    pub(crate) fn equal(&self, name: &str) -> Option<String> {
-        self.filled_value(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
 
     /// Returns the value as a boolean; false if it is absent. Any word other than true, false, 1 or 0 is a fault.
@@ -108,7 +103,7 @@ impl Query {
     /// Returns the value as a day. Any other text is a fault: a list without the filter would show unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled_value(name) else { return Ok(None) };
-        text_checks::date(text).map(Some).map_err(|rule| Fault::field(name, rule))
+        text_checks::parse_date(text).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
@@ -192,14 +187,15 @@ mod tests {
 
     #[test]
     fn a_number_that_counts_is_read_as_it_is_or_refused() {
-        let whole = |text: &str| Query::from_text(text).whole("after", 0).map_err(|fault| fault.to_string());
+        let whole =
+            |text: &str| Query::from_text(text).whole_number("after", 0).map_err(|fault| fault.to_string());
         assert_eq!(whole(""), Ok(None));
         assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
         for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "NaN", "1e3", "99999999999999999999"] {
             let refused = Err("The after field must be a whole number of at least 0.".to_owned());
             assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
         }
-        assert!(Query::from_text("limit=0").whole("limit", 1).is_err());
+        assert!(Query::from_text("limit=0").whole_number("limit", 1).is_err());
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl<'r> Reader<'r> {
         let mut reader = Self { object, path, report, requested: Vec::new(), recorder: None };
         let value = form(&mut reader);
         for name in object.keys().filter(|name| !reader.requested.contains(&name.as_str())) {
-            report.unknown(JsonPath::Field(&path, name).steps());
+            report.add_unknown(JsonPath::Field(&path, name).steps());
         }
         value
     }
@@ -109,13 +109,13 @@ impl<'r> Reader<'r> {
     }
 
     /// Reports a fault of a field, for a rule that also depends on other fields.
-    pub(crate) fn fault(&self, name: &str, rule: FieldRule) {
-        self.report.fault(Fault::field(JsonPath::Field(&self.path, name).dotted_path(), rule));
+    pub(crate) fn report_fault(&self, name: &str, rule: FieldRule) {
+        self.report.add_fault(Fault::field(JsonPath::Field(&self.path, name).dotted_path(), rule));
     }
 
     /// Adds a warning about an unusual but accepted value.
     pub(crate) fn warn(&self, warning: impl Into<String>) {
-        self.report.note(warning);
+        self.report.add_warning(warning);
     }
 
     pub(crate) fn catalog(&self) -> &'r crate::domain::reference::catalog::Catalog {

@@ -1,6 +1,6 @@
 //! Reads an operator's reason for an action. The audit log stores the reason.
 
-use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 /// An operator's reason for an action that does not require one.
@@ -9,12 +9,12 @@ pub(crate) struct Reason(pub(crate) Option<String>);
 
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
-    Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_MAX)))
+    Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX)))
 }
 
 /// Reads the reason of an action that requires one.
 pub(crate) fn read_required(reader: &mut Reader<'_>) -> Option<String> {
-    reader.required("reason").long_text(0, LONG_TEXT_MAX)
+    reader.required("reason").long_text(0, LONG_TEXT_CHARS_MAX)
 }
 
 #[cfg(test)]

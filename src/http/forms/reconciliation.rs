@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct ReconcileRequest {
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReconcileRequest> {
     let taxpayer_id = reader.required("taxpayer_id").id();
     let day = reader.required("day").date();
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     Some(ReconcileRequest { taxpayer_id: TaxpayerId(taxpayer_id?), day: day?, reason })
 }
 

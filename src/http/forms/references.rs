@@ -3,7 +3,7 @@
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::IRN_MAX;
+use crate::http::forms::field::IRN_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 /// Optional fields, each of which references one other document.
@@ -29,18 +29,18 @@ fn period(reader: &mut Reader<'_>) -> Option<()> {
     let start = reader.required("start_date").date();
     let end = reader.required("end_date").date();
     if start? > end? {
-        reader.fault("end_date", FieldRule::NotBefore("start_date"));
+        reader.report_fault("end_date", FieldRule::NotBefore("start_date"));
     }
     Some(())
 }
 
 fn reference(reader: &mut Reader<'_>) -> Option<()> {
-    let irn = reader.required("irn").identifier(IRN_MAX);
+    let irn = reader.required("irn").identifier(IRN_CHARS_MAX);
     let issue_date = reader.required("issue_date").date();
     irn.zip(issue_date).map(drop)
 }
 
-pub(crate) fn means(reader: &mut Reader<'_>) -> Option<()> {
+pub(crate) fn payment_means(reader: &mut Reader<'_>) -> Option<()> {
     reader.optional("payment_due_date").date();
     reader.required("payment_means_code").code(ReferenceList::PaymentMeans).map(drop)
 }

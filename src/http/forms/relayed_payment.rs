@@ -2,14 +2,14 @@
 
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<RelayedPayment> {
     let parse = RelayedPaymentStatus::parse;
     let allowed = RelayedPaymentStatus::allowed;
     let payment_status = reader.required("payment_status").word(parse, allowed);
-    let remark = reader.optional("remark").long_text(0, TEXT_MAX);
+    let remark = reader.optional("remark").long_text(0, TEXT_CHARS_MAX);
     Some(RelayedPayment { payment_status: payment_status?, remark })
 }
 

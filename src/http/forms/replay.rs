@@ -8,13 +8,13 @@ use crate::http::forms::reader::Reader;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReplayForm {
     pub(crate) since: LogPosition,
-    pub(crate) only: ReplayScope,
+    pub(crate) scope: ReplayScope,
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
-    let since = reader.required("since").since();
-    let only = reader.required("only").word(ReplayScope::parse, ReplayScope::allowed);
-    Some(ReplayForm { since: since?, only: only? })
+    let since = reader.required("since").log_position();
+    let scope = reader.required("only").word(ReplayScope::parse, ReplayScope::allowed);
+    Some(ReplayForm { since: since?, scope: scope? })
 }
 
 /// Reads the body of a request to enable a webhook. By default no events are replayed.

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM};
+use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM_PATH};
 use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::{JsonPath, Reader};
 
 /// The maximum number of unknown fields that a warning names. Further unknown fields are only counted.
-const UNKNOWN_NAMED_MAX: usize = 20;
+const UNKNOWN_FIELDS_SHOWN_MAX: usize = 20;
 /// A warning shows at most this many characters of an unknown field's path.
-const PATH_SHOWN_MAX: usize = 100;
+const PATH_CHARS_SHOWN_MAX: usize = 100;
 
 pub(crate) struct Report<'c> {
     pub(crate) catalog: &'c Catalog,
@@ -21,7 +21,7 @@ pub(crate) struct Report<'c> {
     /// The paths of the unknown fields, each as a list of names and indexes.
     unknown: RefCell<Vec<Vec<String>>>,
     unchecked: RefCell<BTreeSet<ReferenceList>>,
-    notes: RefCell<Vec<String>>,
+    warnings: RefCell<Vec<String>>,
 }
 
 /// The value read from a valid body, and the warnings for the caller.
@@ -32,22 +32,22 @@ pub(crate) struct Accepted<T> {
 }
 
 /// The paths of the body's fields that no form requests, each as a list of names and indexes.
-pub(crate) type Unknown = Vec<Vec<String>>;
+pub(crate) type UnknownPaths = Vec<Vec<String>>;
 
 pub(crate) fn read<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
-    read_with_unknown(body, catalog, form).map(|(accepted, _)| accepted)
+    read_with_unknown_paths(body, catalog, form).map(|(accepted, _)| accepted)
 }
 
 /// Reads a body with a form. Also returns the unknown fields, which are removed before the document is sent or stored.
-pub(crate) fn read_with_unknown<T>(
+pub(crate) fn read_with_unknown_paths<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, Unknown), Faults> {
+) -> Result<(Accepted<T>, UnknownPaths), Faults> {
     read_up_to(FAULTS_MAX, body, catalog, form)
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn read_item<T>(
         Value::Object(object) => {
             read_up_to(ITEM_FAULTS_MAX, object, catalog, form).map(|(accepted, _)| accepted)
         }
-        _ => Err(Fault::new(WHOLE_ITEM, "type", "The invoice must be an object.").into()),
+        _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
     }
 }
 
@@ -70,7 +70,7 @@ fn read_up_to<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, Unknown), Faults> {
+) -> Result<(Accepted<T>, UnknownPaths), Faults> {
     let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
@@ -86,14 +86,14 @@ impl<'c> Report<'c> {
     pub(crate) fn new(catalog: &'c Catalog, faults_max: usize) -> Self {
         Self {
             catalog,
-            faults: RefCell::new(Faults::up_to(faults_max)),
+            faults: RefCell::new(Faults::with_max(faults_max)),
             unknown: RefCell::default(),
             unchecked: RefCell::default(),
-            notes: RefCell::default(),
+            warnings: RefCell::default(),
         }
     }
 
-    pub(crate) fn fault(&self, fault: Fault) {
+    pub(crate) fn add_fault(&self, fault: Fault) {
         self.faults.borrow_mut().push(fault);
     }
 
@@ -102,7 +102,7 @@ impl<'c> Report<'c> {
         self.faults.borrow().is_full()
     }
 
-    pub(crate) fn unknown(&self, steps: Vec<String>) {
+    pub(crate) fn add_unknown(&self, steps: Vec<String>) {
         self.unknown.borrow_mut().push(steps);
     }
 
@@ -111,12 +111,12 @@ impl<'c> Report<'c> {
         self.unchecked.borrow_mut().insert(list);
     }
 
-    pub(crate) fn note(&self, warning: impl Into<String>) {
-        self.notes.borrow_mut().push(warning.into());
+    pub(crate) fn add_warning(&self, warning: impl Into<String>) {
+        self.warnings.borrow_mut().push(warning.into());
     }
 
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.notes.take();
+        let mut warnings = self.warnings.take();
         for list in self.unchecked.take() {
             warnings.push(format!("not checked against {list}: the list has not been fetched yet"));
         }
@@ -124,10 +124,10 @@ impl<'c> Report<'c> {
         if !unknown.is_empty() {
             let named: Vec<String> = unknown
                 .iter()
-                .take(UNKNOWN_NAMED_MAX)
-                .map(|steps| steps.join(".").chars().take(PATH_SHOWN_MAX).collect())
+                .take(UNKNOWN_FIELDS_SHOWN_MAX)
+                .map(|steps| steps.join(".").chars().take(PATH_CHARS_SHOWN_MAX).collect())
                 .collect();
-            let more = unknown.len().saturating_sub(UNKNOWN_NAMED_MAX);
+            let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
             let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
             warnings.push(format!("unknown field: {}{rest}", named.join(", ")));
         }

@@ -1,7 +1,7 @@
 //! The forms that give an operator or a contact person of a taxpayer another role.
 
 use crate::domain::access::session::{ContactRole, OperatorRole};
-use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 /// The new role of an operator. The audit log stores the reason.
@@ -11,13 +11,13 @@ pub(crate) struct RoleChange {
     pub(crate) reason: Option<String>,
 }
 
-pub(crate) fn read_operator(reader: &mut Reader<'_>) -> Option<RoleChange> {
+pub(crate) fn read_operator_role(reader: &mut Reader<'_>) -> Option<RoleChange> {
     let role = reader.required("role").word(OperatorRole::parse, OperatorRole::allowed);
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     Some(RoleChange { role: role?, reason })
 }
 
-pub(crate) fn read_contact(reader: &mut Reader<'_>) -> Option<ContactRole> {
+pub(crate) fn read_contact_role(reader: &mut Reader<'_>) -> Option<ContactRole> {
     reader.required("role").word(ContactRole::parse, ContactRole::allowed)
 }
 
@@ -36,6 +36,6 @@ mod tests {
             ("/role", None, "role: required"),
             ("/reason", Some(json!(7)), "reason: type"),
         ];
-        check(&json!({ "role": "viewer", "reason": "new duties" }), &cases, read_operator);
+        check(&json!({ "role": "viewer", "reason": "new duties" }), &cases, read_operator_role);
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
-use crate::http::forms::field::{IRN_FORMAT, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{IRN_FORMAT, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
@@ -24,13 +24,13 @@ pub(crate) struct BulkMove {
     pub(crate) reason: Option<String>,
 }
 
-pub(crate) fn read_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
+pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
     let action = reader.required("action").word(OperatorAction::parse, OperatorAction::allowed);
     let filter = reader.required("filter").object(read);
     let is_preview = reader.optional("preview").boolean().unwrap_or_default();
-    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     if filter.as_ref().is_some_and(|found| !found.has_condition) {
-        reader.fault("filter", FieldRule::must_be("min", "an object with at least one condition"));
+        reader.report_fault("filter", FieldRule::must_be("min", "an object with at least one condition"));
         return None;
     }
     Some(BulkMove { action: action?, filter: filter?.filter, is_preview, reason })
@@ -56,7 +56,7 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
         irn: reader.optional("irn").irn(),
         step: reader.optional("step").word(Step::parse, Step::allowed),
         wait_reason: reader.optional("wait_reason").word(WaitReason::parse, WaitReason::allowed),
-        error: reader.optional("error").text(TEXT_MAX),
+        error: reader.optional("error").text(TEXT_CHARS_MAX),
         older_than: older_than.map(|seconds| Duration::from_secs(seconds.into())),
         deadline: reader.optional("deadline").word(DeadlineState::parse, DeadlineState::allowed),
     };
@@ -64,7 +64,7 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
 }
 
 /// Reads the filter and the order of the operators' list of runs.
-pub(crate) fn of_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
+pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
     let mut faults = Faults::default();
     let filter = RunFilter {
         state: faults.keep(query.word("state", RunState::parse, RunState::allowed)),
@@ -73,9 +73,9 @@ pub(crate) fn of_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
         irn: faults.keep(irn(query)),
         step: faults.keep(query.word("step", Step::parse, Step::allowed)),
         wait_reason: faults.keep(query.word("wait_reason", WaitReason::parse, WaitReason::allowed)),
-        error: query.equal("error"),
+        error: query.trimmed_text("error"),
         older_than: faults
-            .keep(query.whole("older_than_s", 0))
+            .keep(query.whole_number("older_than_s", 0))
             .map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
         deadline: faults.keep(query.word("deadline", DeadlineState::parse, DeadlineState::allowed)),
     };
@@ -84,7 +84,7 @@ pub(crate) fn of_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
 }
 
 fn irn(query: &Query) -> Result<Option<Irn>, Fault> {
-    let Some(text) = query.equal("irn") else { return Ok(None) };
+    let Some(text) = query.trimmed_text("irn") else { return Ok(None) };
     let rule = FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT };
     Irn::parse(&text).map(Some).map_err(|_| Fault::field("irn", rule))
 }
@@ -118,17 +118,17 @@ mod tests {
             ("/preview", Some(json!("yes")), "preview: type"),
             ("/reason", Some(json!(7)), "reason: type"),
         ];
-        check(&body, &cases, read_move);
+        check(&body, &cases, read_bulk_move);
     }
 
     #[test]
     fn a_query_is_read_like_a_body_and_all_its_faults_are_told() {
         let (filter, order) =
-            of_query(&Query::from_text("older_than_s=60&order=oldest&error=%20down")).unwrap();
+            read_query(&Query::from_text("older_than_s=60&order=oldest&error=%20down")).unwrap();
         assert_eq!((filter.older_than, order), (Some(Duration::from_mins(1)), RunOrder::Oldest));
         assert_eq!((filter.error.as_deref(), filter.state), (Some("down"), None));
         let odd = "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
-        let faults = of_query(&Query::from_text(odd)).unwrap_err();
+        let faults = read_query(&Query::from_text(odd)).unwrap_err();
         let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
         let expected =
             ["state", "operation", "irn", "step", "wait_reason", "older_than_s", "deadline", "order"];

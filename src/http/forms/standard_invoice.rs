@@ -15,12 +15,12 @@ use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
-use crate::http::forms::field::{IRN_MAX, TEXT_MAX};
+use crate::http::forms::field::{IRN_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line;
 use crate::http::forms::ownership::is_submittable;
 use crate::http::forms::reader::Reader;
 
-const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
+const NOT_SUBMITTABLE_WARNING: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
 /// The draft of an invoice, and the reference to the earlier invoice that it corrects (required in a credit note).
 #[derive(Debug, PartialEq)]
@@ -32,47 +32,47 @@ pub(crate) struct StandardInvoice {
 /// The endpoint that received the invoice: Create Invoice (Standard) or Create Invoices (Bulk). The rules of some
 /// fields differ between the two.
 #[derive(Debug, Clone, Copy)]
-enum Terms {
-    Alone,
-    InBatch,
+enum CreateEndpoint {
+    Standard,
+    Bulk,
 }
 
-impl Terms {
+impl CreateEndpoint {
     fn customer(self, reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
         match self {
-            Self::Alone => customer::read(reader, category),
-            Self::InBatch => customer::read_with(reader, category, false),
+            Self::Standard => customer::read(reader, category),
+            Self::Bulk => customer::read_with_tin_requirement(reader, category, false),
         }
     }
 
     fn line(self, reader: &mut Reader<'_>) -> Option<Line> {
         match self {
-            Self::Alone => line::read(reader),
-            Self::InBatch => line::read_with(reader, Bounds::AtLeast(1.into())),
+            Self::Standard => line::read(reader),
+            Self::Bulk => line::read_with_quantity_bounds(reader, Bounds::AtLeast(1.into())),
         }
     }
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
-    read_on(reader, Terms::Alone)
+    read_for_endpoint(reader, CreateEndpoint::Standard)
 }
 
 /// Reads an item of Create Invoices (Bulk).
 pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
-    read_on(reader, Terms::InBatch)
+    read_for_endpoint(reader, CreateEndpoint::Bulk)
 }
 
-fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
-    let invoice_no = reader.required("invoice_no").identifier(TEXT_MAX);
+fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Option<StandardInvoice> {
+    let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
-    let kind = Kind::read(reader);
-    let original = original(reader, kind.is_credit_note());
+    let kind = InvoiceType::read(reader);
+    let original = original_reference(reader, kind.is_credit_note());
     let invoice_date = reader.required("invoice_date").date();
     let due_date = reader.required("due_date").date();
     let currency = reader.required("currency").currency();
-    let customer = reader.required("customer").object(|reader| terms.customer(reader, category));
-    let lines = reader.required("invoice_lines").objects(1, |reader| terms.line(reader));
+    let customer = reader.required("customer").object(|reader| endpoint.customer(reader, category));
+    let lines = reader.required("invoice_lines").objects(1, |reader| endpoint.line(reader));
     if due_date.zip(invoice_date).is_some_and(|(due, issued)| due < issued) {
         reader.warn("due_date is before invoice_date");
     }
@@ -99,20 +99,20 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
 /// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_submittable(no)) {
-        reader.warn(NOT_SUBMITTABLE);
+        reader.warn(NOT_SUBMITTABLE_WARNING);
     }
 }
 
 /// The type of the invoice, which the caller states as free text, as a code of the authority, or as both.
-struct Kind {
+struct InvoiceType {
     text: Option<String>,
     code: Option<String>,
 }
 
-impl Kind {
+impl InvoiceType {
     fn read(reader: &mut Reader<'_>) -> Self {
         let has_code = reader.has("invoice_type_code");
-        let text = reader.required_if(!has_code, "invoice_type").text(TEXT_MAX);
+        let text = reader.required_if(!has_code, "invoice_type").text(TEXT_CHARS_MAX);
         let code = reader.optional("invoice_type_code").code(ReferenceList::InvoiceTypes);
         Self { text, code }
     }
@@ -123,8 +123,8 @@ impl Kind {
     }
 }
 
-fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
-    let text = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_MAX);
+fn original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
+    let text = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_CHARS_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
         .word(UniqueNoType::parse, UniqueNoType::allowed);
@@ -134,12 +134,12 @@ fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef>
 fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
     let payable = totals::payable(lines, currency, reader.catalog());
     if payable.is_err() {
-        reader.fault("invoice_lines", FieldRule::other("max", "comes to a total that is too large"));
+        reader.report_fault("invoice_lines", FieldRule::other("max", "comes to a total that is too large"));
     }
     payable.ok()
 }
 
-fn extras(kind: &Kind, original: Option<&InvoiceRef>) -> Map<String, Value> {
+fn extras(kind: &InvoiceType, original: Option<&InvoiceRef>) -> Map<String, Value> {
     let code = kind.code.clone().map(|code| ("invoice_type_code", code));
     let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));
     let reference_type = original.map(|which| ("original_invoice_reference_type", which.kind.to_string()));
@@ -442,7 +442,7 @@ mod tests {
                 read_with(with_member(&standard_invoice(), "/invoice_no", Some(json!(no))), read).unwrap();
             assert_eq!(
                 (form.value.draft.invoice_no.as_str(), form.warnings),
-                (no, vec![NOT_SUBMITTABLE.to_owned()])
+                (no, vec![NOT_SUBMITTABLE_WARNING.to_owned()])
             );
         }
         let blanks = with_member(&standard_invoice(), "/invoice_no", Some(json!(" INV001\n")));

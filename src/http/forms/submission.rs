@@ -12,8 +12,8 @@ use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::document;
 use crate::http::forms::document_header;
-use crate::http::forms::field::TEXT_MAX;
-use crate::http::forms::normalized::as_sent;
+use crate::http::forms::field::TEXT_CHARS_MAX;
+use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::references;
@@ -38,29 +38,30 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<RunRequest>, Faults> {
-    let (read, unknown) = report::read_with_unknown(body, catalog, |reader| fields(reader, taxpayer))?;
+    let (read, unknown) =
+        report::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
     let document = document(body, &read.value, &unknown);
     let value = RunRequest { irn: read.value.irn, payload: RunPayload::Submit(Box::new(document)) };
     Ok(Accepted { value, warnings: read.warnings })
 }
 
-pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
-    let reference = reader.required("invoice_reference").identifier(TEXT_MAX);
-    ownership::business_id(reader, taxpayer);
+pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
+    let reference = reader.required("invoice_reference").identifier(TEXT_CHARS_MAX);
+    ownership::read_business_id(reader, taxpayer);
     let irn = ownership::signable_irn(reader, taxpayer);
     if irn.as_ref().zip(reference).is_some_and(|(irn, reference)| reference != irn.invoice_no()) {
         reader.warn("invoice_reference is not the invoice number of the irn");
     }
     let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     let issued = document_header::dates(reader, false).issued;
-    document_header::compare(reader, issued, irn.as_ref());
+    document_header::compare_irn_date(reader, issued, irn.as_ref());
     let status = reader
         .optional("payment_status")
         .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     let has_tax_currency = reader.optional("tax_currency_code").currency().is_some();
-    document_header::texts(reader);
+    document_header::read_optional_fields(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
@@ -73,10 +74,10 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| document::party(reader, customer));
-    references::read(reader, type_code.as_deref().is_some_and(document_header::corrects));
-    reader.optional("payment_means").objects(0, references::means);
+    references::read(reader, type_code.as_deref().is_some_and(document_header::is_correction));
+    reader.optional("payment_means").objects(0, references::payment_means);
     let totals = reader.required("legal_monetary_total").object(document::totals);
-    document::lines(reader, totals, document::line);
+    document::lines(reader, totals, document::line_with_description);
     let tax_total = taxes::tax_total(reader, totals);
     Some(Submission {
         irn: irn?,
@@ -90,7 +91,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
 
 /// Returns a warning if the issue date is in the future. The legal deadline counts from that date, which cannot be
 /// changed once the invoice is signed.
-pub(crate) fn future_issue_date(request: &RunRequest, today: Date) -> Option<String> {
+pub(crate) fn future_issue_date_warning(request: &RunRequest, today: Date) -> Option<String> {
     let issued = request.payload.submission()?.issue_date?;
     let warning = "issue_date is in the future: the deadline counts from it, and once signed it stays";
     (issued > today).then(|| warning.to_owned())
@@ -102,7 +103,7 @@ fn document(
     submission: &Submission,
     unknown: &[Vec<String>],
 ) -> AuthorityDocument {
-    let mut fields = as_sent(body.clone(), unknown);
+    let mut fields = normalize(body.clone(), unknown);
     if !submission.has_tax_currency {
         fields.insert("tax_currency_code".to_owned(), json!(submission.currency));
     }
@@ -129,7 +130,7 @@ mod tests {
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
-        testing::check(&testing::submission(), cases, |reader| fields(reader, None));
+        testing::check(&testing::submission(), cases, |reader| read_fields(reader, None));
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
             "/invoice_line/0/price/base_quantity",
             "/invoice_line/0/price/price_unit",
         ];
-        testing::check_required(&testing::submission(), &paths, |reader| fields(reader, None));
+        testing::check_required(&testing::submission(), &paths, |reader| read_fields(reader, None));
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
             ("/allowance_charge", "type", texts(&["none"])),
             ("/billing_reference", "type", texts(&["none"])),
         ];
-        testing::check_refused(&testing::submission(), &cases, |reader| fields(reader, None));
+        testing::check_refused(&testing::submission(), &cases, |reader| read_fields(reader, None));
     }
 
     #[test]

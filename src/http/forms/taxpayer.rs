@@ -7,15 +7,15 @@ use crate::domain::invoice::irn::is_service_id;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
-use crate::http::forms::field::{Field, TEXT_MAX};
+use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 
 /// The maximum length of a tax number, in characters.
-const TIN_MAX: usize = 20;
+const TIN_CHARS_MAX: usize = 20;
 /// The maximum length of the description of a taxpayer's business, in characters.
-pub(crate) const NATURE_MAX: usize = 500;
+pub(crate) const NATURE_CHARS_MAX: usize = 500;
 /// The minimum length of a password, in characters.
-const PASSWORD_MIN: usize = 12;
+const PASSWORD_CHARS_MIN: usize = 12;
 
 #[derive(Debug)]
 pub(crate) struct NewTaxpayer {
@@ -41,21 +41,24 @@ pub(crate) struct ContactPerson {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
-    let name = reader.required("name").text(TEXT_MAX);
+    let name = reader.required("name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required("tin_no").identifier(TIN_MAX);
-    if tin.as_deref().is_some_and(|tin| normal_form::tin(tin).is_none()) {
-        reader.fault("tin_no", FieldRule::other("tin", "must have letters or digits"));
+    let tin = reader.required("tin_no").identifier(TIN_CHARS_MAX);
+    if tin.as_deref().is_some_and(|tin| normal_form::normal_tin(tin).is_none()) {
+        reader.report_fault("tin_no", FieldRule::other("tin", "must have letters or digits"));
     }
-    if tin.as_deref().is_some_and(look_alike::imitates) {
-        reader.fault("tin_no", FieldRule::other("look_alike", "must not have letters that look like others"));
+    if tin.as_deref().is_some_and(look_alike::is_imitation) {
+        reader.report_fault(
+            "tin_no",
+            FieldRule::other("look_alike", "must not have letters that look like others"),
+        );
     }
-    let phone = reader.optional("phone").text(TEXT_MAX);
-    let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
+    let phone = reader.optional("phone").text(TEXT_CHARS_MAX);
+    let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_CHARS_MAX);
     let hexadecimal = FieldRule::must_be("format", "exactly 8 hexadecimal characters");
     let service_id = reader.required("authority_service_id").fitting_text(hexadecimal, is_service_id);
     let business_id = uuid(reader.required("authority_business_id"));
-    let address = reader.required("address").long_text(0, TEXT_MAX);
+    let address = reader.required("address").long_text(0, TEXT_CHARS_MAX);
     let contact = reader.required("contact_person").object(contact_person);
     Some(NewTaxpayer {
         name: name?,
@@ -71,13 +74,13 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
 }
 
 fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
-    let first_name = reader.required("first_name").text(TEXT_MAX);
-    let last_name = reader.required("last_name").text(TEXT_MAX);
+    let first_name = reader.required("first_name").text(TEXT_CHARS_MAX);
+    let last_name = reader.required("last_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
-    let phone = reader.optional("phone").text(TEXT_MAX);
-    let password = reader.optional("password").password(PASSWORD_MIN, TEXT_MAX);
+    let phone = reader.optional("phone").text(TEXT_CHARS_MAX);
+    let password = reader.optional("password").password(PASSWORD_CHARS_MIN, TEXT_CHARS_MAX);
     if password.as_deref().is_some_and(is_common) {
-        reader.fault(
+        reader.report_fault(
             "password",
             FieldRule::other("common", "must not be one of those that everybody tries first"),
         );

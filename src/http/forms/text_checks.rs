@@ -6,7 +6,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible::is_invisible;
 use crate::domain::party::email::is_email;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::domain::reference::fuzzy_code::another_spelling;
+use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 use crate::http::forms::report::Report;
 
 /// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
@@ -17,7 +17,7 @@ pub(crate) fn check_listed(
 ) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
         Some(false) => {
-            let meant = another_spelling(report.catalog, list, text);
+            let meant = code_in_another_spelling(report.catalog, list, text);
             return Err(FieldRule::Listed { list: list.as_str(), meant });
         }
         Some(true) => {}
@@ -28,8 +28,8 @@ pub(crate) fn check_listed(
 }
 
 /// Checks the length of a text, in characters, and refuses line breaks and other control characters.
-pub(crate) fn line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
-    chars(text, min, max)?;
+pub(crate) fn check_line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
+    check_chars(text, min, max)?;
     if text.chars().any(char::is_control) {
         return Err(FieldRule::NoControlCharacters);
     }
@@ -38,12 +38,12 @@ pub(crate) fn line(text: &str, min: usize, max: usize) -> Result<String, FieldRu
 
 /// Checks an identifier, such as an invoice number. Refuses characters that are invisible or that change the order of
 /// the others, because they make different identifiers look the same.
-pub(crate) fn identifier(text: &str, max: usize) -> Result<String, FieldRule> {
-    let text = line(text, 0, max)?;
+pub(crate) fn check_identifier(text: &str, max: usize) -> Result<String, FieldRule> {
+    let text = check_line(text, 0, max)?;
     if text.chars().any(is_invisible) { Err(FieldRule::NoInvisibleCharacters) } else { Ok(text) }
 }
 
-pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule> {
+pub(crate) fn check_chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule> {
     match text.chars().count() {
         count if count < min => Err(FieldRule::MinChars(min)),
         count if count > max => Err(FieldRule::MaxChars(max)),
@@ -52,16 +52,16 @@ pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule>
 }
 
 /// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters are not.
-pub(crate) fn lines(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
-    chars(text, min, max)?;
+pub(crate) fn check_lines(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
+    check_chars(text, min, max)?;
     if text.chars().any(|letter| letter.is_control() && !"\n\r\t".contains(letter)) {
         return Err(FieldRule::NoControlCharacters);
     }
     Ok(text.to_owned())
 }
 
-pub(crate) fn email(text: &str, max: usize) -> Result<String, FieldRule> {
-    chars(text, 0, max)?;
+pub(crate) fn check_email(text: &str, max: usize) -> Result<String, FieldRule> {
+    check_chars(text, 0, max)?;
     if is_email(text) {
         return Ok(text.to_owned());
     }
@@ -69,16 +69,16 @@ pub(crate) fn email(text: &str, max: usize) -> Result<String, FieldRule> {
 }
 
 /// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.
-pub(crate) fn matches_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
+pub(crate) fn check_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
     let mut bytes = text.bytes().zip(pattern.bytes());
-    if text.len() == pattern.len() && bytes.all(|(byte, expected)| is_fit(byte, expected)) {
+    if text.len() == pattern.len() && bytes.all(|(byte, expected)| is_fitting_byte(byte, expected)) {
         return Ok(());
     }
     Err(FieldRule::Written { id: "format", format: pattern })
 }
 
 /// True if the byte fits the pattern's byte: any digit fits a 9, any other byte fits only itself.
-fn is_fit(byte: u8, expected: u8) -> bool {
+fn is_fitting_byte(byte: u8, expected: u8) -> bool {
     if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn is_letters(text: &str, count: usize) -> bool {
 }
 
 /// Reads a day that exists in the calendar, written `YYYY-MM-DD`.
-pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
+pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
     let bytes = text.as_bytes();
     let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
     let has_digits =
@@ -110,7 +110,7 @@ pub(crate) fn is_time_of_day(text: &str) -> bool {
 }
 
 /// Reads one of a fixed set of words. `allowed` describes the set in the error message.
-pub(crate) fn word<T>(
+pub(crate) fn parse_word<T>(
     text: &str,
     parse: fn(&str) -> Option<T>,
     allowed: fn() -> String,
@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn an_identifier_is_visible_and_reads_in_its_order() {
-        assert_eq!(identifier("INV 001/\u{e9}-\u{4e2d}", 20).unwrap(), "INV 001/\u{e9}-\u{4e2d}");
+        assert_eq!(check_identifier("INV 001/\u{e9}-\u{4e2d}", 20).unwrap(), "INV 001/\u{e9}-\u{4e2d}");
         for hidden in
             ["\u{200b}", "\u{202e}", "\u{2066}", "\u{200d}", "\u{feff}", "\u{fe0f}", "\u{e0041}", "\u{3164}"]
         {
-            let rule = identifier(&format!("INV{hidden}001"), 20).unwrap_err();
+            let rule = check_identifier(&format!("INV{hidden}001"), 20).unwrap_err();
             assert_eq!(rule.id(), "invisible_characters", "{hidden:?}");
         }
     }

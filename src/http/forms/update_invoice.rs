@@ -9,26 +9,26 @@ use crate::domain::kernel::ids::ItemId;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
-use crate::http::forms::field::{IRN_MAX, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{IRN_CHARS_MAX, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 
 #[derive(Debug)]
 pub(crate) struct UpdateInvoice {
-    pub(crate) which: InvoiceRef,
+    pub(crate) invoice: InvoiceRef,
     pub(crate) revision: Revision,
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<UpdateInvoice> {
-    let which = unique_no::read(reader);
+    let invoice = unique_no::read(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let customer = reader.required("customer").object(|reader| customer::read(reader, category));
     let invoice_type = reader.required("invoice_type").code(ReferenceList::InvoiceTypes);
     let is_credit_note = invoice_type.as_deref() == Some(CREDIT_NOTE_CODE);
-    let original = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_MAX);
+    let original = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_CHARS_MAX);
     let due_date = reader.required("due_date").date();
-    let note = reader.optional("note").long_text(0, LONG_TEXT_MAX);
+    let note = reader.optional("note").long_text(0, LONG_TEXT_CHARS_MAX);
     let lines = reader.required("lines").objects(1, line);
     let revision = Revision {
         category: category?,
@@ -40,14 +40,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
         lines: lines?,
         catalog: Arc::clone(catalog),
     };
-    Some(UpdateInvoice { which: which?, revision })
+    Some(UpdateInvoice { invoice: invoice?, revision })
 }
 
 fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_id = reader.optional("item_id").id().map(ItemId);
     let is_spelled_out = !reader.has("item_id");
-    let item_name = reader.required_if(is_spelled_out, "item_name").text(TEXT_MAX);
-    let item_no = reader.optional("item_no").identifier(TEXT_MAX);
+    let item_name = reader.required_if(is_spelled_out, "item_name").text(TEXT_CHARS_MAX);
+    let item_no = reader.optional("item_no").identifier(TEXT_CHARS_MAX);
     let item_type = reader.required_if(is_spelled_out, "item_type").word(ItemType::parse, ItemType::allowed);
     let tax_category = reader.required_if(is_spelled_out, "tax_category").code(ReferenceList::TaxCategories);
     let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);
@@ -56,7 +56,7 @@ fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let quantity = reader.required("quantity").amount(Bounds::HUNDREDTH);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let price_unit = unit(reader.required("price_unit"));
-    let description = reader.optional("description").long_text(0, LONG_TEXT_MAX);
+    let description = reader.optional("description").long_text(0, LONG_TEXT_CHARS_MAX);
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
     let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
     refuse_other_category(reader, item_type);

@@ -2,25 +2,25 @@
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::SettableStatus;
-use crate::http::forms::field::LONG_TEXT_MAX;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 
 /// The minimum length of a remark, in characters.
-pub(crate) const REMARK_MIN: usize = 3;
+pub(crate) const REMARK_CHARS_MIN: usize = 3;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UpdateStatus {
-    pub(crate) which: InvoiceRef,
+    pub(crate) invoice: InvoiceRef,
     pub(crate) status: SettableStatus,
     pub(crate) remark: String,
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<UpdateStatus> {
-    let which = unique_no::read(reader);
+    let invoice = unique_no::read(reader);
     let status = reader.required("status").word(SettableStatus::parse, SettableStatus::allowed);
-    let remark = reader.required("remark").long_text(REMARK_MIN, LONG_TEXT_MAX);
-    Some(UpdateStatus { which: which?, status: status?, remark: remark? })
+    let remark = reader.required("remark").long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);
+    Some(UpdateStatus { invoice: invoice?, status: status?, remark: remark? })
 }
 
 #[cfg(test)]

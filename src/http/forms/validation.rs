@@ -13,17 +13,17 @@ use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::document::{self, is_telephone};
 use crate::http::forms::document_header;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
-use crate::http::forms::normalized::as_sent;
+use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
+use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 
-const SUPPLIER: &str = "accounting_supplier_party";
-const CUSTOMER: &str = "accounting_customer_party";
+const SUPPLIER_FIELD: &str = "accounting_supplier_party";
+const CUSTOMER_FIELD: &str = "accounting_customer_party";
 /// Replaces an invalid email address, at which the authority would stop without checking the other fields.
-const NO_ADDRESS: &str = "not-checked@example.invalid";
+const PLACEHOLDER_EMAIL: &str = "not-checked@example.invalid";
 
 /// A document that the authority is asked to validate.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Validation {
 }
 
 /// The values from the body that `read` needs to build the document for the authority.
-pub(crate) struct Named {
+pub(crate) struct ValidationFields {
     irn: Irn,
     category: Option<Category>,
     status: Option<DeclaredPaymentStatus>,
@@ -44,11 +44,12 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<Validation>, Faults> {
-    let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
-    let mut fields = as_sent(body.clone(), &unknown);
+    let (read, unknown) =
+        report::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
+    let mut fields = normalize(body.clone(), &unknown);
     // The authority accepts a missing customer only for B2C, so B2C is assumed if the category is missing too.
-    let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
-    for party in [SUPPLIER, CUSTOMER] {
+    let consumer = (!fields.contains_key(CUSTOMER_FIELD)).then_some(Category::B2C);
+    for party in [SUPPLIER_FIELD, CUSTOMER_FIELD] {
         if let Some(Value::Object(party)) = fields.get_mut(party) {
             replace_invalid_contacts(party);
         }
@@ -58,53 +59,53 @@ pub(crate) fn read(
     Ok(Accepted { value, warnings: read.warnings })
 }
 
-pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Named> {
-    ownership::business_id(reader, taxpayer);
+pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<ValidationFields> {
+    ownership::read_business_id(reader, taxpayer);
     let irn = ownership::signable_irn(reader, taxpayer);
     let issued = document_header::dates(reader, true).issued;
-    document_header::compare(reader, issued, irn.as_ref());
+    document_header::compare_irn_date(reader, issued, irn.as_ref());
     let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     reader.required("document_currency_code").currency();
     reader.required("tax_currency_code").currency();
-    reader.optional("order_reference").identifier(TEXT_MAX);
+    reader.optional("order_reference").identifier(TEXT_CHARS_MAX);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
     let (supplier, customer) = if is_self_billed { (None, taxpayer) } else { (taxpayer, None) };
-    reader.required(SUPPLIER).object(|reader| party(reader, SUPPLIER, supplier));
-    reader.optional(CUSTOMER).object(|reader| party(reader, CUSTOMER, customer));
-    reader.required("payment_means").objects(1, dated_means);
+    reader.required(SUPPLIER_FIELD).object(|reader| party(reader, SUPPLIER_FIELD, supplier));
+    reader.optional(CUSTOMER_FIELD).object(|reader| party(reader, CUSTOMER_FIELD, customer));
+    reader.required("payment_means").objects(1, dated_payment_means);
     reader.required("tax_total").objects(1, document::tax_total);
     let totals = reader.required("legal_monetary_total").object(document::totals);
-    document::lines(reader, totals, document::terse_line);
-    references::read(reader, type_code.as_deref().is_some_and(document_header::corrects));
-    document_header::texts(reader);
-    reader.optional("invoice_reference").identifier(TEXT_MAX);
+    document::lines(reader, totals, document::line_with_optional_description);
+    references::read(reader, type_code.as_deref().is_some_and(document_header::is_correction));
+    document_header::read_optional_fields(reader);
+    reader.optional("invoice_reference").identifier(TEXT_CHARS_MAX);
     let category = reader.optional("invoice_category").word(Category::parse, Category::allowed);
     let status =
         reader.optional("payment_status").word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
-    Some(Named { irn: irn?, category, status })
+    Some(ValidationFields { irn: irn?, category, status })
 }
 
 /// Reads the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email is no fault,
 /// nor is a tax number other than the taxpayer's: the caller is only warned that Submit refuses such a value.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
-    reader.required("party_name").text(TEXT_MAX);
-    let tin = reader.required("tin").identifier(TEXT_MAX);
+    reader.required("party_name").text(TEXT_CHARS_MAX);
+    let tin = reader.required("tin").identifier(TEXT_CHARS_MAX);
     if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
         reader.warn(format!("{name}.tin is not the tax number of this taxpayer; Submit refuses it"));
     }
-    let email = reader.required("email").text(TEXT_MAX);
+    let email = reader.required("email").text(TEXT_CHARS_MAX);
     if email.is_some_and(|email| !is_email(&email)) {
         reader.warn(format!("{name}.email is no email address; Submit refuses it"));
     }
-    let telephone = reader.required_if(name == SUPPLIER, "telephone").text(TEXT_MAX);
+    let telephone = reader.required_if(name == SUPPLIER_FIELD, "telephone").text(TEXT_CHARS_MAX);
     if telephone.is_some_and(|telephone| !is_telephone(&telephone)) {
         reader.warn(format!("{name}.telephone is not + and 6 to 15 digits; Submit refuses it"));
     }
-    reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
+    reader.optional("business_description").long_text(0, LONG_TEXT_CHARS_MAX);
     reader.required("postal_address").object(|reader| document::address(reader, false))
 }
 
-fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
+fn dated_payment_means(reader: &mut Reader<'_>) -> Option<()> {
     let code = reader.required("payment_means_code").code(ReferenceList::PaymentMeans);
     let due = reader.required("payment_due_date").date();
     code.zip(due).map(drop)
@@ -120,7 +121,7 @@ fn replace_invalid_contacts(party: &mut Map<String, Value>) {
         party.remove("telephone");
     }
     if is_odd_email {
-        party.insert("email".to_owned(), Value::from(NO_ADDRESS));
+        party.insert("email".to_owned(), Value::from(PLACEHOLDER_EMAIL));
     }
 }
 
@@ -194,7 +195,7 @@ mod tests {
             "/invoice_line/0/price/base_quantity",
             "/invoice_line/0/price/price_unit",
         ];
-        check_required(&body(), &paths, |reader| validation(reader, None));
+        check_required(&body(), &paths, |reader| read_fields(reader, None));
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
             ("/invoice_category", "one_of", texts(&["Blank"])),
             ("/payment_status", "one_of", texts(&["REJECTED"])),
         ];
-        check_refused(&body(), &cases, |reader| validation(reader, None));
+        check_refused(&body(), &cases, |reader| read_fields(reader, None));
     }
 
     #[test]
@@ -255,11 +256,11 @@ mod tests {
             ("/invoice_line/0/line_extension_amount", Some(number("100.01")), ""),
             ("/invoice_type_code", Some(json!("380")), "billing_reference: required"),
         ];
-        check(&body(), &cases, |reader| validation(reader, None));
+        check(&body(), &cases, |reader| read_fields(reader, None));
         let note = with_member(&body(), "/invoice_type_code", Some(json!("380")));
         let original = json!([{ "irn": "OLD1-94AD90FB-20260101", "issue_date": "2026-01-01" }]);
         let note = with_member(&note, "/billing_reference", Some(original));
-        check(&note, &[], |reader| validation(reader, None));
+        check(&note, &[], |reader| read_fields(reader, None));
     }
 
     #[test]
@@ -280,7 +281,7 @@ mod tests {
         assert_eq!(document["accounting_supplier_party"].get("telephone"), None);
         assert_eq!(document["accounting_supplier_party"]["email"], "books@example.com");
         assert_eq!(document["accounting_customer_party"]["telephone"], "+2348030000000");
-        assert_eq!(document["accounting_customer_party"]["email"], NO_ADDRESS);
+        assert_eq!(document["accounting_customer_party"]["email"], PLACEHOLDER_EMAIL);
         let begins: Vec<_> = warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
         assert_eq!(begins, ["accounting_supplier_party.telephone", "accounting_customer_party.email"]);
     }

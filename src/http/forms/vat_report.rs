@@ -6,14 +6,14 @@ use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::vat_report::{VatReport, WrittenAmount};
 use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 
 /// The maximum length of a tax number, in characters.
-const TIN_MAX: usize = 50;
+const TIN_CHARS_MAX: usize = 50;
 /// The maximum length of an IRN and of the integrator's service id, in characters.
-const ID_MAX: usize = 100;
+const ID_CHARS_MAX: usize = 100;
 
 /// Reads a report. `is_of_another` is true if the body's `integrator_service_id` is the service id of another taxpayer.
 pub(crate) fn read(
@@ -21,21 +21,21 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     is_of_another: bool,
 ) -> Option<RunRequest> {
-    ownership::business_id_if_any(reader, taxpayer);
-    let agent_tin = reader.required("agent_tin").identifier(TIN_MAX);
-    let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_MAX);
-    let irn = ownership::short_irn(reader, taxpayer, ID_MAX);
+    ownership::read_business_id_if_any(reader, taxpayer);
+    let agent_tin = reader.required("agent_tin").identifier(TIN_CHARS_MAX);
+    let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_CHARS_MAX);
+    let irn = ownership::short_irn(reader, taxpayer, ID_CHARS_MAX);
     let currency = reader.required("currency").currency();
-    let item_description = reader.required("item_description").long_text(0, TEXT_MAX);
+    let item_description = reader.required("item_description").long_text(0, TEXT_CHARS_MAX);
     let transaction_date = reader.required("transaction_date").date();
     let base_amount = reader.required("base_amount").amount(Bounds::Any);
     let other_taxes = reader.optional("other_taxes").amount(Bounds::Any);
     let vat_rate = reader.required("vat_rate").amount(Bounds::PERCENTAGE);
     let vat_calculated = reader.required("vat_calculated").amount(Bounds::Any);
     let total_amount = reader.required("total_amount").amount(Bounds::Any);
-    let service_id = reader.required("integrator_service_id").identifier(ID_MAX);
+    let service_id = reader.required("integrator_service_id").identifier(ID_CHARS_MAX);
     if is_of_another {
-        reader.fault(
+        reader.report_fault(
             "integrator_service_id",
             FieldRule::other("own", "must not be the service id of another taxpayer"),
         );
@@ -48,7 +48,7 @@ pub(crate) fn read(
         item_description: item_description?,
         transaction_date: transaction_date?,
         integrator_service_id: service_id?,
-        vat_status: vat_status?.upstream().to_owned(),
+        vat_status: vat_status?.authority_name().to_owned(),
         base_amount: base_amount?.into(),
         other_taxes: other_taxes.map(WrittenAmount::from),
         vat_rate: vat_rate?.into(),

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use crate::domain::events::delivery::{ScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::http::forms::field::{Field, TEXT_MAX};
+use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
-const EVENTS: &str = "enabled_events";
-const SCHEDULE: &str = "retry_schedule_s";
+const EVENTS_FIELD: &str = "enabled_events";
+const SCHEDULE_FIELD: &str = "retry_schedule_s";
 /// The maximum number of event names of one webhook. Every read of due deliveries loads all of them.
-const NAMES_MAX: usize = 100;
+const EVENT_NAMES_MAX: usize = 100;
 /// A retry schedule has at most this many delays, because the log shows only this many attempts of a delivery.
 const ATTEMPTS_MAX: usize = 50;
 /// The maximum delay between attempts, in seconds: 31 days. The schedule in the settings has the same limit.
@@ -28,18 +28,18 @@ pub(crate) struct Webhook {
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
     let url = url(reader.required("webhook_url"), policy);
-    let enabled_events = reader.optional(EVENTS).texts(TEXT_MAX).map(each_once);
-    if enabled_events.as_ref().is_some_and(|names| names.len() > NAMES_MAX) {
-        let sentence = format!("must not have more than {NAMES_MAX} different names");
-        reader.fault(EVENTS, FieldRule::other("max", sentence));
+    let enabled_events = reader.optional(EVENTS_FIELD).texts(TEXT_CHARS_MAX).map(remove_duplicates);
+    if enabled_events.as_ref().is_some_and(|names| names.len() > EVENT_NAMES_MAX) {
+        let sentence = format!("must not have more than {EVENT_NAMES_MAX} different names");
+        reader.report_fault(EVENTS_FIELD, FieldRule::other("max", sentence));
     }
-    let own = reader.optional(SCHEDULE).whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
+    let own = reader.optional(SCHEDULE_FIELD).whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
     let retry_schedule = match own {
         Some(delays) => ScheduleChange::Own(delays),
-        None if reader.is_null(SCHEDULE) => ScheduleChange::Shared,
+        None if reader.is_null(SCHEDULE_FIELD) => ScheduleChange::Shared,
         None => ScheduleChange::Keep,
     };
-    let unknown = enabled_events.iter().flatten().filter(|name| !is_event(name));
+    let unknown = enabled_events.iter().flatten().filter(|name| !is_event_name(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
@@ -49,14 +49,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
 
 /// Reads the requested type of the signing secret. The default is HMAC, a secret that both sides know.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
-pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
+pub(crate) fn read_secret_type(reader: &mut Reader<'_>) -> Option<SecretType> {
     let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);
     Some(kind.unwrap_or(SecretType::Hmac))
 }
 
 /// Reads a URL that the address policy allows this service to call.
 pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
-    field.checked_by("url", "an https URL of a public host, at most 500 characters", |text| {
+    field.checked_text("url", "an https URL of a public host, at most 500 characters", |text| {
         policy.check_url(text).map(drop).map_err(url_rule)
     })
 }
@@ -74,13 +74,13 @@ pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
 }
 
 /// Removes duplicate names. The first occurrence of a name keeps its place in the order.
-fn each_once(names: Vec<String>) -> Vec<String> {
+fn remove_duplicates(names: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names.into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// Returns true if this is the name of an event of this service. The comparison is case-sensitive.
-fn is_event(name: &str) -> bool {
+fn is_event_name(name: &str) -> bool {
     EventKind::ALL.iter().any(|kind| kind.as_str() == name)
 }
 
@@ -138,16 +138,16 @@ mod tests {
 
     #[test]
     fn a_secret_is_shared_unless_a_key_pair_is_asked_for() {
-        let kind = |body| read_with(body, read_secret).map(|form| form.value);
+        let kind = |body| read_with(body, read_secret_type).map(|form| form.value);
         assert_eq!(kind(json!({})).unwrap(), SecretType::Hmac);
         assert_eq!(kind(json!({ "type": null })).unwrap(), SecretType::Hmac);
         assert_eq!(kind(json!({ "type": "hmac" })).unwrap(), SecretType::Hmac);
         assert_eq!(kind(json!({ "type": "Ed25519" })).unwrap(), SecretType::Ed25519);
         for odd in [json!("rsa"), json!("v1a")] {
-            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret)), ["type: one_of"]);
+            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret_type)), ["type: one_of"]);
         }
         for odd in [json!(1), json!(["ed25519"])] {
-            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret)), ["type: type"]);
+            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret_type)), ["type: type"]);
         }
     }
 

@@ -32,16 +32,16 @@ use crate::store::accounts::sessions;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
 /// The name of the field with the form's token.
-const FIELD: &str = "once";
+const TOKEN_FIELD: &str = "once";
 /// The name of the field that proves that the form comes from a page of this session. Its value does not distinguish
 /// two requests.
-const CSRF: &str = "csrf";
-const DONE: &str = "This was done already.";
-const UNKNOWN: &str =
+const CSRF_FIELD: &str = "csrf";
+const DONE_NOTICE: &str = "This was done already.";
+const UNKNOWN_OUTCOME_NOTICE: &str =
     "This was sent before, and its outcome is not known. Check the state below before you send it again.";
 /// The number of times that a repeated form looks for the outcome of the first one, and the pause between two looks.
-const WAIT_LOOKS: u32 = 50;
-const WAIT_EVERY: Duration = Duration::from_millis(200);
+const OUTCOME_LOOKS_MAX: u32 = 50;
+const OUTCOME_LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The page that shows the result of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ enum FormStatus {
 
 /// Returns a random token for one form of one rendered page.
 pub(crate) fn new_token() -> String {
-    let random: [u8; 16] = clock::chance().random();
+    let random: [u8; 16] = clock::system_rng().random();
     URL_SAFE_NO_PAD.encode(random)
 }
 
@@ -86,13 +86,13 @@ pub(crate) async fn answer_form(
         Err(error) => return Ok(request.error_response(error)),
         Ok(form) => form,
     };
-    match begin(state, &form).await {
+    match store_intent_or_wait(state, &form).await {
         Err(error) => Ok(request.error_response(error)),
         Ok(FormStatus::Repeated(answer)) => Ok(request.into_response(answer)),
         Ok(FormStatus::First) => {
             request.extensions_mut().insert(form.claim.clone());
             let response = next.call(request).await?;
-            end(state, form.claim, &response).await;
+            store_outcome(state, form.claim, &response).await;
             Ok(response)
         }
     }
@@ -113,68 +113,68 @@ fn sent_form(
     result_page: ResultPage,
     request: &HttpRequest,
 ) -> Result<SentForm, ApiError> {
-    let body = form::look(request)?;
-    let claim = claim(state, session, request.path(), &body).ok_or_else(token_missing)?;
+    let body = form::peek(request)?;
+    let claim = make_claim(state, session, request.path(), &body).ok_or_else(token_missing_error)?;
     let page = match result_page {
         ResultPage::Own => request.path().to_owned(),
-        ResultPage::Above => page_above(request),
+        ResultPage::Above => path_above(request),
     };
     Ok(SentForm { claim, page })
 }
 
 /// Returns the nearest path above the form's own that exists.
-fn page_above(request: &HttpRequest) -> String {
+fn path_above(request: &HttpRequest) -> String {
     let own = request.path();
     let mut above = own.match_indices('/').rev().map(|(end, _)| &own[..end]);
     above.find(|path| request.resource_map().has_resource(path)).unwrap_or("/").to_owned()
 }
 
 /// Makes the claim of a form; `None` if it does not have exactly one token.
-fn claim(state: &ApiState, session: &str, path: &str, body: &[u8]) -> Option<IdempotencyClaim> {
+fn make_claim(state: &ApiState, session: &str, path: &str, body: &[u8]) -> Option<IdempotencyClaim> {
     let fields: Vec<_> = url::form_urlencoded::parse(body).collect();
-    let mut tokens = fields.iter().filter(|(name, _)| name == FIELD).map(|(_, value)| value);
+    let mut tokens = fields.iter().filter(|(name, _)| name == TOKEN_FIELD).map(|(_, value)| value);
     let once = tokens.next().filter(|token| !token.is_empty())?;
     if tokens.next().is_some() {
         return None;
     }
-    let wanted = fields.iter().filter(|(name, _)| name != FIELD && name != CSRF);
+    let wanted = fields.iter().filter(|(name, _)| name != TOKEN_FIELD && name != CSRF_FIELD);
     let parts = wanted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let request: Vec<_> = std::iter::once(path.as_bytes()).chain(parts).collect();
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep).unwrap_or(Timestamp::MAX);
     Some(IdempotencyClaim::for_form(session, once, &request, expires_at))
 }
 
-fn token_missing() -> ApiError {
+fn token_missing_error() -> ApiError {
     let message =
         "This form has no token that makes it count once. Go back, reload the page and send it again.";
     ApiError::new(ErrorCode::ValidationFailed, message)
 }
 
 /// Stores the intent, or waits for the outcome of the form that stored it first.
-async fn begin(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError> {
-    for _ in 0..WAIT_LOOKS {
+async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError> {
+    for _ in 0..OUTCOME_LOOKS_MAX {
         if let Some(done) = idempotency::find(&state.store, &form.claim, state.now()).await? {
-            return Ok(FormStatus::Repeated(go_to(&result_page(form, done), DONE)));
+            return Ok(FormStatus::Repeated(go_to(&result_path(form, done), DONE_NOTICE)));
         }
         let intent = KeyEntry { claim: form.claim.to_intent(), command_id: None, answer: None };
         if idempotency::keep_alone(&state.store, intent, state.now()).await? {
             return Ok(FormStatus::First);
         }
-        sleep(WAIT_EVERY).await;
+        sleep(OUTCOME_LOOK_INTERVAL).await;
     }
-    Ok(FormStatus::Repeated(go_to(&form.page, UNKNOWN)))
+    Ok(FormStatus::Repeated(go_to(&form.page, UNKNOWN_OUTCOME_NOTICE)))
 }
 
 /// Returns the address to which the first form redirected. If the first form showed a page directly, that page is not
 /// shown again, and the address is the form's result page.
-fn result_page(form: &SentForm, done: StoredKey) -> String {
+fn result_path(form: &SentForm, done: StoredKey) -> String {
     let headers = done.answer.map(|answer| answer.headers).unwrap_or_default();
     headers.into_iter().next().map_or_else(|| form.page.clone(), |(_, location)| location)
 }
 
 /// Stores that the form is done, or removes its intent if it changed nothing. A failure of the store leaves the intent,
 /// which prevents a second effect.
-async fn end(state: &ApiState, claim: IdempotencyClaim, response: &ServiceResponse<BoxBody>) {
+async fn store_outcome(state: &ApiState, claim: IdempotencyClaim, response: &ServiceResponse<BoxBody>) {
     let status = response.status();
     let is_refused = response.response().error().is_some();
     let stored = if !is_refused && (status.is_success() || status.is_redirection()) {

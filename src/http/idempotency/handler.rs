@@ -9,7 +9,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::envelope::{Once, Render};
+use crate::actors::taxpayer::envelope::{OnceClaim, Render};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -48,8 +48,8 @@ impl IdempotentRequest {
         let show = Arc::new(show);
         let rendered = Arc::clone(&show);
         let render: Render<C::Output> =
-            Arc::new(move |output| stored_response::to_stored(rendered(output).into()));
-        let once = Once { claim, render: Some(render) };
+            Arc::new(move |output| stored_response::to_stored_response(rendered(output).into()));
+        let once = OnceClaim { claim, render: Some(render) };
         let output = taxpayers.send_once(taxpayer, command, Some(once)).await?;
         Ok(show(&output).with_mark(AlreadyStored))
     }
@@ -61,6 +61,6 @@ impl IdempotentRequest {
         taxpayer: TaxpayerId,
         command: C,
     ) -> Result<C::Output, TaxpayerError> {
-        taxpayers.send_once(taxpayer, command, self.0.map(Once::without_answer)).await
+        taxpayers.send_once(taxpayer, command, self.0.map(OnceClaim::without_answer)).await
     }
 }

@@ -20,15 +20,15 @@ pub(crate) struct InProgressGuard {
 
 /// The reason for a refusal: another request with the same key is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InProgress {
+pub(crate) struct KeyInUse {
     /// True if the two requests are equal; false if they only have the same key.
-    pub(crate) by_twin: bool,
+    pub(crate) is_same_request: bool,
 }
 
 impl InProgressRequests {
-    pub(crate) fn enter(&self, claim: &IdempotencyClaim) -> Result<InProgressGuard, InProgress> {
+    pub(crate) fn enter(&self, claim: &IdempotencyClaim) -> Result<InProgressGuard, KeyInUse> {
         match self.0.entry(claim.id.clone()) {
-            Entry::Occupied(other) => Err(InProgress { by_twin: *other.get() == claim.fingerprint }),
+            Entry::Occupied(other) => Err(KeyInUse { is_same_request: *other.get() == claim.fingerprint }),
             Entry::Vacant(place) => {
                 place.insert(claim.fingerprint.clone());
                 Ok(InProgressGuard { in_progress: self.clone(), id: claim.id.clone() })
@@ -63,8 +63,8 @@ mod tests {
         };
         let in_progress = InProgressRequests::default();
         let place = in_progress.enter(&claim(b"a")).unwrap();
-        assert_eq!(in_progress.enter(&claim(b"a")).unwrap_err(), InProgress { by_twin: true });
-        assert_eq!(in_progress.enter(&claim(b"b")).unwrap_err(), InProgress { by_twin: false });
+        assert_eq!(in_progress.enter(&claim(b"a")).unwrap_err(), KeyInUse { is_same_request: true });
+        assert_eq!(in_progress.enter(&claim(b"b")).unwrap_err(), KeyInUse { is_same_request: false });
         drop(place);
         assert!(in_progress.enter(&claim(b"b")).is_ok());
     }

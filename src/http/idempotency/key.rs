@@ -4,35 +4,35 @@ use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::domain::kernel::fault::Fault;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 /// The name that faults show for the header.
-const NAME: &str = "Idempotency-Key";
-const CHARS_MAX: usize = 255;
+const HEADER_NAME: &str = "Idempotency-Key";
+const KEY_CHARS_MAX: usize = 255;
 
 /// Returns the idempotency key of a request, or `None` if the request has none.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
-    let mut keys = headers.get_all(IDEMPOTENCY_KEY);
+    let mut keys = headers.get_all(IDEMPOTENCY_KEY_HEADER);
     match (keys.next(), keys.next()) {
         (None, _) => Ok(None),
         (Some(key), None) => check_key(key).map(Some),
-        (Some(_), Some(_)) => Err(fault("one", "must be sent once")),
+        (Some(_), Some(_)) => Err(header_fault("one", "must be sent once")),
     }
 }
 
 fn check_key(key: &HeaderValue) -> Result<&str, Fault> {
     let key = key.to_str().ok().filter(|key| key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
     let Some(key) = key else {
-        return Err(fault("format", "must hold only printable characters of ASCII"));
+        return Err(header_fault("format", "must hold only printable characters of ASCII"));
     };
     match key.len() {
-        0 => Err(fault("required", "must not be empty")),
-        1..=CHARS_MAX => Ok(key),
-        _ => Err(fault("max", "must not be longer than 255 characters")),
+        0 => Err(header_fault("required", "must not be empty")),
+        1..=KEY_CHARS_MAX => Ok(key),
+        _ => Err(header_fault("max", "must not be longer than 255 characters")),
     }
 }
 
-fn fault(rule: &'static str, what: &str) -> Fault {
-    Fault::new(NAME, rule, format!("The {NAME} header {what}."))
+fn header_fault(rule: &'static str, what: &str) -> Fault {
+    Fault::new(HEADER_NAME, rule, format!("The {HEADER_NAME} header {what}."))
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
     fn read(keys: &[&[u8]]) -> Result<Option<String>, &'static str> {
         let mut headers = HeaderMap::new();
         for key in keys {
-            headers.append(IDEMPOTENCY_KEY, HeaderValue::from_bytes(key).unwrap());
+            headers.append(IDEMPOTENCY_KEY_HEADER, HeaderValue::from_bytes(key).unwrap());
         }
         idempotency_key(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule())
     }

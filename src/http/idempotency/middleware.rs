@@ -10,9 +10,9 @@ use jiff::Timestamp;
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
-use crate::http::extract::acting_taxpayer::TAXPAYER_ID;
+use crate::http::extract::acting_taxpayer::TAXPAYER_ID_HEADER;
 use crate::http::extract::body::BodyText;
-use crate::http::idempotency::in_progress::{InProgress, InProgressGuard};
+use crate::http::idempotency::in_progress::{InProgressGuard, KeyInUse};
 use crate::http::idempotency::key::idempotency_key;
 use crate::http::idempotency::stored_response;
 use crate::http::respond::code::ErrorCode;
@@ -33,20 +33,20 @@ enum KeyStatus {
 }
 
 /// Answers a write request. If it has an idempotency key, it is executed at most once for that key.
-pub(crate) async fn visit(
+pub(crate) async fn answer_write(
     state: &web::Data<ApiState>,
     account: KeyOwner,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    match arrive(state, account, &request).await {
+    match look_up_key(state, account, &request).await {
         Err(error) => Ok(request.error_response(error)),
         Ok(KeyStatus::Unkeyed) => next.call(request).await,
         Ok(KeyStatus::Repeated(answer)) => Ok(request.into_response(answer)),
         Ok(KeyStatus::First(claim, _place)) => {
             request.extensions_mut().insert(claim.clone());
             let (request, answer) = next.call(request).await?.into_parts();
-            let answer = settle_response(state, claim, &request, answer)
+            let answer = store_final_response(state, claim, &request, answer)
                 .await
                 .unwrap_or_else(HttpResponse::from_error);
             Ok(ServiceResponse::new(request, answer))
@@ -54,7 +54,7 @@ pub(crate) async fn visit(
     }
 }
 
-async fn arrive(
+async fn look_up_key(
     state: &web::Data<ApiState>,
     account: KeyOwner,
     request: &ServiceRequest,
@@ -62,8 +62,8 @@ async fn arrive(
     let Some(key) = idempotency_key(request.headers())?.map(str::to_owned) else {
         return Ok(KeyStatus::Unkeyed);
     };
-    let claim = claim(state, account, &key, request);
-    let place = state.in_progress.enter(&claim).map_err(in_use)?;
+    let claim = make_claim(state, account, &key, request);
+    let place = state.in_progress.enter(&claim).map_err(in_use_error)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
         Some(taken) => repeated_response(state, &claim, taken).await.map(KeyStatus::Repeated),
@@ -71,18 +71,18 @@ async fn arrive(
 }
 
 /// Makes the claim of a request. Requests are the same if method, path with query, body and `x-taxpayer-id` are equal.
-fn claim(state: &ApiState, account: KeyOwner, key: &str, request: &ServiceRequest) -> IdempotencyClaim {
+fn make_claim(state: &ApiState, account: KeyOwner, key: &str, request: &ServiceRequest) -> IdempotencyClaim {
     let extensions = request.extensions();
     let body = extensions.get::<BodyText>().map_or(&[][..], |body| &body.bytes);
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
-    let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
+    let acting = request.headers().get(TAXPAYER_ID_HEADER).map_or(&[][..], |value| value.as_bytes());
     let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
     IdempotencyClaim::new(account, key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
-fn in_use(occupied: InProgress) -> ApiError {
-    if occupied.by_twin { ApiError::idempotency_in_progress() } else { reuse_error() }
+fn in_use_error(occupied: KeyInUse) -> ApiError {
+    if occupied.is_same_request { ApiError::idempotency_in_progress() } else { reuse_error() }
 }
 
 fn reuse_error() -> ApiError {
@@ -90,7 +90,7 @@ fn reuse_error() -> ApiError {
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
-fn shown_once() -> ApiError {
+fn secret_shown_once_error() -> ApiError {
     let message = "The request with this Idempotency-Key was carried out, and the secret in its answer is shown \
                    only once; to get another secret, send the request with a new key";
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
@@ -109,12 +109,12 @@ async fn repeated_response(
         return Ok(stored_response::replayed_response(answer));
     }
     // The first request may have rotated an API key and ended before all processes knew the new key. Waits for them.
-    key_leases::settle(&state.store).await;
-    Err(shown_once())
+    key_leases::await_acknowledgements(&state.store).await;
+    Err(secret_shown_once_error())
 }
 
 /// Stores the response of the first request with a key, unless it must not be stored, and returns it.
-async fn settle_response(
+async fn store_final_response(
     state: &ApiState,
     claim: IdempotencyClaim,
     request: &HttpRequest,
@@ -129,13 +129,13 @@ async fn settle_response(
                 None => Ok(answer),
             }
         }
-        Some(error) if stored_response::is_decision(error) => {
+        Some(error) if stored_response::is_final_refusal(error) => {
             let failure = LoggedFailure::from(error);
-            let mut answer = keep(state, claim, render_refusal(request, error)).await?;
+            let mut answer = store_response(state, claim, render_refusal(request, error)).await?;
             answer.extensions_mut().insert(failure);
             Ok(answer)
         }
-        None if stored_response::is_to_keep(&answer) => keep(state, claim, answer).await,
+        None if stored_response::must_be_stored(&answer) => store_response(state, claim, answer).await,
         _ => Ok(answer),
     }
 }
@@ -143,18 +143,18 @@ async fn settle_response(
 /// Renders a refusal in the format that this caller prefers.
 fn render_refusal(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
-    render::failure(error, &prefs)
+    render::render_failure(error, &prefs)
 }
 
 /// Stores a response for its key. If it cannot be stored, this is only logged: a repeated request is then executed
 /// again and has the same result.
-async fn keep(
+async fn store_response(
     state: &ApiState,
     claim: IdempotencyClaim,
     answer: HttpResponse,
 ) -> Result<HttpResponse, ApiError> {
-    let answer: StoredResponse =
-        stored_response::to_stored(answer).ok_or_else(|| ApiError::internal("an answer that is no text"))?;
+    let answer: StoredResponse = stored_response::to_stored_response(answer)
+        .ok_or_else(|| ApiError::internal("an answer that is no text"))?;
     let entry = KeyEntry { claim, command_id: None, answer: Some(answer.clone()) };
     if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");

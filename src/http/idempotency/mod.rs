@@ -23,4 +23,4 @@ mod stored_response;
 pub(crate) use form::{ResultPage, answer_form, new_token};
 pub(crate) use handler::IdempotentRequest;
 pub use in_progress::InProgressRequests;
-pub(crate) use middleware::visit;
+pub(crate) use middleware::answer_write;

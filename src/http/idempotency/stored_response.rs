@@ -9,10 +9,10 @@ use crate::domain::access::claim::StoredResponse;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Converts a response for storage. Returns `None` if the body is a stream or is not UTF-8.
-pub(crate) fn to_stored(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
+pub(crate) fn to_stored_response(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
     let headers = answer
         .headers()
@@ -35,7 +35,7 @@ pub(crate) fn rebuild_response(kept: StoredResponse) -> HttpResponse {
 /// Rebuilds the response that was stored, and marks it as a replay.
 pub(crate) fn replayed_response(kept: StoredResponse) -> HttpResponse {
     let mut answer = rebuild_response(kept);
-    answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    answer.headers_mut().insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
     answer
 }
 
@@ -45,14 +45,14 @@ pub(crate) struct AlreadyStored;
 
 /// Returns true if the response is to be stored now: a success, except a 202 (the same request later returns the
 /// outcome), a secret response (marked by `Cache-Control`) and a response that the command has already stored.
-pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
+pub(crate) fn must_be_stored(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
 /// Returns true if a refusal is final. A 409 or 422 is, unless it is about the form of the body or the use of the key.
-pub(crate) fn is_decision(error: &ApiError) -> bool {
+pub(crate) fn is_final_refusal(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,
         ErrorCode::ValidationFailed
@@ -78,11 +78,11 @@ mod tests {
                 .append_header(("x-system-warning", "two"))
                 .body("{\"success\":true}")
         };
-        let again = replayed_response(to_stored(first()).unwrap());
-        assert_eq!(again.headers().get(REPLAYED).unwrap(), "true");
-        let mut again = to_stored(again).unwrap();
-        again.headers.retain(|(name, _)| name != REPLAYED.as_str());
-        let mut first = to_stored(first()).unwrap();
+        let again = replayed_response(to_stored_response(first()).unwrap());
+        assert_eq!(again.headers().get(REPLAYED_HEADER).unwrap(), "true");
+        let mut again = to_stored_response(again).unwrap();
+        again.headers.retain(|(name, _)| name != REPLAYED_HEADER.as_str());
+        let mut first = to_stored_response(first()).unwrap();
         again.headers.sort();
         first.headers.sort();
         assert_eq!(again, first);
@@ -92,12 +92,12 @@ mod tests {
     fn decisions_are_kept_and_passing_failures_are_not() {
         let kept: Vec<_> = ErrorCode::ALL
             .iter()
-            .filter(|code| is_decision(&ApiError::new(**code, "")))
+            .filter(|code| is_final_refusal(&ApiError::new(**code, "")))
             .map(|code| code.as_str())
             .collect();
         insta::assert_snapshot!(kept.join("\n"));
-        assert!(is_to_keep(&HttpResponse::Created().finish()));
-        assert!(!is_to_keep(&HttpResponse::Accepted().finish()));
-        assert!(!is_to_keep(&HttpResponse::Ok().insert_header((CACHE_CONTROL, "no-store")).finish()));
+        assert!(must_be_stored(&HttpResponse::Created().finish()));
+        assert!(!must_be_stored(&HttpResponse::Accepted().finish()));
+        assert!(!must_be_stored(&HttpResponse::Ok().insert_header((CACHE_CONTROL, "no-store")).finish()));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) enum RateKey {
 
 /// An operation that has a low rate limit of its own, counted for each taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum SensitiveOp {
+pub(crate) enum SensitiveOperation {
     Rotation,
     WebhookTest,
 }
@@ -46,7 +46,7 @@ enum BucketKey {
     IntegratorReads(IntegratorId),
     IntegratorWrites(IntegratorId),
     /// The operation, the calling account, and the id of the taxpayer in the path.
-    SensitiveOp(SensitiveOp, KeyOwner, i64),
+    SensitiveOperation(SensitiveOperation, KeyOwner, i64),
     FailedAuthentications(IpAddr),
     RefusedCreates(IntegratorId),
     Onboardings(IntegratorId),
@@ -55,7 +55,7 @@ enum BucketKey {
 }
 
 /// The limit of log lines about failed authentications: the lines per second, and the lines in one burst.
-const FAILURE_LINES: (u32, u32) = (10, 50);
+const FAILURE_LINES_PER_S_AND_BURST: (u32, u32) = (10, 50);
 
 #[derive(Debug)]
 pub struct RateLimits {
@@ -82,7 +82,10 @@ impl From<Rates> for RateLimits {
             failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
             refused_creates: Quota::per_minute(rates.refused_creates_per_min),
             onboardings: Quota::per_minute(rates.onboardings_per_min),
-            failure_lines: Quota::per_second(FAILURE_LINES.0, FAILURE_LINES.1),
+            failure_lines: Quota::per_second(
+                FAILURE_LINES_PER_S_AND_BURST.0,
+                FAILURE_LINES_PER_S_AND_BURST.1,
+            ),
             suppressed: AtomicU64::new(0),
             buckets: Buckets::default(),
         }
@@ -109,7 +112,7 @@ pub(super) fn counted_address(peer: Option<IpAddr>) -> IpAddr {
 
 impl RateLimits {
     /// Counts a request against the limit of reads or the limit of writes. Returns `None` if no limit is set.
-    pub(crate) fn request(
+    pub(crate) fn count_request(
         &self,
         holder: RateKey,
         is_read: bool,
@@ -121,7 +124,7 @@ impl RateLimits {
 
     /// Counts a request against the limit that all keys of an integrator and its taxpayers share. Reads and writes are
     /// counted separately.
-    pub(crate) fn integrator_request(
+    pub(crate) fn count_integrator_request(
         &self,
         integrator: IntegratorId,
         is_read: bool,
@@ -136,23 +139,23 @@ impl RateLimits {
     }
 
     /// Counts a sensitive operation of this account on this taxpayer.
-    pub(crate) fn sensitive(
+    pub(crate) fn count_sensitive_operation(
         &self,
-        operation: SensitiveOp,
+        operation: SensitiveOperation,
         account: KeyOwner,
         taxpayer: i64,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
         let quota = match operation {
-            SensitiveOp::Rotation => self.rotations,
-            SensitiveOp::WebhookTest => self.webhook_tests,
+            SensitiveOperation::Rotation => self.rotations,
+            SensitiveOperation::WebhookTest => self.webhook_tests,
         };
-        self.take(BucketKey::SensitiveOp(operation, account, taxpayer), quota, now)
+        self.take(BucketKey::SensitiveOperation(operation, account, taxpayer), quota, now)
     }
 
     /// Counts a failed authentication. A valid key is accepted after any number of failures, because many callers may
     /// share one address.
-    pub(crate) fn failed_authentication(
+    pub(crate) fn count_failed_authentication(
         &self,
         peer: Option<IpAddr>,
         now: Timestamp,
@@ -162,7 +165,7 @@ impl RateLimits {
 
     /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find
     /// out by trial which tax numbers others have registered.
-    pub(crate) fn refused_create(
+    pub(crate) fn count_refused_create(
         &self,
         integrator: IntegratorId,
         now: Timestamp,
@@ -171,7 +174,7 @@ impl RateLimits {
     }
 
     /// Counts the creation of a taxpayer.
-    pub(crate) fn onboarding(
+    pub(crate) fn count_onboarding(
         &self,
         integrator: IntegratorId,
         now: Timestamp,
@@ -212,11 +215,11 @@ mod tests {
         let limits = RateLimits::from(Rates { requests_per_s: 1, burst: 2, ..Rates::default() });
         let holder = RateKey::new(None, Some("10.0.0.1".parse().unwrap()));
         for is_read in [true, false] {
-            let take = || limits.request(holder, is_read, now());
+            let take = || limits.count_request(holder, is_read, now());
             assert!(take().is_ok() && take().is_ok() && take().is_err());
         }
         let other = RateKey::new(None, Some("10.0.0.2".parse().unwrap()));
-        assert!(limits.request(other, true, now()).is_ok());
+        assert!(limits.count_request(other, true, now()).is_ok());
     }
 
     #[test]
@@ -227,12 +230,12 @@ mod tests {
             ..Rates::default()
         });
         for is_read in [true, false] {
-            let take = |id| limits.integrator_request(IntegratorId(id), is_read, now());
+            let take = |id| limits.count_integrator_request(IntegratorId(id), is_read, now());
             assert!((0..25).all(|_| take(1).is_ok()) && take(1).is_err());
             assert!(take(2).is_ok(), "another integrator has its own");
         }
         let limits = RateLimits::from(Rates { onboardings_per_min: 2, ..Rates::default() });
-        let create = |id| limits.onboarding(IntegratorId(id), now());
+        let create = |id| limits.count_onboarding(IntegratorId(id), now());
         assert!(create(1).is_ok() && create(1).is_ok() && create(1).is_err() && create(2).is_ok());
     }
 
@@ -240,8 +243,8 @@ mod tests {
     fn zero_lifts_a_limit() {
         let limits = RateLimits::from(Rates::default());
         for _ in 0..10_000 {
-            assert_eq!(limits.request(RateKey::new(None, None), true, now()), Ok(None));
-            assert_eq!(limits.failed_authentication(None, now()), Ok(None));
+            assert_eq!(limits.count_request(RateKey::new(None, None), true, now()), Ok(None));
+            assert_eq!(limits.count_failed_authentication(None, now()), Ok(None));
         }
     }
 

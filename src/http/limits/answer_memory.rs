@@ -23,7 +23,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
 /// An answer up to this size is not counted, because the operating system takes over all of it at once.
-const SMALL_BYTES: usize = 64 * 1024;
+const UNCOUNTED_BYTES_MAX: usize = 64 * 1024;
 /// A large answer is handed to the framework in parts of this size. So the framework does not copy all of it, and its
 /// memory is free once it is sent.
 pub(crate) const PART_BYTES: usize = 64 * 1024;
@@ -93,18 +93,18 @@ impl AnswerMemory {
 
     /// Reserves memory for an answer that is ready. If there is too little, fails at once, so that the answer is
     /// dropped and does not wait in memory.
-    fn take(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
+    fn try_reserve(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
         let busy = |whose: &str| {
             let message = format!("Too many answers to {whose} are waiting to be read, please try again");
             ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
         };
-        let share = self.shares.for_holder(holder.caller).try_acquire_many_owned(self.share(bytes));
+        let share = self.shares.for_holder(holder.caller).try_acquire_many_owned(self.share_permits(bytes));
         let share = share.map_err(|_| busy("this caller"))?;
         let payer = holder
             .payer
-            .map(|payer| self.payers.for_holder(payer).try_acquire_many_owned(self.payers_part(bytes)));
+            .map(|payer| self.payers.for_holder(payer).try_acquire_many_owned(self.payer_permits(bytes)));
         let payer = payer.transpose().map_err(|_| busy("this integrator and its taxpayers"))?;
-        let process = Arc::clone(&self.process).try_acquire_many_owned(self.part(bytes));
+        let process = Arc::clone(&self.process).try_acquire_many_owned(self.process_permits(bytes));
         let process = process.map_err(|_| {
             let message = "Too many answers are waiting to be read, please try again";
             ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
@@ -114,17 +114,22 @@ impl AnswerMemory {
 
     /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little is free within
     /// `ROOM_WAIT`.
-    pub(crate) async fn wait(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerRoom> {
+    pub(crate) async fn reserve(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerRoom> {
         let room = async {
-            let share =
-                self.shares.for_holder(holder.caller).acquire_many_owned(self.share(bytes)).await.ok()?;
+            let share = self
+                .shares
+                .for_holder(holder.caller)
+                .acquire_many_owned(self.share_permits(bytes))
+                .await
+                .ok()?;
             let payer = match holder.payer {
                 Some(payer) => Some(
-                    self.payers.for_holder(payer).acquire_many_owned(self.payers_part(bytes)).await.ok()?,
+                    self.payers.for_holder(payer).acquire_many_owned(self.payer_permits(bytes)).await.ok()?,
                 ),
                 None => None,
             };
-            let process = Arc::clone(&self.process).acquire_many_owned(self.part(bytes)).await.ok()?;
+            let process =
+                Arc::clone(&self.process).acquire_many_owned(self.process_permits(bytes)).await.ok()?;
             Some(AnswerRoom { _share: share, _payer: payer, _process: process })
         };
         timeout(ROOM_WAIT, room).await.ok().flatten()
@@ -137,50 +142,50 @@ impl AnswerMemory {
             BodySize::Sized(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
             BodySize::None => 0,
             BodySize::Stream => {
-                return Ok(answer.map_body(|_, body| BoxBody::new(WithSlot { body, _slot: call.slot })));
+                return Ok(answer.map_body(|_, body| BoxBody::new(BodyWithSlot { body, _slot: call.slot })));
             }
         };
-        if bytes <= SMALL_BYTES {
+        if bytes <= UNCOUNTED_BYTES_MAX {
             return Ok(answer);
         }
-        let room = match self.take(call.holder, bytes) {
+        let room = match self.try_reserve(call.holder, bytes) {
             Ok(room) => Some(room),
             Err(_) if !call.is_read => None,
             Err(refusal) => return Err(refusal),
         };
         Ok(answer.map_body(|_, body| match body.try_into_bytes() {
-            Ok(rest) => BoxBody::new(HeldBody { rest, _room: room, _slot: call.slot }),
+            Ok(rest) => BoxBody::new(PartedBody { rest, _room: room, _slot: call.slot }),
             Err(body) => body,
         }))
     }
 
     /// Returns the part of its caller's share that an answer takes. An answer larger than the share takes all of it.
-    fn share(&self, bytes: usize) -> u32 {
-        permits(bytes.min(self.shares.size()))
+    fn share_permits(&self, bytes: usize) -> u32 {
+        to_permits(bytes.min(self.shares.size()))
     }
 
-    fn payers_part(&self, bytes: usize) -> u32 {
-        permits(bytes.min(self.payers.size()))
+    fn payer_permits(&self, bytes: usize) -> u32 {
+        to_permits(bytes.min(self.payers.size()))
     }
 
-    fn part(&self, bytes: usize) -> u32 {
-        permits(bytes.min(self.size))
+    fn process_permits(&self, bytes: usize) -> u32 {
+        to_permits(bytes.min(self.size))
     }
 }
 
 /// Converts bytes to a number of permits. The settings keep every value below `u32::MAX`.
-fn permits(bytes: usize) -> u32 {
+fn to_permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// A body that is handed to the framework in parts, and holds its memory until it is sent.
-struct HeldBody {
+struct PartedBody {
     rest: Bytes,
     _room: Option<AnswerRoom>,
     _slot: Option<CallSlot>,
 }
 
-impl MessageBody for HeldBody {
+impl MessageBody for PartedBody {
     type Error = std::convert::Infallible;
 
     fn size(&self) -> BodySize {
@@ -194,12 +199,12 @@ impl MessageBody for HeldBody {
 }
 
 /// A stream that counts its call as in flight until the stream has ended.
-struct WithSlot {
+struct BodyWithSlot {
     body: BoxBody,
     _slot: Option<CallSlot>,
 }
 
-impl MessageBody for WithSlot {
+impl MessageBody for BodyWithSlot {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {
@@ -222,9 +227,9 @@ mod tests {
     use crate::domain::kernel::ids::IntegratorId;
 
     const LIMITS: AnswerMemoryLimits = AnswerMemoryLimits {
-        process_max: 3 * SMALL_BYTES,
-        integrator_max: 3 * SMALL_BYTES,
-        account_max: 2 * SMALL_BYTES,
+        process_max: 3 * UNCOUNTED_BYTES_MAX,
+        integrator_max: 3 * UNCOUNTED_BYTES_MAX,
+        account_max: 2 * UNCOUNTED_BYTES_MAX,
     };
 
     fn caller(number: u8) -> AnswerHolder {
@@ -239,33 +244,35 @@ mod tests {
     #[actix_web::test]
     async fn the_answer_to_a_write_is_never_refused() {
         let memory = AnswerMemory::new(LIMITS);
-        let _first = hold(&memory, 1, 2 * SMALL_BYTES).unwrap();
+        let _first = hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).unwrap();
         let write = AnsweredCall { holder: caller(1), slot: None, is_read: false };
-        assert!(memory.hold(write, HttpResponse::Created().body(vec![b'x'; 2 * SMALL_BYTES])).is_ok());
-        assert!(hold(&memory, 1, 2 * SMALL_BYTES).is_err());
+        assert!(
+            memory.hold(write, HttpResponse::Created().body(vec![b'x'; 2 * UNCOUNTED_BYTES_MAX])).is_ok()
+        );
+        assert!(hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).is_err());
     }
 
     #[actix_web::test]
     async fn an_answer_holds_its_memory_until_it_is_sent() {
         let memory = AnswerMemory::new(LIMITS);
-        let first = hold(&memory, 1, 2 * SMALL_BYTES).unwrap();
-        assert_eq!(hold(&memory, 1, SMALL_BYTES + 1).unwrap_err(), ErrorCode::RateLimited);
-        assert!(hold(&memory, 1, SMALL_BYTES).is_ok(), "a small answer is not counted");
-        assert_eq!(hold(&memory, 2, SMALL_BYTES + 1).unwrap_err(), ErrorCode::Overloaded);
-        assert_eq!(to_bytes(first.into_body()).await.unwrap().len(), 2 * SMALL_BYTES);
-        assert!(hold(&memory, 1, SMALL_BYTES + 1).is_ok());
+        let first = hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).unwrap();
+        assert_eq!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).unwrap_err(), ErrorCode::RateLimited);
+        assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX).is_ok(), "a small answer is not counted");
+        assert_eq!(hold(&memory, 2, UNCOUNTED_BYTES_MAX + 1).unwrap_err(), ErrorCode::Overloaded);
+        assert_eq!(to_bytes(first.into_body()).await.unwrap().len(), 2 * UNCOUNTED_BYTES_MAX);
+        assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).is_ok());
     }
 
     #[actix_web::test]
     async fn the_taxpayers_of_an_integrator_share_its_part() {
         let memory = AnswerMemory::new(AnswerMemoryLimits {
-            process_max: 9 * SMALL_BYTES,
-            integrator_max: 3 * SMALL_BYTES,
-            account_max: 2 * SMALL_BYTES,
+            process_max: 9 * UNCOUNTED_BYTES_MAX,
+            integrator_max: 3 * UNCOUNTED_BYTES_MAX,
+            account_max: 2 * UNCOUNTED_BYTES_MAX,
         });
         let take = |integrator, number| {
             let payer = Some(Payer::Integrator(IntegratorId(integrator)));
-            memory.take(AnswerHolder { payer, ..caller(number) }, 2 * SMALL_BYTES)
+            memory.try_reserve(AnswerHolder { payer, ..caller(number) }, 2 * UNCOUNTED_BYTES_MAX)
         };
         let first = take(1, 1).unwrap();
         assert_eq!(take(1, 2).unwrap_err().code, ErrorCode::RateLimited);
@@ -277,18 +284,18 @@ mod tests {
     #[actix_web::test]
     async fn an_answer_that_is_larger_than_its_share_takes_the_whole_share() {
         let memory = AnswerMemory::new(LIMITS);
-        let large = hold(&memory, 1, 5 * SMALL_BYTES).unwrap();
-        assert_eq!(large.body().size(), BodySize::Sized(5 * SMALL_BYTES as u64));
-        assert!(hold(&memory, 1, SMALL_BYTES + 1).is_err());
+        let large = hold(&memory, 1, 5 * UNCOUNTED_BYTES_MAX).unwrap();
+        assert_eq!(large.body().size(), BodySize::Sized(5 * UNCOUNTED_BYTES_MAX as u64));
+        assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).is_err());
         drop(large);
-        assert!(hold(&memory, 1, SMALL_BYTES + 1).is_ok());
+        assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).is_ok());
     }
 
     #[actix_web::test]
     async fn a_part_of_a_list_waits_for_what_is_sent_before_it() {
         let memory = AnswerMemory::new(LIMITS);
-        let first = memory.wait(caller(1), 2 * SMALL_BYTES).await.unwrap();
-        let second = memory.wait(caller(1), SMALL_BYTES);
+        let first = memory.reserve(caller(1), 2 * UNCOUNTED_BYTES_MAX).await.unwrap();
+        let second = memory.reserve(caller(1), UNCOUNTED_BYTES_MAX);
         let (second, ()) = tokio::join!(second, async { drop(first) });
         assert!(second.is_some());
     }

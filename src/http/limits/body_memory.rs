@@ -22,19 +22,19 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
 /// The largest body that counts as small, and the first part of any body for which memory is reserved.
-pub(crate) const SMALL_BODY: usize = 64 * 1024;
+pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 * 1024;
 /// A quarter of each budget is for small bodies.
-const SMALL_PART: usize = 4;
+const SMALL_BUDGET_DIVISOR: usize = 4;
 /// How long a request waits for memory before it is refused.
 const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// The number of bulk requests that are processed at the same time.
-const BULK_TURNS: usize = 4;
+const CONCURRENT_BULK_MAX: usize = 4;
 /// The longest time that a request waits for its turn before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
 /// The maximum size of one parsed value, with its digits or its name, and with the spare capacity of the array or
 /// object that holds it.
-const VALUE_BYTES: usize = 96;
+const VALUE_BYTES_MAX: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
 
@@ -106,42 +106,42 @@ impl BodyMemory {
             accounts: KeyedSemaphores::new(part(limits.account_max)),
         };
         let budgets = || BodyBudgets {
-            small: budget(|bytes| bytes / SMALL_PART),
-            large: budget(|bytes| bytes - bytes / SMALL_PART),
+            small: budget(|bytes| bytes / SMALL_BUDGET_DIVISOR),
+            large: budget(|bytes| bytes - bytes / SMALL_BUDGET_DIVISOR),
         };
         Self {
             texts: budgets(),
             values: budgets(),
-            bulk_turns: TurnGate::new(BULK_TURNS),
-            reading_turns: TurnGate::new(readings_at_once()),
+            bulk_turns: TurnGate::new(CONCURRENT_BULK_MAX),
+            reading_turns: TurnGate::new(concurrent_readings_max()),
         }
     }
 
     /// Reserves memory for the parsed values of this text. Waits at most `ROOM_WAIT`.
-    pub(crate) async fn values(
+    pub(crate) async fn reserve_values(
         &self,
         account: Option<PayingAccount>,
         text: &[u8],
     ) -> Result<BodyPermit, ApiError> {
-        let bytes = weight(text);
-        let budget = self.values.of_text(text.len());
+        let bytes = parsed_bytes_max(text);
+        let budget = self.values.for_text(text.len());
         budget.take(account, bytes, bytes).await
     }
 
     /// Waits until a bulk request may be processed. Integrators take turns.
     pub(crate) async fn bulk_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
         let message = "Too many bulk requests are under way, please try again";
-        turn(&self.bulk_turns, account, message).await
+        take_turn(&self.bulk_turns, account, message).await
     }
 
     /// Waits until a large body may be parsed. Integrators take turns.
     pub(crate) async fn reading_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
         let message = "Too many large requests are under way, please try again";
-        turn(&self.reading_turns, account, message).await
+        take_turn(&self.reading_turns, account, message).await
     }
 }
 
-async fn turn(
+async fn take_turn(
     gate: &Arc<TurnGate>,
     account: Option<PayingAccount>,
     message: &str,
@@ -152,14 +152,14 @@ async fn turn(
 }
 
 /// The number of large bodies that are parsed at the same time: half of the processors are left to everything else.
-fn readings_at_once() -> usize {
+fn concurrent_readings_max() -> usize {
     available_parallelism().map_or(1, |processors| processors.get() / 2).max(1)
 }
 
 impl BodyBudgets {
     /// Returns the budget for a text of this length and for its values.
-    fn of_text(&self, length: usize) -> &BodyBudget {
-        if length <= SMALL_BODY { &self.small } else { &self.large }
+    fn for_text(&self, length: usize) -> &BodyBudget {
+        if length <= SMALL_BODY_BYTES_MAX { &self.small } else { &self.large }
     }
 }
 
@@ -176,19 +176,19 @@ impl BodyBudget {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        let share = timeout(ROOM_WAIT, self.share(account, whole)).await;
-        let share = share.ok().flatten().ok_or_else(share_is_full)?;
+        let share = timeout(ROOM_WAIT, self.take_share(account, whole)).await;
+        let share = share.ok().flatten().ok_or_else(share_full_error)?;
         let payer = account.map(PayingAccount::payer);
         let portion = timeout(ROOM_WAIT, self.process.take(payer, bytes)).await;
-        Ok(BodyPermit { portion: portion.map_err(|_| process_is_full())?, _share: share })
+        Ok(BodyPermit { portion: portion.map_err(|_| process_full_error())?, _share: share })
     }
 
     /// Takes `whole` bytes from the shares of the key and its integrator. A body larger than a share takes all of it.
-    async fn share(&self, account: Option<PayingAccount>, whole: usize) -> Option<BodyShare> {
+    async fn take_share(&self, account: Option<PayingAccount>, whole: usize) -> Option<BodyShare> {
         let (owner, payer) = (account.map(|account| account.owner), account.map(PayingAccount::payer));
-        let of_account = permits(whole.min(self.accounts.size()));
+        let of_account = to_permits(whole.min(self.accounts.size()));
         let of_key = self.accounts.for_holder(owner).acquire_many_owned(of_account).await.ok()?;
-        let of_integrator = permits(whole.min(self.integrators.size()));
+        let of_integrator = to_permits(whole.min(self.integrators.size()));
         let of_all_keys = self.integrators.for_holder(payer).acquire_many_owned(of_integrator).await.ok()?;
         Some(BodyShare { _account: of_key, _integrator: of_all_keys })
     }
@@ -201,27 +201,27 @@ impl TextRoom {
     }
 
     /// Reserves memory for the first `length` bytes, which have arrived. Returns the number of bytes that are reserved
-    /// now: at most twice `length`, or `SMALL_BODY`. Waits at most `ROOM_WAIT` for the shares, and as long for the
-    /// memory of the process.
+    /// now: at most twice `length`, or `SMALL_BODY_BYTES_MAX`. Waits at most `ROOM_WAIT` for the shares, and as long
+    /// for the memory of the process.
     pub(crate) async fn cover(&mut self, memory: &BodyMemory, length: usize) -> Result<usize, ApiError> {
         if length <= self.size {
             return Ok(self.size);
         }
         let whole = match self.announced {
             Some(announced) => announced.min(self.bytes_max),
-            None if length <= SMALL_BODY => SMALL_BODY,
+            None if length <= SMALL_BODY_BYTES_MAX => SMALL_BODY_BYTES_MAX,
             None => self.bytes_max,
         };
-        let size = length.max(2 * self.size).max(SMALL_BODY).min(whole).max(length);
-        let is_outgrown = self.announced.is_none() && self.size == SMALL_BODY;
+        let size = length.max(2 * self.size).max(SMALL_BODY_BYTES_MAX).min(whole).max(length);
+        let is_outgrown = self.announced.is_none() && self.size == SMALL_BODY_BYTES_MAX;
         match &mut self.permit {
             Some(permit) if !is_outgrown => {
                 let grown = timeout(ROOM_WAIT, permit.portion.grow(size - self.size)).await;
-                grown.map_err(|_| process_is_full())?;
+                grown.map_err(|_| process_full_error())?;
             }
             _ => {
                 self.permit = None;
-                self.permit = Some(memory.texts.of_text(whole).take(self.account, whole, size).await?);
+                self.permit = Some(memory.texts.for_text(whole).take(self.account, whole, size).await?);
             }
         }
         self.size = size;
@@ -229,37 +229,37 @@ impl TextRoom {
     }
 
     /// Returns the reserved memory; `None` for an empty body.
-    pub(crate) fn permit(self) -> Option<BodyPermit> {
+    pub(crate) fn into_permit(self) -> Option<BodyPermit> {
         self.permit
     }
 }
 
 /// Converts bytes to a number of permits. The settings keep every value below `u32::MAX`.
-fn permits(bytes: usize) -> u32 {
+fn to_permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-fn share_is_full() -> ApiError {
+fn share_full_error() -> ApiError {
     let message =
         "Too much is being sent with the keys of this integrator at the same time, please try again";
     ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
 }
 
-fn process_is_full() -> ApiError {
+fn process_full_error() -> ApiError {
     let message = "Too much is being sent at the same time, please try again";
     ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
 }
 
 /// Estimates the bytes of a parsed text. Every value except the first follows a comma, a colon or a bracket. These also
 /// occur within strings, so the estimate may be too high, but never too low.
-fn weight(text: &[u8]) -> usize {
+fn parsed_bytes_max(text: &[u8]) -> usize {
     let sizes = text.iter().map(|byte| match byte {
-        b',' | b':' | b'[' => VALUE_BYTES,
+        b',' | b':' | b'[' => VALUE_BYTES_MAX,
         b'{' => OBJECT_BYTES,
         _ => 0,
     });
-    let weight = text.len() + VALUE_BYTES + sizes.sum::<usize>();
-    weight.min(JsonLimits::REQUEST.memory_max(text))
+    let weight = text.len() + VALUE_BYTES_MAX + sizes.sum::<usize>();
+    weight.min(JsonLimits::REQUEST.memory_bytes_max(text))
 }
 
 #[cfg(test)]
@@ -312,9 +312,13 @@ mod tests {
         }
         assert_eq!(sizes, [64, 64, 128, 192, 192]);
         let mut chunked = TextRoom::new(account(2, 2), None, 100 * KIB);
-        assert_eq!(chunked.cover(&bodies, 10).await.unwrap(), SMALL_BODY);
-        assert_eq!(chunked.cover(&bodies, SMALL_BODY + 1).await.unwrap(), 100 * KIB, "it is no small one");
-        assert!(TextRoom::new(account(1, 1), Some(0), 100).permit().is_none());
+        assert_eq!(chunked.cover(&bodies, 10).await.unwrap(), SMALL_BODY_BYTES_MAX);
+        assert_eq!(
+            chunked.cover(&bodies, SMALL_BODY_BYTES_MAX + 1).await.unwrap(),
+            100 * KIB,
+            "it is no small one"
+        );
+        assert!(TextRoom::new(account(1, 1), Some(0), 100).into_permit().is_none());
     }
 
     #[actix_web::test]
@@ -356,10 +360,13 @@ mod tests {
         let _text = receive(&bodies, account(1, 1), 192 * KIB, 192 * KIB).unwrap();
         let many = format!("[{}]", "0,".repeat(33 * KIB));
         assert!(
-            bodies.values(account(1, 1), b"{\"a\":1}").now_or_never().is_some_and(|values| values.is_ok())
+            bodies
+                .reserve_values(account(1, 1), b"{\"a\":1}")
+                .now_or_never()
+                .is_some_and(|values| values.is_ok())
         );
         assert_eq!(
-            bodies.values(account(1, 1), many.as_bytes()).await.unwrap_err().code,
+            bodies.reserve_values(account(1, 1), many.as_bytes()).await.unwrap_err().code,
             ErrorCode::PayloadTooLarge
         );
     }
@@ -384,12 +391,13 @@ mod tests {
     #[actix_web::test]
     async fn integrators_take_turns_with_bulk_requests_and_large_bodies() {
         let bodies = bodies();
-        assert_integrators_take_turns(BULK_TURNS, async |account| bodies.bulk_turn(account).await).await;
-        let places = readings_at_once();
+        assert_integrators_take_turns(CONCURRENT_BULK_MAX, async |account| bodies.bulk_turn(account).await)
+            .await;
+        let places = concurrent_readings_max();
         assert_integrators_take_turns(places, async |account| bodies.reading_turn(account).await).await;
     }
 
-    /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `weight`.
+    /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `parsed_bytes_max`.
     fn bytes_of(value: &Value) -> usize {
         let own = size_of::<Value>();
         own + match value {
@@ -428,7 +436,7 @@ mod tests {
             // The JSON reader refuses some of these texts, because their values take too much memory.
             let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else { continue };
             let real = bytes_of(&value);
-            let weight = weight(text.as_bytes());
+            let weight = parsed_bytes_max(text.as_bytes());
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);
         }
     }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 
 /// The number of new buckets after which all full buckets are dropped.
-const ROUND: usize = 1_024;
+const BUCKETS_PER_CLEANUP: usize = 1_024;
 
 #[derive(Debug)]
 pub(crate) struct Buckets<K: Eq + Hash> {
@@ -34,7 +34,7 @@ impl<K: Eq + Hash> Buckets<K> {
                 let mut full_at = now;
                 let taken = quota.take(&mut full_at, now);
                 drop(place.insert(full_at));
-                self.drop_full_now_and_then(now);
+                self.drop_full_buckets_in_turn(now);
                 taken
             }
         }
@@ -52,9 +52,10 @@ impl<K: Eq + Hash> Buckets<K> {
         self.full_at.contains_key(key)
     }
 
-    /// Drops full buckets after every `ROUND` new buckets. Deadlocks if the calling thread holds a lock of the map.
-    fn drop_full_now_and_then(&self, now: i64) {
-        if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
+    /// Drops full buckets after every `BUCKETS_PER_CLEANUP` new buckets. Deadlocks if the calling thread holds a lock
+    /// of the map.
+    fn drop_full_buckets_in_turn(&self, now: i64) {
+        if self.made.fetch_add(1, Ordering::Relaxed) % BUCKETS_PER_CLEANUP == BUCKETS_PER_CLEANUP - 1 {
             self.full_at.retain(|_, full_at| *full_at > now);
         }
     }
@@ -82,10 +83,10 @@ mod tests {
     fn who_has_not_come_for_a_while_is_forgotten() {
         let buckets = Buckets::default();
         let quota = Quota::per_minute(60).unwrap();
-        for n in 0..10 * ROUND {
-            let now = Timestamp::from_second(i64::try_from(n / ROUND).unwrap() * 2).unwrap();
+        for n in 0..10 * BUCKETS_PER_CLEANUP {
+            let now = Timestamp::from_second(i64::try_from(n / BUCKETS_PER_CLEANUP).unwrap() * 2).unwrap();
             assert!(buckets.take(n, quota, now).is_ok());
         }
-        assert!(buckets.full_at.len() <= ROUND, "{}", buckets.full_at.len());
+        assert!(buckets.full_at.len() <= BUCKETS_PER_CLEANUP, "{}", buckets.full_at.len());
     }
 }

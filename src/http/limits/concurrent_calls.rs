@@ -38,19 +38,19 @@ pub(crate) struct CallSlot {
 /// The calls in flight of each account, and of each payer: an integrator with its taxpayers, or an account without one.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
-    accounts: CallPlaces<KeyOwner>,
-    payers: CallPlaces<Payer>,
+    accounts: CallSemaphores<KeyOwner>,
+    payers: CallSemaphores<Payer>,
 }
 
 #[derive(Debug)]
-struct CallPlaces<K: Eq + Hash> {
+struct CallSemaphores<K: Eq + Hash> {
     brief: KeyedSemaphores<(K, CallKind)>,
     relays: KeyedSemaphores<K>,
 }
 
 impl ConcurrentCalls {
     pub fn new(of_account: ConcurrentLimits, of_integrator: ConcurrentLimits) -> Self {
-        Self { accounts: CallPlaces::new(of_account), payers: CallPlaces::new(of_integrator) }
+        Self { accounts: CallSemaphores::new(of_account), payers: CallSemaphores::new(of_integrator) }
     }
 
     pub(crate) fn start(&self, account: PayingAccount, kind: CallKind) -> Result<CallSlot, ApiError> {
@@ -65,7 +65,7 @@ impl ConcurrentCalls {
     }
 }
 
-impl<K: Eq + Hash> CallPlaces<K> {
+impl<K: Eq + Hash> CallSemaphores<K> {
     fn new(limits: ConcurrentLimits) -> Self {
         let brief = KeyedSemaphores::new(limits.brief_max);
         Self { brief, relays: KeyedSemaphores::new(limits.relays_max) }

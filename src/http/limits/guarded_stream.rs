@@ -13,14 +13,14 @@ use tokio::time::{Sleep, sleep};
 use crate::http::limits::open_connections::Connection;
 
 /// The bytes that a client has to read within the time limit, so that a slow trickle of bytes is not enough.
-const TAKEN_BYTES_MIN: usize = 16 * 1024;
+const BYTES_READ_MIN: usize = 16 * 1024;
 
 /// The connection; `S` is the stream of bytes.
 #[derive(Debug)]
 pub(crate) struct GuardedStream<S> {
     stream: S,
     connection: Connection,
-    /// The time within which a client has to read `TAKEN_BYTES_MIN` bytes that are ready for it.
+    /// The time within which a client has to read `BYTES_READ_MIN` bytes that are ready for it.
     stalled_after: Duration,
     stall: Option<Stall>,
 }
@@ -42,7 +42,7 @@ impl<S> GuardedStream<S> {
     }
 
     /// Notes the result of a write. Fails if the client has read too little for too long.
-    fn watch(
+    fn check_progress(
         &mut self,
         written: Poll<io::Result<usize>>,
         context: &mut Context<'_>,
@@ -58,7 +58,7 @@ impl<S> GuardedStream<S> {
             stall.bytes += bytes;
         }
         while is_pending && stall.until.as_mut().poll(context).is_ready() {
-            if stall.bytes < TAKEN_BYTES_MIN {
+            if stall.bytes < BYTES_READ_MIN {
                 return Poll::Ready(Err(abort_error("the client takes nothing")));
             }
             *stall = start();
@@ -69,7 +69,7 @@ impl<S> GuardedStream<S> {
 
 impl<S> Drop for GuardedStream<S> {
     fn drop(&mut self) {
-        self.connection.leave();
+        self.connection.unregister();
     }
 }
 
@@ -100,7 +100,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
             return Poll::Ready(Err(abort_error("the place of the connection is needed")));
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(written, context)
+        self.check_progress(written, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -166,20 +166,20 @@ mod tests {
         let mut stream = guarded_stream((), &open());
         let began = Instant::now();
         poll_fn(|context| {
-            assert!(stream.watch(Poll::Pending, context).is_pending());
-            assert!(stream.watch(Poll::Ready(Ok(bytes)), context).is_ready());
+            assert!(stream.check_progress(Poll::Pending, context).is_pending());
+            assert!(stream.check_progress(Poll::Ready(Ok(bytes)), context).is_ready());
             Poll::Ready(())
         })
         .await;
-        let failed = poll_fn(|context| stream.watch(Poll::Pending, context)).await;
+        let failed = poll_fn(|context| stream.check_progress(Poll::Pending, context)).await;
         assert!(failed.is_err());
         began.elapsed()
     }
 
     #[tokio::test]
     async fn only_a_client_that_takes_more_than_a_trickle_gets_more_time() {
-        assert!(patience(TAKEN_BYTES_MIN - 1).await >= STALLED_AFTER);
-        assert!(patience(TAKEN_BYTES_MIN).await >= 2 * STALLED_AFTER);
+        assert!(patience(BYTES_READ_MIN - 1).await >= STALLED_AFTER);
+        assert!(patience(BYTES_READ_MIN).await >= 2 * STALLED_AFTER);
     }
 
     #[tokio::test]

@@ -7,10 +7,10 @@ use crate::http::limits::quota::{Allowance, Exceeded};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const LIMIT_HEADER: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING_HEADER: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 /// The time when the whole allowance is available again, in Unix seconds.
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const RESET_HEADER: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Stores the remaining allowance in the request, for the headers of the response. Refuses a request over the limit.
 pub(crate) fn note_allowance(
@@ -31,11 +31,11 @@ pub(crate) fn limit_error(exceeded: Exceeded) -> ApiError {
 }
 
 /// Adds the rate limit headers to the response of a counted request.
-pub(crate) fn tell(request: &HttpRequest, headers: &mut HeaderMap) {
+pub(crate) fn add_limit_headers(request: &HttpRequest, headers: &mut HeaderMap) {
     let noted = request.extensions().get::<Allowance>().copied();
     let Some(Allowance { limit, remaining, whole_at }) = noted else { return };
     let reset = whole_at.as_second() + i64::from(whole_at.subsec_nanosecond() > 0);
-    headers.insert(LIMIT, limit.into());
-    headers.insert(REMAINING, remaining.into());
-    headers.insert(RESET, reset.into());
+    headers.insert(LIMIT_HEADER, limit.into());
+    headers.insert(REMAINING_HEADER, remaining.into());
+    headers.insert(RESET_HEADER, reset.into());
 }

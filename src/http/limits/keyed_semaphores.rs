@@ -8,7 +8,7 @@ use dashmap::DashMap;
 use tokio::sync::Semaphore;
 
 /// The number of new semaphores after which all unused semaphores are dropped.
-const ROUND: usize = 1_024;
+const SEMAPHORES_PER_CLEANUP: usize = 1_024;
 
 #[derive(Debug)]
 pub(crate) struct KeyedSemaphores<K: Eq + Hash> {
@@ -35,7 +35,10 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
             Arc::new(Semaphore::new(self.size))
         };
         let share = Arc::clone(&self.in_use.entry(holder).or_insert_with(made));
-        if is_new && self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
+        if is_new
+            && self.made.fetch_add(1, Ordering::Relaxed) % SEMAPHORES_PER_CLEANUP
+                == SEMAPHORES_PER_CLEANUP - 1
+        {
             self.in_use.retain(|_, share| Arc::strong_count(share) > 1);
         }
         share
@@ -62,10 +65,10 @@ mod tests {
     fn a_share_in_use_is_kept_and_others_are_forgotten() {
         let shares = KeyedSemaphores::new(1);
         let taken = shares.for_holder(0).try_acquire_owned().unwrap();
-        for holder in 1..10 * ROUND {
+        for holder in 1..10 * SEMAPHORES_PER_CLEANUP {
             drop(shares.for_holder(holder));
         }
-        assert!(shares.in_use.len() <= ROUND + 1, "{}", shares.in_use.len());
+        assert!(shares.in_use.len() <= SEMAPHORES_PER_CLEANUP + 1, "{}", shares.in_use.len());
         assert!(shares.for_holder(0).try_acquire_owned().is_err());
         drop(taken);
     }

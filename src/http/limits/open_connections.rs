@@ -17,9 +17,9 @@ use futures_util::task::AtomicWaker;
 use crate::http::limits::allowances::counted_address;
 
 /// At a bound, this part of it (one in 64) is freed at once, so that not every connection of a flood costs a search.
-const FREED_AT_ONCE: usize = 64;
+const FREED_DIVISOR: usize = 64;
 /// The value of `waits_since` for a connection that does not wait for its client.
-const AT_WORK: u64 = 0;
+const NOT_WAITING: u64 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
@@ -34,18 +34,18 @@ type Holder = Option<IpAddr>;
 
 /// The open connections of one listener. Clones share them.
 #[derive(Debug, Clone)]
-pub struct OpenConnections(Arc<Shared>);
+pub struct OpenConnections(Arc<SharedConnections>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedConnections {
     limits: ConnectionLimits,
     /// Numbers the moments at which connections began to wait, so that the longest wait is known without a clock.
     moments: AtomicU64,
-    open: Mutex<Open>,
+    open: Mutex<ConnectionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct ConnectionTable {
     last_id: u64,
     count: usize,
     by_holder: HashMap<Holder, BTreeMap<u64, Arc<Entry>>>,
@@ -55,7 +55,7 @@ struct Open {
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     entry: Arc<Entry>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedConnections>,
 }
 
 #[derive(Debug)]
@@ -76,7 +76,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl OpenConnections {
     pub fn new(limits: ConnectionLimits) -> Self {
-        let shared = Shared { limits, moments: AtomicU64::new(AT_WORK), open: Mutex::default() };
+        let shared =
+            SharedConnections { limits, moments: AtomicU64::new(NOT_WAITING), open: Mutex::default() };
         Self(Arc::new(shared))
     }
 
@@ -85,7 +86,7 @@ impl OpenConnections {
     pub(crate) fn admit(&self, peer: Option<IpAddr>) -> Option<Connection> {
         let peer = peer.map(|peer| counted_address(Some(peer)));
         let mut open = lock(&self.0.open);
-        if open.count >= self.0.limits.all_max && !open.free(None, self.0.limits.all_max) {
+        if open.count >= self.0.limits.all_max && !open.close_longest_waiting(None, self.0.limits.all_max) {
             return None;
         }
         if peer.is_some() && !self.0.has_room(&mut open, peer) {
@@ -105,20 +106,20 @@ impl OpenConnections {
     }
 }
 
-impl Shared {
+impl SharedConnections {
     fn next_moment(&self) -> u64 {
         self.moments.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns true if there is room for one more connection of this client. At the bound, closes waiting ones to make
     /// room; returns false if all of them are at work.
-    fn has_room(&self, open: &mut Open, holder: Holder) -> bool {
+    fn has_room(&self, open: &mut ConnectionTable, holder: Holder) -> bool {
         let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
-        count < self.limits.address_max || open.free(Some(holder), self.limits.address_max)
+        count < self.limits.address_max || open.close_longest_waiting(Some(holder), self.limits.address_max)
     }
 }
 
-impl Open {
+impl ConnectionTable {
     fn insert(&mut self, holder: Holder, entry: &Arc<Entry>) {
         self.by_holder.entry(holder).or_default().insert(entry.id, Arc::clone(entry));
         self.count += 1;
@@ -137,11 +138,11 @@ impl Open {
 
     /// Closes the connections of one client that have waited longest. Without `holder`, this is the client with the
     /// most waiting connections. Returns false if none waits.
-    fn free(&mut self, holder: Option<Holder>, bound: usize) -> bool {
-        let Some(holder) = holder.or_else(|| self.heaviest()) else { return false };
+    fn close_longest_waiting(&mut self, holder: Option<Holder>, bound: usize) -> bool {
+        let Some(holder) = holder.or_else(|| self.most_waiting_holder()) else { return false };
         let mut waiting: Vec<_> = self.waiting_entries(holder).cloned().collect();
         waiting.sort_unstable_by_key(|entry| entry.waits_since.load(Ordering::Relaxed));
-        waiting.truncate((bound / FREED_AT_ONCE).clamp(1, (waiting.len() / 2).max(1)));
+        waiting.truncate((bound / FREED_DIVISOR).clamp(1, (waiting.len() / 2).max(1)));
         for entry in &waiting {
             self.remove(entry);
             entry.close();
@@ -151,11 +152,11 @@ impl Open {
 
     fn waiting_entries(&self, holder: Holder) -> impl Iterator<Item = &Arc<Entry>> {
         let entries = self.by_holder.get(&holder).into_iter().flat_map(BTreeMap::values);
-        entries.filter(|entry| entry.waits_since.load(Ordering::Relaxed) != AT_WORK)
+        entries.filter(|entry| entry.waits_since.load(Ordering::Relaxed) != NOT_WAITING)
     }
 
     /// Returns the client with the most waiting connections; a proxy only if no client has more than one.
-    fn heaviest(&self) -> Option<Holder> {
+    fn most_waiting_holder(&self) -> Option<Holder> {
         let counts = self.by_holder.keys().map(|holder| (self.waiting_entries(*holder).count(), *holder));
         let waiting = counts.filter(|(count, _)| *count > 0);
         waiting
@@ -173,27 +174,27 @@ impl Entry {
 
 impl Connection {
     /// Marks that the service has to act next, not the client.
-    pub(crate) fn work(&self) {
-        self.entry.waits_since.store(AT_WORK, Ordering::Relaxed);
-        self.hold_for(self.entry.peer);
+    pub(crate) fn begin_work(&self) {
+        self.entry.waits_since.store(NOT_WAITING, Ordering::Relaxed);
+        self.count_for(self.entry.peer);
     }
 
     /// Marks that the client has to act next: to send a request or to take an answer.
-    pub(crate) fn wait(&self) {
+    pub(crate) fn begin_wait(&self) {
         self.entry.waits_since.store(self.shared.next_moment(), Ordering::Relaxed);
     }
 
     /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.
     pub(crate) fn wait_for_body(&self, client: Option<IpAddr>) {
-        if self.entry.waits_since.load(Ordering::Relaxed) == AT_WORK {
-            self.wait();
+        if self.entry.waits_since.load(Ordering::Relaxed) == NOT_WAITING {
+            self.begin_wait();
             if self.entry.peer.is_none() {
-                self.hold_for(client.map(|client| counted_address(Some(client))));
+                self.count_for(client.map(|client| counted_address(Some(client))));
             }
         }
     }
 
-    fn hold_for(&self, holder: Holder) {
+    fn count_for(&self, holder: Holder) {
         if self.entry.peer.is_some() || *lock(&self.entry.holder) == holder {
             return;
         }
@@ -223,7 +224,7 @@ impl Connection {
     }
 
     /// Gives up the place of a connection that has ended.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn unregister(&self) {
         lock(&self.shared.open).remove(&self.entry);
     }
 }
@@ -251,8 +252,8 @@ mod tests {
         let open = open();
         let of_one: Vec<_> = (0..3).map(|_| open.admit(Some(address(1))).unwrap()).collect();
         let other = open.admit(Some(address(2))).unwrap();
-        of_one[0].work();
-        of_one[1].wait();
+        of_one[0].begin_work();
+        of_one[1].begin_wait();
         open.admit(Some(address(1))).unwrap();
         assert_eq!(
             closed_flags(&of_one),
@@ -280,9 +281,9 @@ mod tests {
     fn nobody_at_work_is_closed_for_a_newcomer() {
         let open = open();
         let all: Vec<_> = (0..6).map(|number| open.admit(Some(address(number))).unwrap()).collect();
-        all.iter().for_each(Connection::work);
+        all.iter().for_each(Connection::begin_work);
         assert!(open.admit(Some(address(9))).is_none());
-        all[5].leave();
+        all[5].unregister();
         assert!(open.admit(Some(address(9))).is_some());
         assert_eq!(closed_flags(&all), [false; 6]);
     }
@@ -301,7 +302,7 @@ mod tests {
         let open = open();
         let connections: Vec<_> = (0..5).map(|_| open.admit(None).unwrap()).collect();
         for connection in &connections[..4] {
-            connection.work();
+            connection.begin_work();
             connection.wait_for_body(Some(address(1)));
         }
         assert_eq!(
@@ -309,15 +310,15 @@ mod tests {
             [true, false, false, false, false],
             "four bodies, three allowed"
         );
-        connections[1].work();
-        connections[4].work();
+        connections[1].begin_work();
+        connections[4].begin_work();
         connections[4].wait_for_body(Some(address(1)));
         assert_eq!(
             closed_flags(&connections),
             [true, false, false, false, false],
             "the second has come in whole"
         );
-        connections.iter().for_each(Connection::leave);
+        connections.iter().for_each(Connection::unregister);
         assert_eq!(lock(&open.0.open).count, 0);
         assert!(lock(&open.0.open).by_holder.is_empty());
     }

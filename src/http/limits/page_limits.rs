@@ -16,7 +16,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
 /// The number of pages that may be requested at once, as a multiple of the pages per second.
-const BURST: u32 = 10;
+const BURST_FACTOR: u32 = 10;
 
 /// The limits for the pages of one session, or of one address without a session.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ pub(crate) struct PageSlot {
 impl PageLimits {
     pub fn new(rates: PageRates) -> Self {
         Self {
-            quota: Quota::per_second(rates.per_s, rates.per_s.saturating_mul(BURST)),
+            quota: Quota::per_second(rates.per_s, rates.per_s.saturating_mul(BURST_FACTOR)),
             buckets: Buckets::default(),
             in_flight: KeyedSemaphores::new(rates.concurrent_max),
         }
@@ -78,7 +78,7 @@ impl PageLimits {
 
     /// Remembers a session that was found in the database: its next pages count against its own limit, not that of the
     /// address.
-    pub(crate) fn know(&self, session: u128, now: Timestamp) {
+    pub(crate) fn remember(&self, session: u128, now: Timestamp) {
         let session = Holder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
             // The first take of a bucket is always allowed.
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_known_session_is_not_refused_for_strangers_at_its_address() {
         let limits = limits();
-        limits.know(1, now());
+        limits.remember(1, now());
         while limits.admit(2, Some(address(1)), now()).is_ok() {}
         let admitted = (0..100).filter(|_| limits.admit(1, Some(address(1)), now()).is_ok()).count();
         assert_eq!(admitted, 9, "and has a quota of its own");
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn pages_at_the_same_time_are_bounded() {
         let limits = limits();
-        limits.know(1, now());
+        limits.remember(1, now());
         let slots: Vec<_> = (0..5).filter_map(|_| limits.admit(1, Some(address(1)), now()).ok()).collect();
         assert_eq!(slots.len(), 2);
         drop(slots);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-const SECOND: i64 = 1_000_000_000;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Allows `size` requests at once, and one further request after each interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +33,12 @@ pub(crate) struct Exceeded {
 impl Quota {
     /// Allows `rate` requests per second and `burst` requests at once. A rate of 0 means no limit (`None`).
     pub(crate) fn per_second(rate: u32, burst: u32) -> Option<Self> {
-        (rate > 0).then(|| Self { size: burst.max(1), interval: SECOND / i64::from(rate) })
+        (rate > 0).then(|| Self { size: burst.max(1), interval: NANOS_PER_SECOND / i64::from(rate) })
     }
 
     /// Allows `rate` requests per minute, which may come at once. A rate of 0 means no limit (`None`).
     pub(crate) fn per_minute(rate: u32) -> Option<Self> {
-        (rate > 0).then(|| Self { size: rate, interval: 60 * SECOND / i64::from(rate) })
+        (rate > 0).then(|| Self { size: rate, interval: 60 * NANOS_PER_SECOND / i64::from(rate) })
     }
 
     /// Counts one request. If it is allowed, moves `full_at`, the time at which the bucket is full again, by one
@@ -74,7 +74,7 @@ impl Quota {
 mod tests {
     use super::*;
 
-    const NOW: i64 = 1_800_000_000 * SECOND;
+    const NOW: i64 = 1_800_000_000 * NANOS_PER_SECOND;
 
     fn take_all(quota: Quota, full_at: &mut i64, now: i64) -> u32 {
         (0..10_000).take_while(|_| quota.take(full_at, now).is_ok()).count().try_into().unwrap()
@@ -85,23 +85,24 @@ mod tests {
         let quota = Quota::per_second(500, 1_000).unwrap();
         let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 1_000);
-        assert_eq!(take_all(quota, &mut full_at, NOW + SECOND), 500);
-        assert_eq!(take_all(quota, &mut full_at, NOW + SECOND + SECOND / 500), 1);
-        assert_eq!(take_all(quota, &mut full_at, NOW + 100 * SECOND), 1_000);
+        assert_eq!(take_all(quota, &mut full_at, NOW + NANOS_PER_SECOND), 500);
+        assert_eq!(take_all(quota, &mut full_at, NOW + NANOS_PER_SECOND + NANOS_PER_SECOND / 500), 1);
+        assert_eq!(take_all(quota, &mut full_at, NOW + 100 * NANOS_PER_SECOND), 1_000);
     }
 
     #[test]
     fn what_is_left_and_when_it_is_whole_again_is_told() {
         let quota = Quota::per_minute(2).unwrap();
         let mut full_at = 0;
-        let at = |seconds: i64| Timestamp::from_nanosecond((NOW + seconds * SECOND).into()).unwrap();
+        let at =
+            |seconds: i64| Timestamp::from_nanosecond((NOW + seconds * NANOS_PER_SECOND).into()).unwrap();
         let told = |remaining, seconds| Allowance { limit: 2, remaining, whole_at: at(seconds) };
         assert_eq!(quota.take(&mut full_at, NOW), Ok(told(1, 30)));
-        assert_eq!(quota.take(&mut full_at, NOW + 10 * SECOND), Ok(told(0, 60)));
-        let exceeded = quota.take(&mut full_at, NOW + 20 * SECOND).unwrap_err();
+        assert_eq!(quota.take(&mut full_at, NOW + 10 * NANOS_PER_SECOND), Ok(told(0, 60)));
+        let exceeded = quota.take(&mut full_at, NOW + 20 * NANOS_PER_SECOND).unwrap_err();
         assert_eq!(exceeded.allowance, told(0, 60));
         assert_eq!(exceeded.retry_after, Duration::from_secs(10));
-        assert_eq!(quota.take(&mut full_at, NOW + 30 * SECOND), Ok(told(0, 90)));
+        assert_eq!(quota.take(&mut full_at, NOW + 30 * NANOS_PER_SECOND), Ok(told(0, 90)));
     }
 
     #[test]
@@ -120,9 +121,9 @@ mod tests {
         let quota = Quota::per_second(1, 2).unwrap();
         let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 2);
-        let hour_ago = NOW - 3_600 * SECOND;
+        let hour_ago = NOW - 3_600 * NANOS_PER_SECOND;
         assert_eq!(take_all(quota, &mut full_at, hour_ago), 2);
-        assert_eq!(take_all(quota, &mut full_at, hour_ago + SECOND), 1);
+        assert_eq!(take_all(quota, &mut full_at, hour_ago + NANOS_PER_SECOND), 1);
     }
 
     #[test]

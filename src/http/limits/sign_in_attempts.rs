@@ -23,11 +23,11 @@ use crate::http::respond::error::ApiError;
 use crate::store::accounts::devices::Device;
 
 /// How long an attempt over the allowance waits.
-const SLOWED_BY: Duration = Duration::from_secs(3);
+const SLOWDOWN: Duration = Duration::from_secs(3);
 /// The attempts that may wait at the same time: for one person, from one address, and in all.
-const SLOWED_PER_PERSON: usize = 10;
-const SLOWED_PER_ADDRESS: usize = 4;
-const SLOWED_IN_ALL: usize = 1_024;
+const SLOWED_PER_PERSON_MAX: usize = 10;
+const SLOWED_PER_ADDRESS_MAX: usize = 4;
+const SLOWED_IN_ALL_MAX: usize = 1_024;
 
 /// The number of attempts that are allowed per minute. 0 means no limit.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ pub struct SignInRates {
 
 /// The person whose password or code somebody tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Tried {
+pub(crate) enum TriedPerson {
     /// The first half of the SHA-256 of an email. An email without an account is counted in the same way.
     Password(u128),
     Code(SessionOwner),
@@ -46,7 +46,7 @@ pub(crate) enum Tried {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt {
-    pub(crate) tried: Tried,
+    pub(crate) tried: TriedPerson,
     /// The browser, if the person has signed in with it before.
     pub(crate) device: Option<Device>,
     pub(crate) address: Option<IpAddr>,
@@ -54,8 +54,8 @@ pub(crate) struct Attempt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum BucketKey {
-    Device(Tried, Device),
-    Person(Tried),
+    Device(TriedPerson, Device),
+    Person(TriedPerson),
     Address(IpAddr),
 }
 
@@ -64,14 +64,14 @@ pub struct SignInAttempts {
     person: Option<Quota>,
     address: Option<Quota>,
     buckets: Buckets<BucketKey>,
-    slowed: Slowed,
+    slowed: Slowdown,
 }
 
 /// The delay of attempts over the allowance, and the places for those that wait.
 #[derive(Debug)]
-struct Slowed {
+struct Slowdown {
     by: Duration,
-    persons: KeyedSemaphores<Tried>,
+    persons: KeyedSemaphores<TriedPerson>,
     addresses: KeyedSemaphores<IpAddr>,
     all: Arc<Semaphore>,
 }
@@ -81,8 +81,8 @@ struct Slowed {
 #[derive(Debug)]
 pub(crate) struct CountedAttempt(Vec<(BucketKey, Quota)>);
 
-impl Tried {
-    pub(crate) fn password_of(email: &str) -> Self {
+impl TriedPerson {
+    pub(crate) fn for_password(email: &str) -> Self {
         let digest = Sha256::digest(email.trim().to_lowercase());
         Self::Password(digest.iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte)))
     }
@@ -90,7 +90,7 @@ impl Tried {
 
 impl SignInAttempts {
     pub fn new(rates: SignInRates) -> Self {
-        Self::with_slowdown(rates, SLOWED_BY)
+        Self::with_slowdown(rates, SLOWDOWN)
     }
 
     fn with_slowdown(rates: SignInRates, by: Duration) -> Self {
@@ -98,11 +98,11 @@ impl SignInAttempts {
             person: Quota::per_minute(rates.person_per_min),
             address: Quota::per_minute(rates.address_per_min),
             buckets: Buckets::default(),
-            slowed: Slowed {
+            slowed: Slowdown {
                 by,
-                persons: KeyedSemaphores::new(SLOWED_PER_PERSON),
-                addresses: KeyedSemaphores::new(SLOWED_PER_ADDRESS),
-                all: Arc::new(Semaphore::new(SLOWED_IN_ALL)),
+                persons: KeyedSemaphores::new(SLOWED_PER_PERSON_MAX),
+                addresses: KeyedSemaphores::new(SLOWED_PER_ADDRESS_MAX),
+                all: Arc::new(Semaphore::new(SLOWED_IN_ALL_MAX)),
             },
         }
     }
@@ -120,7 +120,8 @@ impl SignInAttempts {
         if let Ok(counted) = self.take(&buckets, now) {
             return Ok(counted);
         }
-        let _places = self.slowed.places(attempt.tried, address).ok_or_else(|| self.slowed.full())?;
+        let _places =
+            self.slowed.take_places(attempt.tried, address).ok_or_else(|| self.slowed.full_error())?;
         sleep(self.slowed.by).await;
         Ok(CountedAttempt(Vec::new()))
     }
@@ -154,8 +155,8 @@ impl SignInAttempts {
     }
 }
 
-impl Slowed {
-    fn places(&self, tried: Tried, address: IpAddr) -> Option<[OwnedSemaphorePermit; 3]> {
+impl Slowdown {
+    fn take_places(&self, tried: TriedPerson, address: IpAddr) -> Option<[OwnedSemaphorePermit; 3]> {
         Some([
             self.addresses.for_holder(address).try_acquire_owned().ok()?,
             self.persons.for_holder(tried).try_acquire_owned().ok()?,
@@ -163,7 +164,7 @@ impl Slowed {
         ])
     }
 
-    fn full(&self) -> ApiError {
+    fn full_error(&self) -> ApiError {
         let message = "Too many attempts; try again when Retry-After has passed";
         ApiError::new(ErrorCode::RateLimited, message).retry_in(self.by)
     }
@@ -189,7 +190,11 @@ mod tests {
     }
 
     fn attempt(email: &str, address: u8) -> Attempt {
-        Attempt { tried: Tried::password_of(email), device: None, address: Some([10, 0, 0, address].into()) }
+        Attempt {
+            tried: TriedPerson::for_password(email),
+            device: None,
+            address: Some([10, 0, 0, address].into()),
+        }
     }
 
     /// Makes `count` attempts, each from another address. Returns how many of them begin without a delay.
@@ -204,7 +209,7 @@ mod tests {
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 9), 3);
         let late = (0..20).map(|address| attempts.begin(attempt("Ada@Example.com ", address), now()));
         let late = join_all(late).await;
-        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_PERSON);
+        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_PERSON_MAX);
         let refused = late.into_iter().find_map(Result::err).unwrap();
         assert_eq!((refused.code, refused.retry_after.is_some()), (ErrorCode::RateLimited, true));
         assert_eq!(
@@ -221,7 +226,7 @@ mod tests {
         let at_once = (0..9).filter_map(|number| begin(number).now_or_never()).count();
         assert_eq!(at_once, 6);
         let late = join_all((20..40).map(begin)).await;
-        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_ADDRESS);
+        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_ADDRESS_MAX);
     }
 
     #[tokio::test]
@@ -238,7 +243,7 @@ mod tests {
         let attempts = attempts();
         let store = &sqlite_store().await.store;
         let owner = SessionOwner::Operator(7);
-        let device = || devices::recognise(store, owner, &devices::token(store, owner).unwrap());
+        let device = || devices::recognise(store, owner, &devices::new_token(store, owner).unwrap());
         let known = Attempt { device: device(), ..attempt("ada@example.com", 1) };
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 200), 3);
         let begin = |known| attempts.begin(known, now()).now_or_never().unwrap();

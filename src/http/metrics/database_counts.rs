@@ -22,7 +22,7 @@ use crate::store::runs::unfinished::{self, UnfinishedRuns};
 use crate::store::webhooks::{deliveries, endpoint_list};
 
 /// How long the counts are cached.
-const LASTS: Duration = Duration::from_secs(5);
+const COUNTS_LIFETIME: Duration = Duration::from_secs(5);
 
 /// The last counts that were read; `None` if the database did not answer.
 #[derive(Debug)]
@@ -42,18 +42,18 @@ pub(crate) struct DatabaseCounts {
     /// The number of endpoints in each state of health.
     pub(crate) endpoints: Vec<(EndpointHealth, i64)>,
     /// True if an outage of the authority is in force.
-    pub(crate) is_out: bool,
+    pub(crate) is_outage_open: bool,
     /// The number of differences from the authority's ledger that an operator must resolve, by kind of difference.
     pub(crate) findings: Vec<(String, i64)>,
     pub(crate) reconciled_at: Option<Timestamp>,
-    pub(crate) oldest_list: Option<Timestamp>,
+    pub(crate) oldest_list_fetched_at: Option<Timestamp>,
     /// The number of taxpayers, by verification status.
     pub(crate) verifications: Vec<(VerificationStatus, i64)>,
 }
 
 impl Default for CachedCounts {
     fn default() -> Self {
-        Self(Cached::new(LASTS))
+        Self(Cached::new(COUNTS_LIFETIME))
     }
 }
 
@@ -65,7 +65,7 @@ impl CachedCounts {
             });
             counted.ok().map(Arc::new)
         };
-        self.0.get(Box::pin(look)).await
+        self.0.get_or_load(Box::pin(look)).await
     }
 }
 
@@ -80,10 +80,10 @@ impl DatabaseCounts {
             deliveries_dead: deliveries::count_dead(store.reader()).await?,
             quarantined: quarantine_list::counts(store).await?,
             endpoints: endpoint_list::count_by_health(store).await?,
-            is_out: outage.is_some_and(|outage| outage.is_open()),
+            is_outage_open: outage.is_some_and(|outage| outage.is_open()),
             findings: reconciliations::open_findings_by_kind(store).await?,
             reconciled_at: reconciliations::last_ended(store).await?,
-            oldest_list: reference_lists::oldest(store).await?,
+            oldest_list_fetched_at: reference_lists::oldest(store).await?,
             verifications: taxpayers::count_by_verification(store).await?,
         })
     }
@@ -95,12 +95,12 @@ impl DatabaseCounts {
     }
 
     /// Returns the number of runs that have not ended and have missed their deadlines.
-    pub(crate) fn overdue(&self) -> i64 {
+    pub(crate) fn overdue_runs(&self) -> i64 {
         self.runs.iter().map(|group| group.overdue).sum()
     }
 
     /// Returns the number of runs that have not ended and whose deadlines are within an hour.
-    pub(crate) fn due_soon(&self) -> i64 {
+    pub(crate) fn runs_due_soon(&self) -> i64 {
         self.runs.iter().map(|group| group.due_soon).sum()
     }
 }

@@ -7,23 +7,23 @@ use prometheus_client::registry::Registry;
 
 use crate::domain::pipeline::{RunState, WaitReason};
 use crate::http::metrics::database_counts::DatabaseCounts;
-use crate::http::metrics::page::{Pairs, gauge};
+use crate::http::metrics::page::{LabelPairs, gauge};
 
 /// The states of a run that has not ended. Each state has a time series even if no run is in it.
-const UNFINISHED: [RunState; 3] = [RunState::Running, RunState::Waiting, RunState::Paused];
+const UNFINISHED_STATES: [RunState; 3] = [RunState::Running, RunState::Waiting, RunState::Paused];
 
 pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
-    runs(registry, counted, now);
-    deliveries(registry, counted);
-    lanes(registry, counted);
+    register_runs(registry, counted, now);
+    register_deliveries(registry, counted);
+    register_lanes(registry, counted);
     let help = "1 while the authority is out, as any replica sees it";
-    registry.register("authority_outage", help, gauge(counted.is_out.into()));
-    let gauges = Family::<Pairs, Gauge>::default();
+    registry.register("authority_outage", help, gauge(counted.is_outage_open.into()));
+    let gauges = Family::<LabelPairs, Gauge>::default();
     for (status, count) in &counted.verifications {
         gauges.get_or_create(&vec![("verification", status.to_string())]).set(*count);
     }
     registry.register("taxpayers", "Taxpayers, by how far their verification has come", gauges);
-    let findings = Family::<Pairs, Gauge>::default();
+    let findings = Family::<LabelPairs, Gauge>::default();
     for (kind, count) in &counted.findings {
         findings.get_or_create(&vec![("kind", kind.clone())]).set(*count);
     }
@@ -33,15 +33,15 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
     if let Some(ended) = counted.reconciled_at {
         registry.register("reconciliation_age_seconds", "Time since a day was last compared", age(ended));
     }
-    if let Some(oldest) = counted.oldest_list {
+    if let Some(oldest) = counted.oldest_list_fetched_at {
         registry.register("catalog_age_seconds", "Age of the oldest reference list", age(oldest));
     }
 }
 
-fn runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
-    let runs = Family::<Pairs, Gauge>::default();
-    let oldest = Family::<Pairs, Gauge>::default();
-    for state in UNFINISHED {
+fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
+    let runs = Family::<LabelPairs, Gauge>::default();
+    let oldest = Family::<LabelPairs, Gauge>::default();
+    for state in UNFINISHED_STATES {
         let labels = vec![("state", state.to_string())];
         let (count, since) = counted.runs_in(state);
         runs.get_or_create(&labels).set(count);
@@ -50,7 +50,7 @@ fn runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
     }
     registry.register("runs", "Pipeline runs that have not ended, by state", runs);
     registry.register("runs_oldest_seconds", "Age of the oldest run in a state", oldest);
-    let waiting = Family::<Pairs, Gauge>::default();
+    let waiting = Family::<LabelPairs, Gauge>::default();
     for reason in WaitReason::ALL {
         let of_reason = counted.runs.iter().filter(|group| group.wait_reason == Some(*reason));
         let count = of_reason.map(|group| group.runs).sum();
@@ -58,31 +58,31 @@ fn runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
     }
     registry.register("runs_waiting", "Pipeline runs that wait, by what they wait for", waiting);
     let help = "Runs that have not ended and have missed their deadlines";
-    registry.register("deadlines_overdue", help, gauge(counted.overdue()));
+    registry.register("deadlines_overdue", help, gauge(counted.overdue_runs()));
     let help = "Runs that have not ended and must end within an hour";
-    registry.register("deadlines_due_soon", help, gauge(counted.due_soon()));
+    registry.register("deadlines_due_soon", help, gauge(counted.runs_due_soon()));
 }
 
-fn deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
+fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
     let help = "Dead letters that are stored: deliveries that are not retried";
     registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
-    let quarantined = Family::<Pairs, Gauge>::default();
+    let quarantined = Family::<LabelPairs, Gauge>::default();
     for (kind, count) in &counted.quarantined {
         quarantined.get_or_create(&vec![("kind", kind.to_string())]).set(*count);
     }
     let help = "Work in quarantine, because it panicked twice or was in flight at three crashes";
     registry.register("quarantined", help, quarantined);
-    let endpoints = Family::<Pairs, Gauge>::default();
+    let endpoints = Family::<LabelPairs, Gauge>::default();
     for (health, count) in &counted.endpoints {
         endpoints.get_or_create(&vec![("health", health.to_string())]).set(*count);
     }
     registry.register("endpoints", "Webhook endpoints by health", endpoints);
 }
 
-fn lanes(registry: &mut Registry, counted: &DatabaseCounts) {
-    let due = Family::<Pairs, Gauge>::default();
-    let leased = Family::<Pairs, Gauge>::default();
+fn register_lanes(registry: &mut Registry, counted: &DatabaseCounts) {
+    let due = Family::<LabelPairs, Gauge>::default();
+    let leased = Family::<LabelPairs, Gauge>::default();
     for lane in &counted.lanes {
         let labels = vec![("kind", lane.kind.as_str().to_owned())];
         due.get_or_create(&labels).set(lane.due);

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The number of seconds that are kept.
-const SECONDS: u64 = 300;
+const SECONDS_KEPT: u64 = 300;
 
-/// One second of requests. A slot is used again after `SECONDS`; a request that is counted at that moment may be lost.
+/// One second of requests. A slot is used again after `SECONDS_KEPT`; a request that is counted at that moment may be
+/// lost.
 #[derive(Debug, Default)]
 struct Slot {
     /// The second since the start of the process, plus one. 0 means that the slot was never used.
@@ -18,7 +19,7 @@ struct Slot {
 
 /// The requests of one second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct SecondOfRequests {
+pub(crate) struct RequestsInSecond {
     pub(crate) requests: u64,
     /// Answers with a status of 500 or more.
     pub(crate) failures: u64,
@@ -34,7 +35,7 @@ pub(crate) struct RequestHistory {
 
 impl Default for RequestHistory {
     fn default() -> Self {
-        Self { begun: Instant::now(), slots: (0..SECONDS).map(|_| Slot::default()).collect() }
+        Self { begun: Instant::now(), slots: (0..SECONDS_KEPT).map(|_| Slot::default()).collect() }
     }
 }
 
@@ -45,7 +46,7 @@ impl RequestHistory {
 
     /// Returns the requests of the past seconds, the oldest first, without the present second. The seconds before the
     /// start of the process are empty.
-    pub(crate) fn seconds(&self) -> Vec<SecondOfRequests> {
+    pub(crate) fn seconds(&self) -> Vec<RequestsInSecond> {
         self.seconds_at(self.begun.elapsed().as_secs())
     }
 
@@ -61,14 +62,14 @@ impl RequestHistory {
         slot.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn seconds_at(&self, now: u64) -> Vec<SecondOfRequests> {
-        let second = |ago| now.checked_sub(ago).map_or_else(SecondOfRequests::default, |at| self.second(at));
-        (1..SECONDS).rev().map(second).collect()
+    fn seconds_at(&self, now: u64) -> Vec<RequestsInSecond> {
+        let second = |ago| now.checked_sub(ago).map_or_else(RequestsInSecond::default, |at| self.second(at));
+        (1..SECONDS_KEPT).rev().map(second).collect()
     }
 
-    fn second(&self, second: u64) -> SecondOfRequests {
+    fn second(&self, second: u64) -> RequestsInSecond {
         let used = self.slot(second).filter(|slot| slot.second.load(Ordering::Relaxed) == second + 1);
-        used.map_or_else(SecondOfRequests::default, |slot| SecondOfRequests {
+        used.map_or_else(RequestsInSecond::default, |slot| RequestsInSecond {
             requests: slot.requests.load(Ordering::Relaxed),
             failures: slot.failures.load(Ordering::Relaxed),
             took: Duration::from_micros(slot.micros.load(Ordering::Relaxed)),
@@ -76,7 +77,7 @@ impl RequestHistory {
     }
 
     fn slot(&self, second: u64) -> Option<&Slot> {
-        usize::try_from(second % SECONDS).ok().and_then(|index| self.slots.get(index))
+        usize::try_from(second % SECONDS_KEPT).ok().and_then(|index| self.slots.get(index))
     }
 }
 
@@ -93,10 +94,10 @@ mod tests {
         history.count_at(2, false, took);
         let requests = |now| history.seconds_at(now).iter().map(|second| second.requests).collect::<Vec<_>>();
         assert!(requests(3).ends_with(&[0, 2, 0, 1]));
-        let first = SecondOfRequests { requests: 2, failures: 1, took: took * 2 };
+        let first = RequestsInSecond { requests: 2, failures: 1, took: took * 2 };
         assert!(history.seconds_at(3).contains(&first));
-        history.count_at(SECONDS, false, took);
-        assert_eq!(requests(SECONDS + 1).last(), Some(&1));
-        assert_eq!(requests(SECONDS + 1).iter().sum::<u64>(), 2, "second 0 is forgotten");
+        history.count_at(SECONDS_KEPT, false, took);
+        assert_eq!(requests(SECONDS_KEPT + 1).last(), Some(&1));
+        assert_eq!(requests(SECONDS_KEPT + 1).iter().sum::<u64>(), 2, "second 0 is forgotten");
     }
 }

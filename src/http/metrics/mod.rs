@@ -10,5 +10,5 @@ mod process;
 pub(super) mod traffic;
 
 pub use database_counts::CachedCounts;
-pub(crate) use page::{CONTENT_TYPE, page};
+pub(crate) use page::{CONTENT_TYPE, render_page};
 pub use traffic::Traffic;

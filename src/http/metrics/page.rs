@@ -19,19 +19,19 @@ use crate::store::db::metrics::StoreMetrics;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(super) type Pairs = Vec<(&'static str, String)>;
+pub(super) type LabelPairs = Vec<(&'static str, String)>;
 
 /// Returns the metrics page with the current values.
-pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
+pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
-    registry.register("build_info", "1; the version and the commit of this program", build());
+    registry.register("build_info", "1; the version and the commit of this program", build_info());
     state.traffic.register(&mut registry);
-    actors(&mut registry, &state.tree);
-    authority(&mut registry, &state.authority);
-    inbound(&mut registry, &state.inbound);
-    incidents(&mut registry, &state.delivery.incidents);
-    work(&mut registry, &state.delivery.durations);
-    store(&mut registry, state.store.metrics());
+    register_actors(&mut registry, &state.tree);
+    register_authority(&mut registry, &state.authority);
+    register_inbound(&mut registry, &state.inbound);
+    register_incidents(&mut registry, &state.delivery.incidents);
+    register_durations(&mut registry, &state.delivery.durations);
+    register_store(&mut registry, state.store.metrics());
     let counted = state.database_counts.current_counts(&state.store, state.now()).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
@@ -47,9 +47,9 @@ pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     Ok(text)
 }
 
-fn actors(registry: &mut Registry, tree: &Tree) {
-    let gauges = Family::<Pairs, Gauge>::default();
-    let depths = Family::<Pairs, Gauge>::default();
+fn register_actors(registry: &mut Registry, tree: &Tree) {
+    let gauges = Family::<LabelPairs, Gauge>::default();
+    let depths = Family::<LabelPairs, Gauge>::default();
     for group in tree.snapshot(0).groups {
         let depth = i64::try_from(group.mailbox_depth).unwrap_or(i64::MAX);
         depths.get_or_create(&vec![("kind", group.kind.name().to_owned())]).inc_by(depth);
@@ -62,7 +62,7 @@ fn actors(registry: &mut Registry, tree: &Tree) {
     registry.register("actors", "Actors by kind and state", gauges);
     registry.register("actor_mailbox_depth", "Commands in the queues of actors", depths);
     let counters = tree.counters().snapshot();
-    for (name, help, value) in supervision(&counters) {
+    for (name, help, value) in supervision_counters(&counters) {
         registry.register(name, help, counter(value));
     }
     let by_kind = &tree.counters().by_kind;
@@ -77,7 +77,7 @@ fn actors(registry: &mut Registry, tree: &Tree) {
     registry.register("commands_in_flight", "Commands admitted and not yet answered", depth);
 }
 
-fn supervision(counters: &CounterValues) -> [(&'static str, &'static str, u64); 13] {
+fn supervision_counters(counters: &CounterValues) -> [(&'static str, &'static str, u64); 13] {
     [
         ("actors_started", "Actors started", counters.actors_started),
         ("actors_passivated", "Idle actors put to rest", counters.actors_passivated),
@@ -99,7 +99,7 @@ fn supervision(counters: &CounterValues) -> [(&'static str, &'static str, u64); 
     ]
 }
 
-fn incidents(registry: &mut Registry, incidents: &Incidents) {
+fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
     let runs = [("given_up", &incidents.runs_given_up), ("quarantined", &incidents.runs_quarantined)];
     let deliveries = [
         ("given_up", &incidents.deliveries_given_up),
@@ -107,7 +107,7 @@ fn incidents(registry: &mut Registry, incidents: &Incidents) {
         ("quarantined", &incidents.deliveries_quarantined),
     ];
     let by_reason = |counts: &[(&'static str, &Count)]| {
-        let family = Family::<Pairs, Counter>::default();
+        let family = Family::<LabelPairs, Counter>::default();
         for (reason, count) in counts {
             family.get_or_create(&vec![("reason", (*reason).to_owned())]).inc_by(count.get());
         }
@@ -121,8 +121,8 @@ fn incidents(registry: &mut Registry, incidents: &Incidents) {
     registry.register("endpoints_disabled", "Endpoints put out of service", counter(disabled));
 }
 
-fn authority(registry: &mut Registry, authority: &Authority) {
-    let calls = Family::<Pairs, Counter>::default();
+fn register_authority(registry: &mut Registry, authority: &Authority) {
+    let calls = Family::<LabelPairs, Counter>::default();
     for stats in authority.call_stats() {
         let labels = vec![
             ("operation", stats.operation.name().to_owned()),
@@ -133,8 +133,8 @@ fn authority(registry: &mut Registry, authority: &Authority) {
     registry.register("authority_calls", "Calls to the authority", calls);
     let help = "Duration of the calls to the authority that were made";
     registry.register("authority_call_duration_seconds", help, authority.call_durations());
-    let states = Family::<Pairs, Gauge>::default();
-    let openings = Family::<Pairs, Counter>::default();
+    let states = Family::<LabelPairs, Gauge>::default();
+    let openings = Family::<LabelPairs, Counter>::default();
     for breaker in authority.breakers() {
         let operation = ("operation", breaker.operation.name().to_owned());
         openings.get_or_create(&vec![operation.clone()]).inc_by(breaker.openings);
@@ -142,11 +142,11 @@ fn authority(registry: &mut Registry, authority: &Authority) {
     }
     registry.register("authority_breaker_state", "1 for the state a breaker is in", states);
     registry.register("authority_breaker_openings", "How often a breaker opened", openings);
-    limits(registry, authority);
+    register_call_limits(registry, authority);
 }
 
-fn limits(registry: &mut Registry, authority: &Authority) {
-    let gauges = [(); 3].map(|()| Family::<Pairs, Gauge>::default());
+fn register_call_limits(registry: &mut Registry, authority: &Authority) {
+    let gauges = [(); 3].map(|()| Family::<LabelPairs, Gauge>::default());
     let [limit, in_flight, waiting] = &gauges;
     for view in authority.limits() {
         let operation = vec![("operation", view.operation.name().to_owned())];
@@ -162,22 +162,22 @@ fn limits(registry: &mut Registry, authority: &Authority) {
 
 /// Returns the metric whose labels are the version and the commit. The commit is `unknown` unless the build sets
 /// `EINVOICE_COMMIT`.
-fn build() -> Family<Pairs, Gauge> {
+fn build_info() -> Family<LabelPairs, Gauge> {
     let commit = option_env!("EINVOICE_COMMIT").unwrap_or("unknown");
-    let family = Family::<Pairs, Gauge>::default();
+    let family = Family::<LabelPairs, Gauge>::default();
     let labels = vec![("version", env!("CARGO_PKG_VERSION").to_owned()), ("commit", commit.to_owned())];
     family.get_or_create(&labels).set(1);
     family
 }
 
-fn work(registry: &mut Registry, durations: &WorkDurations) {
+fn register_durations(registry: &mut Registry, durations: &WorkDurations) {
     let help = "Duration of attempts at deliveries, by outcome";
     registry.register("webhook_attempt_duration_seconds", help, durations.attempts.clone());
     let help = "Time from the submission of an invoice to its signature";
     registry.register("signature_seconds", help, durations.signatures.clone());
 }
 
-fn store(registry: &mut Registry, metrics: &StoreMetrics) {
+fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
     let StoreMetrics { read_waits, write_waits, group_sizes, transaction_commands } = metrics.clone();
     registry.register("database_read_wait_seconds", "Time that queries wait for a connection", read_waits);
     registry.register("database_write_wait_seconds", "Time until a write transaction starts", write_waits);
@@ -199,7 +199,7 @@ fn counter(value: u64) -> Counter {
     counter
 }
 
-fn inbound(registry: &mut Registry, inbound: &Inbound) {
+fn register_inbound(registry: &mut Registry, inbound: &Inbound) {
     let help = "Invoices of suppliers that were withheld from unverified buyers";
     registry.register("inbound_withheld", help, counter(inbound.withheld_count()));
 }

@@ -13,14 +13,14 @@ use prometheus_client::registry::Registry;
 use crate::http::metrics::history::RequestHistory;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct RequestLabels {
     method: &'static str,
     route: &'static str,
     status: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
+struct RouteLabels {
     method: &'static str,
     route: &'static str,
 }
@@ -28,8 +28,8 @@ struct Route {
 /// The requests since the start of the process. Clones share the same counters.
 #[derive(Debug, Clone)]
 pub struct Traffic {
-    requests: Family<Labels, Counter>,
-    durations: Family<Route, Histogram, fn() -> Histogram>,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     history: Arc<RequestHistory>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Traffic {
     fn default() -> Self {
         Self {
             requests: Family::default(),
-            durations: Family::new_with_constructor(histogram),
+            durations: Family::new_with_constructor(duration_histogram),
             history: Arc::default(),
         }
     }
@@ -45,7 +45,7 @@ impl Default for Traffic {
 
 /// Returns an empty histogram. The bounds of its buckets, in seconds, go from a cached read to the longest wait for the
 /// authority.
-fn histogram() -> Histogram {
+fn duration_histogram() -> Histogram {
     Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
 }
 
@@ -53,8 +53,8 @@ impl Traffic {
     pub(crate) fn count(&self, method: &Method, route: &'static str, status: StatusCode, duration: Duration) {
         self.history.count(status.is_server_error(), duration);
         let method = method_label(method);
-        self.durations.get_or_create(&Route { method, route }).observe(duration.as_secs_f64());
-        self.requests.get_or_create(&Labels { method, route, status: class(status) }).inc();
+        self.durations.get_or_create(&RouteLabels { method, route }).observe(duration.as_secs_f64());
+        self.requests.get_or_create(&RequestLabels { method, route, status: status_class(status) }).inc();
     }
 
     /// Returns the requests of the last minutes.
@@ -74,6 +74,6 @@ fn method_label(method: &Method) -> &'static str {
     KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")
 }
 
-fn class(status: StatusCode) -> &'static str {
+fn status_class(status: StatusCode) -> &'static str {
     ["1xx", "2xx", "3xx", "4xx", "5xx"][usize::from((status.as_u16() / 100).clamp(1, 5) - 1)]
 }

@@ -12,13 +12,13 @@ use actix_web::http::{Method, StatusCode};
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::logged_failure::{LoggedFailure, printable};
+use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
 use crate::http::state::ApiState;
 
 /// The route that is logged for a request without a matching path.
-const UNMATCHED: &str = "unmatched";
+const UNMATCHED_ROUTE: &str = "unmatched";
 /// The path of the authority's notices, without the token that follows it.
-const NOTIFICATIONS: &str = "authority/notifications";
+const NOTIFICATIONS_PATH: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
@@ -54,7 +54,7 @@ impl AccessRecord {
             status,
             account,
             failure: response.response().extensions().get::<LoggedFailure>().cloned(),
-            path: (status == StatusCode::NOT_FOUND).then(|| shown_path(request.uri().path())),
+            path: (status == StatusCode::NOT_FOUND).then(|| redact_path(request.uri().path())),
         }
     }
 
@@ -73,7 +73,7 @@ impl RequestTimer {
 
     /// Counts the request in the metrics and writes its line of the access log.
     pub(crate) fn end(&self, outcome: &AccessRecord, state: Option<&ApiState>) {
-        let route = outcome.route.unwrap_or(UNMATCHED);
+        let route = outcome.route.unwrap_or(UNMATCHED_ROUTE);
         let duration = self.started.elapsed();
         if let Some(state) = state {
             state.traffic.count(&self.method, route, outcome.status, duration);
@@ -101,20 +101,20 @@ fn millis(duration: Duration) -> u64 {
 
 pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(USER_AGENT)?;
-    Some(printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
+    Some(to_printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
 }
 
 /// Returns the path of a request for the log. Hides a notification token, however the path is encoded.
-fn shown_path(path: &str) -> String {
-    let decoded = percent_decoded(path).to_ascii_lowercase();
-    if decoded.contains(NOTIFICATIONS) {
-        format!("/{NOTIFICATIONS}/***")
+fn redact_path(path: &str) -> String {
+    let decoded = percent_decode(path).to_ascii_lowercase();
+    if decoded.contains(NOTIFICATIONS_PATH) {
+        format!("/{NOTIFICATIONS_PATH}/***")
     } else {
-        printable(path, PATH_CHARS_MAX)
+        to_printable(path, PATH_CHARS_MAX)
     }
 }
 
-fn percent_decoded(path: &str) -> String {
+fn percent_decode(path: &str) -> String {
     // The form decoder gives `+` and `&` a meaning that they do not have in a path, so both are encoded first.
     let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_path_is_shown_unless_it_may_hold_the_token() {
-        assert_eq!(shown_path("/v1/nowhere/%C3%A9"), "/v1/nowhere/%C3%A9");
-        assert_eq!(shown_path(&format!("/{}", "x".repeat(500))).len(), PATH_CHARS_MAX);
+        assert_eq!(redact_path("/v1/nowhere/%C3%A9"), "/v1/nowhere/%C3%A9");
+        assert_eq!(redact_path(&format!("/{}", "x".repeat(500))).len(), PATH_CHARS_MAX);
         for path in [
             "/authority/notifications/secret-token",
             "/authority/notifications/secret-token/",
@@ -137,7 +137,7 @@ mod tests {
             "/Authority/Notifications/secret-token",
             "/a+b/authority/notifications/secret-token",
         ] {
-            assert_eq!(shown_path(path), "/authority/notifications/***", "{path}");
+            assert_eq!(redact_path(path), "/authority/notifications/***", "{path}");
         }
     }
 

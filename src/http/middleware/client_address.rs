@@ -10,7 +10,7 @@ use ipnet::IpNet;
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
 /// Stands for the address of a connection that has none, because it ended at once.
-const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const UNKNOWN_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The header from which forwarded addresses are read. A proxy sets one of the two and passes on the other as it came,
 /// so the caller could forge the other.
@@ -41,7 +41,7 @@ pub(crate) fn client_address(request: &HttpRequest) -> Option<IpAddr> {
 impl TrustedProxies {
     /// Follows the forwarded addresses from the nearest proxy, and returns the first that is not a trusted proxy. An
     /// entry that cannot be parsed ends the search at the proxy before it.
-    pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
+    pub(crate) fn client_address(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {
             return Some(nearest);
@@ -49,7 +49,7 @@ impl TrustedProxies {
         let values: Vec<_> = headers.get_all(self.header.name()).collect();
         let hops = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
         for hop in hops.take(HOPS_MAX) {
-            match self.header.address(hop) {
+            match self.header.hop_address(hop) {
                 Some(address) if self.trusts(address) => nearest = address,
                 Some(address) => return Some(address),
                 None => break,
@@ -60,9 +60,9 @@ impl TrustedProxies {
 
     /// Warns once if a peer that is no trusted proxy forwards an address. It is either a proxy that the settings do not
     /// name, or somebody who pretends to be one.
-    pub(crate) fn warn_of_unnamed(&self, peer: Option<SocketAddr>, headers: &HeaderMap) {
+    pub(crate) fn warn_about_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) {
         static WARNED: Once = Once::new();
-        if WARNED.is_completed() || !self.is_unnamed(peer, headers) {
+        if WARNED.is_completed() || !self.is_unnamed_proxy(peer, headers) {
             return;
         }
         WARNED.call_once(|| {
@@ -74,14 +74,14 @@ impl TrustedProxies {
         });
     }
 
-    fn is_unnamed(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
+    fn is_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
         let forwards = [FORWARDED, X_FORWARDED_FOR].iter().any(|name| headers.contains_key(name));
         forwards && peer.is_some_and(|peer| !self.trusts(peer.ip().to_canonical()))
     }
 
     /// Returns the client of a connection, or `None` if the peer is a trusted proxy.
-    pub(crate) fn client_of_connection(&self, peer: Option<SocketAddr>) -> Option<IpAddr> {
-        let peer = peer.map_or(UNKNOWN, |peer| peer.ip().to_canonical());
+    pub(crate) fn connection_client(&self, peer: Option<SocketAddr>) -> Option<IpAddr> {
+        let peer = peer.map_or(UNKNOWN_ADDRESS, |peer| peer.ip().to_canonical());
         (!self.trusts(peer)).then_some(peer)
     }
 
@@ -98,7 +98,7 @@ impl ForwardedHeader {
         }
     }
 
-    fn address(self, hop: &str) -> Option<IpAddr> {
+    fn hop_address(self, hop: &str) -> Option<IpAddr> {
         let node = match self {
             Self::XForwardedFor => hop.trim(),
             Self::Forwarded => {
@@ -107,12 +107,12 @@ impl ForwardedHeader {
                 node.map(|(_, node)| node.trim().trim_matches('"'))?
             }
         };
-        parse(node)
+        parse_node(node)
     }
 }
 
 /// Parses an address with or without a port. An IPv6 address may have brackets.
-fn parse(node: &str) -> Option<IpAddr> {
+fn parse_node(node: &str) -> Option<IpAddr> {
     let alone = node.strip_prefix('[').and_then(|node| node.strip_suffix(']')).unwrap_or(node);
     let address = alone.parse().ok().or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));
     address.map(|address: IpAddr| address.to_canonical())
@@ -133,7 +133,7 @@ mod tests {
             headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_static(value));
         }
         let proxies = TrustedProxies { networks, header };
-        proxies.client(Some(peer.parse().unwrap()), &headers).unwrap().to_string()
+        proxies.client_address(Some(peer.parse().unwrap()), &headers).unwrap().to_string()
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         let nobody = TrustedProxies::default();
         let mut headers = HeaderMap::new();
         headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.7"));
-        assert_eq!(nobody.client(PROXY.parse().ok(), &headers).unwrap().to_string(), "10.0.0.9");
+        assert_eq!(nobody.client_address(PROXY.parse().ok(), &headers).unwrap().to_string(), "10.0.0.9");
     }
 
     #[test]
@@ -160,10 +160,10 @@ mod tests {
         ] {
             let name = HeaderName::from_bytes(header.as_bytes()).unwrap();
             let headers = HeaderMap::from_iter([(name, HeaderValue::from_static("203.0.113.7"))]);
-            assert_eq!(proxies.is_unnamed(peer.parse().ok(), &headers), expected, "{peer} {header}");
+            assert_eq!(proxies.is_unnamed_proxy(peer.parse().ok(), &headers), expected, "{peer} {header}");
         }
-        assert_eq!(proxies.client_of_connection(PROXY.parse().ok()), None, "its address is not bounded");
-        let direct = proxies.client_of_connection("[::ffff:198.51.100.1]:1".parse().ok());
+        assert_eq!(proxies.connection_client(PROXY.parse().ok()), None, "its address is not bounded");
+        let direct = proxies.connection_client("[::ffff:198.51.100.1]:1".parse().ok());
         assert_eq!(direct.unwrap().to_string(), "198.51.100.1");
     }
 

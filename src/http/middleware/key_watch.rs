@@ -15,7 +15,7 @@ use crate::store::accounts::keys;
 
 /// The interval at which a waiting call checks that its key is still valid. Keys are cached, so this costs little (ADR
 /// 0014).
-const EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The key of a call that waits.
 pub(crate) struct KeyWatch {
@@ -39,11 +39,12 @@ impl KeyWatch {
 
     /// Waits until the key is no longer valid, and returns the error for the call. While the database fails, the call
     /// goes on.
-    pub(crate) async fn end(&self) -> ApiError {
+    pub(crate) async fn wait_for_end(&self) -> ApiError {
         loop {
-            sleep(EVERY).await;
+            sleep(CHECK_INTERVAL).await;
             let state = &self.state;
-            let found = keys::valid(&state.store, self.kind, self.key.expose_secret(), state.now()).await;
+            let found =
+                keys::find_valid(&state.store, self.kind, self.key.expose_secret(), state.now()).await;
             if matches!(found, Ok(None)) {
                 return self.surface.ended_error();
             }

@@ -19,7 +19,7 @@ use crate::http::limits;
 use crate::http::limits::CallKind;
 use crate::http::limits::CallSlot;
 use crate::http::limits::RateKey;
-use crate::http::limits::SensitiveOp;
+use crate::http::limits::SensitiveOperation;
 use crate::http::limits::{AnswerHolder, AnsweredCall};
 use crate::http::listener::{Audience, Listener};
 use crate::http::middleware::access_log::MatchedRoute;
@@ -27,13 +27,13 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::middleware::key_watch::KeyWatch;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
-use crate::store::db::connections::making_page;
+use crate::store::db::connections::run_as_page;
 
 /// Says which requests of a path change something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// GET and HEAD change nothing. Every other method does.
-    OfMethod,
+    ByMethod,
     /// No method changes anything. All requests count as reads, and an `Idempotency-Key` is ignored.
     Never,
     /// Every method changes something, even GET.
@@ -69,7 +69,7 @@ pub(crate) struct RoutePolicy {
     pub(crate) is_bulk: bool,
     pub(crate) repeat: FormRepeat,
     pub(crate) result_page: ResultPage,
-    pub(crate) sensitive: Option<SensitiveOp>,
+    pub(crate) sensitive: Option<SensitiveOperation>,
     /// For pages, queries use database connections of their own, and the body of a form is read before its session is
     /// looked up.
     pub(crate) pages: Pages,
@@ -77,7 +77,7 @@ pub(crate) struct RoutePolicy {
 
 /// A request that the policy has admitted.
 #[derive(Default)]
-struct Admitted {
+struct AdmittedRequest {
     account: Option<KeyOwner>,
     is_read: bool,
     /// Counts the call as in flight until its answer is sent.
@@ -91,7 +91,7 @@ impl RoutePolicy {
         Self {
             pattern,
             surface,
-            effect: Effect::OfMethod,
+            effect: Effect::ByMethod,
             relays: false,
             is_bulk: false,
             repeat: FormRepeat::Once,
@@ -109,18 +109,18 @@ impl RoutePolicy {
     /// Returns true if a request with this method changes nothing, so that a read-only key suffices.
     pub(crate) fn only_reads(self, method: &Method) -> bool {
         match self.effect {
-            Effect::OfMethod => is_read(method),
+            Effect::ByMethod => is_read(method),
             Effect::Never => true,
             Effect::Always => false,
         }
     }
 
     /// True for a form that has its effect once, however often it is sent.
-    fn counts_once(self, method: &Method) -> bool {
+    fn has_effect_once(self, method: &Method) -> bool {
         self.pages == Pages::WithForm && self.repeat == FormRepeat::Once && !is_read(method)
     }
 
-    fn is_counted(self) -> bool {
+    fn is_rate_limited(self) -> bool {
         self.pattern.starts_with("/v1/")
     }
 
@@ -145,17 +145,17 @@ impl RoutePolicy {
         }
     }
 
-    /// Runs a request under this policy. If `is_taken` is false, the path has no handler for the method: the response
-    /// is 405, so the rights of the key are not checked.
+    /// Runs a request under this policy. If `has_handler` is false, the path has no handler for the method: the
+    /// response is 405, so the rights of the key are not checked.
     pub(crate) async fn admit(
         self,
         request: ServiceRequest,
         next: Next<BoxBody>,
-        is_taken: bool,
+        has_handler: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         request.extensions_mut().insert(MatchedRoute(self.pattern));
         let state = request.app_data::<web::Data<ApiState>>().cloned();
-        if !Listener::of_request(request.request()).serves(self.audience()) {
+        if !Listener::from_request(request.request()).serves(self.audience()) {
             return Ok(request.error_response(ApiError::route_not_found()));
         }
         if self.only_reads(request.method()) {
@@ -163,10 +163,10 @@ impl RoutePolicy {
         }
         let mut response = match state {
             None => next.call(request).await?,
-            Some(state) => self.answer_under_key(&state, request, next, is_taken).await?,
+            Some(state) => self.answer_under_key(&state, request, next, has_handler).await?,
         };
         let request = response.request().clone();
-        limits::tell(&request, response.headers_mut());
+        limits::add_limit_headers(&request, response.headers_mut());
         if self.surface.is_some() {
             forbid_caches(response.headers_mut());
         }
@@ -179,17 +179,17 @@ impl RoutePolicy {
         state: &web::Data<ApiState>,
         request: ServiceRequest,
         next: Next<BoxBody>,
-        is_taken: bool,
+        has_handler: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         let surface = self.surface.filter(|_| self.relays);
         let Some(watch) = KeyWatch::new(request.request(), state, surface) else {
-            return self.answer(state, request, next, is_taken).await;
+            return self.answer(state, request, next, has_handler).await;
         };
         let waiting = request.request().clone();
         tokio::select! {
             biased;
-            answer = self.answer(state, request, next, is_taken) => answer,
-            error = watch.end() => Ok(ServiceResponse::from_err(error, waiting)),
+            answer = self.answer(state, request, next, has_handler) => answer,
+            error = watch.wait_for_end() => Ok(ServiceResponse::from_err(error, waiting)),
         }
     }
 
@@ -198,15 +198,17 @@ impl RoutePolicy {
         state: &web::Data<ApiState>,
         mut request: ServiceRequest,
         next: Next<BoxBody>,
-        is_taken: bool,
+        has_handler: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
-        let admitted = if self.is_counted() {
-            self.authorize(state, &request, is_taken).await
+        let admitted = if self.is_rate_limited() {
+            self.authorize(state, &request, has_handler).await
         } else {
-            Ok(Admitted::default())
+            Ok(AdmittedRequest::default())
         };
         let read = match &admitted {
-            Ok(_) if is_taken && !is_read(request.method()) => self.read_first(state, &mut request).await,
+            Ok(_) if has_handler && !is_read(request.method()) => {
+                self.read_before_handler(state, &mut request).await
+            }
             _ => Ok(()),
         };
         let admitted = match read.and(admitted) {
@@ -223,13 +225,13 @@ impl RoutePolicy {
             is_read: self.only_reads(request.method()),
         };
         let response = match admitted.account {
-            Some(account) if is_taken && !admitted.is_read => {
-                idempotency::visit(state, account, request, next).await?
+            Some(account) if has_handler && !admitted.is_read => {
+                idempotency::answer_write(state, account, request, next).await?
             }
-            None if is_taken && self.counts_once(request.method()) => {
-                making_page(idempotency::answer_form(state, self.result_page, request, next)).await?
+            None if has_handler && self.has_effect_once(request.method()) => {
+                run_as_page(idempotency::answer_form(state, self.result_page, request, next)).await?
             }
-            _ if self.pages != Pages::None => making_page(next.call(request)).await?,
+            _ if self.pages != Pages::None => run_as_page(next.call(request)).await?,
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
@@ -239,17 +241,17 @@ impl RoutePolicy {
 
     /// Reads the body of a request, and looks its key up again. The session of a form is looked up by the handler's
     /// extractors, which run after this.
-    async fn read_first(
+    async fn read_before_handler(
         self,
         state: &web::Data<ApiState>,
         request: &mut ServiceRequest,
     ) -> Result<(), ApiError> {
         if self.pages == Pages::WithForm {
-            return form::read_first(request, state.settings.body_timeout).await;
+            return form::read_before_handler(request, state.settings.body_timeout).await;
         }
         let Some(surface) = self.surface else { return Ok(()) };
         surface.admit(request.request()).await?;
-        body::read_first(request, state, self.body_bytes_max(&state.settings)).await?;
+        body::read_before_handler(request, state, self.body_bytes_max(&state.settings)).await?;
         surface.admit_again(request.request()).await.map(drop)
     }
 
@@ -257,34 +259,34 @@ impl RoutePolicy {
         self,
         state: &ApiState,
         request: &ServiceRequest,
-        is_taken: bool,
-    ) -> Result<Admitted, ApiError> {
+        has_handler: bool,
+    ) -> Result<AdmittedRequest, ApiError> {
         let account = match self.surface {
             None => None,
-            Some(_) => auth::recognise(request.request()).await?,
+            Some(_) => auth::recognise_account(request.request()).await?,
         };
         let is_read = self.effect == Effect::Never || is_read(request.method());
         let now = state.now();
         let paying = auth::paying_account(request.request());
         let holder = RateKey::new(account, client_address(request.request()));
-        let mut counted = state.limits.request(holder, is_read, now);
+        let mut counted = state.limits.count_request(holder, is_read, now);
         if let (Ok(_), Some(integrator)) = (&counted, paying.and_then(|account| account.integrator)) {
-            let of_all = state.limits.integrator_request(integrator, is_read, now);
+            let of_all = state.limits.count_integrator_request(integrator, is_read, now);
             counted = of_all.and(counted);
         }
         let taxpayer = request.match_info().get("id").and_then(parse_number);
         if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =
             (&counted, self.sensitive, account, taxpayer)
         {
-            counted = state.limits.sensitive(operation, account, taxpayer, now);
+            counted = state.limits.count_sensitive_operation(operation, account, taxpayer, now);
         }
         limits::note_allowance(request.request(), counted)?;
-        if let (Some(surface), true) = (self.surface, is_taken) {
+        if let (Some(surface), true) = (self.surface, has_handler) {
             surface.admit(request.request()).await?;
         }
         let kind = self.call_kind(is_read);
         let call = paying.map(|account| state.calls.start(account, kind)).transpose()?;
-        Ok(Admitted { account, is_read, call })
+        Ok(AdmittedRequest { account, is_read, call })
     }
 
     /// Returns the largest body that the path accepts, in bytes.

@@ -20,7 +20,7 @@ use crate::domain::kernel::clock;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;
-use crate::http::middleware::unread_body::{RequestStream, Sender};
+use crate::http::middleware::unread_body::{BodySender, RequestStream};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::render::{self, ResponsePrefs};
@@ -39,17 +39,17 @@ pub async fn request_context<B>(
 where
     B: MessageBody + 'static,
 {
-    let prefs = prefs(&request);
+    let prefs = response_prefs(&request);
     request.extensions_mut().insert(prefs.clone());
     let state = request.app_data::<web::Data<ApiState>>().cloned();
-    let client = client(&request, state.as_deref());
+    let client = find_client_address(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
     let line = RequestTimer::begin(&request, client);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
-        connection.work();
+        connection.begin_work();
     }
-    let sender = connection.clone().map(|connection| Sender { connection, client });
+    let sender = connection.clone().map(|connection| BodySender { connection, client });
     let stream = RequestStream::take_from(&mut request, sender);
     let span = tracing::info_span!("request", request_id = prefs.request_id);
     let answer = async {
@@ -57,7 +57,7 @@ where
         let failure = match outcome {
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
-                stamp(response.headers_mut(), &prefs);
+                insert_request_id(response.headers_mut(), &prefs);
                 if state.as_ref().is_some_and(|state| state.stopping.is_requested()) {
                     response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
                 }
@@ -65,47 +65,50 @@ where
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
                 }
                 line.end(&AccessRecord::from_response(&response), state.as_deref().map(Arc::as_ref));
-                return Ok(settle_stream(response, stream).await);
+                return Ok(finish_body(response, stream).await);
             }
-            Ok(Err(error)) => error_of(&error, error.as_response_error().status_code()),
+            Ok(Err(error)) => to_api_error(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
         line.end(&AccessRecord::from_failure(&failure), state.as_deref().map(Arc::as_ref));
-        Err(abandon(failure, prefs, stream))
+        Err(abandon_request(failure, prefs, stream))
     };
     let answer = answer.instrument(span).await;
     if let Some(connection) = connection {
-        connection.wait();
+        connection.begin_wait();
     }
     answer
 }
 
 /// Returns the client's address. If a trusted proxy sent the request, this is the address that the proxy forwards.
-fn client(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpAddr> {
+fn find_client_address(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpAddr> {
     match state {
         Some(state) => {
             let proxies = &state.settings.trusted_proxies;
             if state.settings.sessions.is_secure {
-                proxies.warn_of_unnamed(request.peer_addr(), request.headers());
+                proxies.warn_about_unnamed_proxy(request.peer_addr(), request.headers());
             }
-            proxies.client(request.peer_addr(), request.headers())
+            proxies.client_address(request.peer_addr(), request.headers())
         }
         None => request.peer_addr().map(|peer| peer.ip()),
     }
 }
 
-async fn settle_stream(
+async fn finish_body(
     response: ServiceResponse<BoxBody>,
     stream: Option<RequestStream>,
 ) -> ServiceResponse<BoxBody> {
     let Some(stream) = stream else { return response };
     let (request, response) = response.into_parts();
-    ServiceResponse::new(request, stream.settle(response).await)
+    ServiceResponse::new(request, stream.read_rest_or_close(response).await)
 }
 
-fn prefs(request: &ServiceRequest) -> ResponsePrefs {
-    let given =
-        request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_safe(id));
+fn response_prefs(request: &ServiceRequest) -> ResponsePrefs {
+    let given = request
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(|id| is_safe_request_id(id));
     let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
     let wants_problem = request.headers().contains_key(ACCEPT)
         && Accept::parse(request).is_ok_and(|accept| prefers_problem(&accept));
@@ -124,7 +127,7 @@ fn prefers_problem(accept: &Accept) -> bool {
 }
 
 /// Returns true if a request id has 1 to 128 characters that need no quoting in a header, a log line or a URL.
-fn is_safe(id: &str) -> bool {
+fn is_safe_request_id(id: &str) -> bool {
     (1..=REQUEST_ID_CHARS_MAX).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte))
 }
@@ -134,10 +137,10 @@ fn render_error(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> Se
     let Some(error) = response.response().error() else { return response };
     let mut answer = match error.as_error::<ApiError>() {
         Some(error) => {
-            log(error);
-            render::failure(error, prefs)
+            log_cause(error);
+            render::render_failure(error, prefs)
         }
-        None => render::failure(&error_of(error, response.status()), prefs),
+        None => render::render_failure(&to_api_error(error, response.status()), prefs),
     };
     // Keep the headers that inner middleware added to the failed response.
     for (name, value) in response.headers() {
@@ -149,7 +152,7 @@ fn render_error(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> Se
 }
 
 /// Converts an error of the framework into an `ApiError`.
-fn error_of(error: &Error, status: StatusCode) -> ApiError {
+fn to_api_error(error: &Error, status: StatusCode) -> ApiError {
     let code = match status {
         StatusCode::NOT_FOUND => ErrorCode::RouteNotFound,
         StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
@@ -161,7 +164,7 @@ fn error_of(error: &Error, status: StatusCode) -> ApiError {
     ApiError::new(code, error.to_string())
 }
 
-fn log(error: &ApiError) {
+fn log_cause(error: &ApiError) {
     let Some(cause) = error.cause.as_deref() else { return };
     if error.code == ErrorCode::InternalError {
         tracing::error!(code = error.code.as_str(), cause, "a request failed");
@@ -170,7 +173,7 @@ fn log(error: &ApiError) {
     }
 }
 
-fn stamp(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
+fn insert_request_id(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
     if let Ok(id) = HeaderValue::from_str(&prefs.request_id) {
         headers.insert(REQUEST_ID, id);
     }
@@ -183,31 +186,31 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// A failure without a response, such as a panic, and the parts of the request that the response needs.
 #[derive(Debug)]
-struct Abandoned {
+struct AbandonedRequest {
     error: ApiError,
     prefs: ResponsePrefs,
     stream: Option<RequestStream>,
 }
 
-fn abandon(error: ApiError, prefs: ResponsePrefs, stream: Option<RequestStream>) -> Error {
-    log(&error);
-    Abandoned { error, prefs, stream }.into()
+fn abandon_request(error: ApiError, prefs: ResponsePrefs, stream: Option<RequestStream>) -> Error {
+    log_cause(&error);
+    AbandonedRequest { error, prefs, stream }.into()
 }
 
-impl std::fmt::Display for Abandoned {
+impl std::fmt::Display for AbandonedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl ResponseError for Abandoned {
+impl ResponseError for AbandonedRequest {
     fn status_code(&self) -> StatusCode {
         self.error.status
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut response = render::failure(&self.error, &self.prefs);
-        stamp(response.headers_mut(), &self.prefs);
+        let mut response = render::render_failure(&self.error, &self.prefs);
+        insert_request_id(response.headers_mut(), &self.prefs);
         match self.stream.clone() {
             Some(stream) => stream.close_unless_read(response),
             None => response,
@@ -227,7 +230,7 @@ mod tests {
     use super::*;
 
     fn wants_problem(accept: &str) -> bool {
-        prefs(&TestRequest::default().insert_header((ACCEPT, accept)).to_srv_request()).wants_problem
+        response_prefs(&TestRequest::default().insert_header((ACCEPT, accept)).to_srv_request()).wants_problem
     }
 
     #[test]
@@ -254,12 +257,14 @@ mod tests {
         ] {
             assert!(!wants_problem(accept), "{accept}");
         }
-        assert!(!prefs(&TestRequest::default().to_srv_request()).wants_problem);
+        assert!(!response_prefs(&TestRequest::default().to_srv_request()).wants_problem);
     }
 
     #[test]
     fn a_request_id_that_is_not_safe_is_replaced() {
-        let used = |id: &str| prefs(&TestRequest::default().insert_header((REQUEST_ID, id)).to_srv_request());
+        let used = |id: &str| {
+            response_prefs(&TestRequest::default().insert_header((REQUEST_ID, id)).to_srv_request())
+        };
         for id in ["", "a b", "a\tb", "a\"b", &"x".repeat(129), "\u{e9}"] {
             assert_eq!(used(id).request_id.len(), 36, "{id:?}");
         }

@@ -25,12 +25,12 @@ use crate::http::limits::Connection;
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
 /// How long a closing connection stays open after the response, and how many bytes are read from it in that time.
-const LINGER: Duration = Duration::from_millis(500);
+const LINGER_TIME: Duration = Duration::from_millis(500);
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
 /// The body of a request. The middleware shares it with the handler, to see whether the handler read all of it.
 #[derive(Clone)]
-pub(crate) struct RequestStream(Rc<RefCell<Shared>>);
+pub(crate) struct RequestStream(Rc<RefCell<SharedPayload>>);
 
 impl std::fmt::Debug for RequestStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,31 +38,32 @@ impl std::fmt::Debug for RequestStream {
     }
 }
 
-struct Shared {
+struct SharedPayload {
     payload: Payload,
     has_ended: bool,
     /// The `Content-Length` of the request.
     declared: Option<usize>,
-    sender: Option<Sender>,
+    sender: Option<BodySender>,
 }
 
 /// The connection on which a body arrives, and the client for which the connection counts while more of the body is
 /// awaited.
-pub(crate) struct Sender {
+pub(crate) struct BodySender {
     pub(crate) connection: Connection,
     pub(crate) client: Option<IpAddr>,
 }
 
 impl RequestStream {
     /// Takes over the payload of a request. Returns `None` if the request has no body.
-    pub(crate) fn take_from(request: &mut ServiceRequest, sender: Option<Sender>) -> Option<Self> {
+    pub(crate) fn take_from(request: &mut ServiceRequest, sender: Option<BodySender>) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
             payload => payload,
         };
         let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let declared = length.and_then(|length| length.parse().ok());
-        let stream = Self(Rc::new(RefCell::new(Shared { payload, has_ended: false, declared, sender })));
+        let stream =
+            Self(Rc::new(RefCell::new(SharedPayload { payload, has_ended: false, declared, sender })));
         request.set_payload(Payload::Stream { payload: stream.clone().boxed_local() });
         Some(stream)
     }
@@ -90,7 +91,7 @@ impl RequestStream {
     }
 
     /// Reads what is left of the body if it is short. If it is not, makes the response close the connection.
-    pub(crate) async fn settle(mut self, response: HttpResponse) -> HttpResponse {
+    pub(crate) async fn read_rest_or_close(mut self, response: HttpResponse) -> HttpResponse {
         if !self.has_ended() {
             self.read_rest().await;
         }
@@ -118,7 +119,7 @@ impl Stream for RequestStream {
         let polled = Pin::new(&mut shared.payload).poll_next(context);
         match (&shared.sender, &polled) {
             (Some(sender), Poll::Pending) => sender.connection.wait_for_body(sender.client),
-            (Some(sender), Poll::Ready(_)) => sender.connection.work(),
+            (Some(sender), Poll::Ready(_)) => sender.connection.begin_work(),
             (None, _) => (),
         }
         shared.has_ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
@@ -156,15 +157,16 @@ impl MessageBody for LastBody {
         {
             return Poll::Ready(Some(chunk));
         }
-        let linger = this
-            .linger
-            .get_or_insert_with(|| Linger { until: Box::pin(sleep(LINGER)), bytes_left: LINGER_BYTES_MAX });
+        let linger = this.linger.get_or_insert_with(|| Linger {
+            until: Box::pin(sleep(LINGER_TIME)),
+            bytes_left: LINGER_BYTES_MAX,
+        });
         linger.poll(&mut this.stream, context).map(|()| None)
     }
 }
 
 impl Linger {
-    /// Drops what the caller still sends. Becomes ready at the end of the request's body or after `LINGER`.
+    /// Drops what the caller still sends. Becomes ready at the end of the request's body or after `LINGER_TIME`.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {
             match stream.poll_next_unpin(context) {

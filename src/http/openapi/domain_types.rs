@@ -95,13 +95,13 @@ impl PartialSchema for Irn {
 impl ToSchema for Irn {}
 
 /// Names of the parts of an invoice that have a schema of their own in the document.
-const AUTHORITY_STATE: &str = "AuthorityState";
-const CUSTOMER: &str = "InvoiceCustomer";
-const LINE: &str = "InvoiceLine";
+const AUTHORITY_STATE_SCHEMA: &str = "AuthorityState";
+const CUSTOMER_SCHEMA: &str = "InvoiceCustomer";
+const LINE_SCHEMA: &str = "InvoiceLine";
 
 impl PartialSchema for InvoiceObject<'_> {
     fn schema() -> RefOr<Schema> {
-        let lines = ArrayBuilder::new().items(component(LINE));
+        let lines = ArrayBuilder::new().items(component(LINE_SCHEMA));
         let fields = ObjectBuilder::new()
             .property("id", reference::<InvoiceId>())
             .property("irn", text())
@@ -118,10 +118,10 @@ impl PartialSchema for InvoiceObject<'_> {
             .property("edited_at", text_or_null())
             .property("status", reference::<WorkflowStatus>())
             .property("payment_status", reference::<PaymentStatus>())
-            .property("authority_data", component(AUTHORITY_STATE))
-            .property("customer", component(CUSTOMER))
+            .property("authority_data", component(AUTHORITY_STATE_SCHEMA))
+            .property("customer", component(CUSTOMER_SCHEMA))
             .property("invoice_lines", lines);
-        all_but(fields, &["due_date", "edited_at"])
+        require_all_but(fields, &["due_date", "edited_at"])
     }
 }
 
@@ -137,16 +137,16 @@ impl ToSchema for InvoiceObject<'_> {
         schemas.push(named_schema::<PaymentStatus>());
         schemas.push(named_schema::<AuthorityStatus>());
         schemas.push(named_schema::<Amount>());
-        schemas.push((AUTHORITY_STATE.to_owned(), authority_state()));
-        schemas.push((CUSTOMER.to_owned(), customer()));
-        schemas.push((LINE.to_owned(), line()));
+        schemas.push((AUTHORITY_STATE_SCHEMA.to_owned(), authority_state()));
+        schemas.push((CUSTOMER_SCHEMA.to_owned(), customer()));
+        schemas.push((LINE_SCHEMA.to_owned(), line()));
     }
 }
 
 fn authority_state() -> RefOr<Schema> {
     let fields =
         ObjectBuilder::new().property("qr_code", text()).property("status", reference::<AuthorityStatus>());
-    all_but(fields, &[])
+    require_all_but(fields, &[])
 }
 
 fn customer() -> RefOr<Schema> {
@@ -155,7 +155,7 @@ fn customer() -> RefOr<Schema> {
         .property("name", text())
         .property("tin", text_or_null())
         .property("email", text());
-    all_but(fields, &["tin"])
+    require_all_but(fields, &["tin"])
 }
 
 fn line() -> RefOr<Schema> {
@@ -169,11 +169,11 @@ fn line() -> RefOr<Schema> {
         .property("tax_category", text())
         .property("product_category", text_or_null())
         .property("service_category", text_or_null());
-    all_but(fields, &["product_category", "service_category"])
+    require_all_but(fields, &["product_category", "service_category"])
 }
 
 /// Returns the schema of an object in which all fields are required, except those in `optional`.
-fn all_but(fields: ObjectBuilder, optional: &[&str]) -> RefOr<Schema> {
+fn require_all_but(fields: ObjectBuilder, optional: &[&str]) -> RefOr<Schema> {
     let mut object = fields.build();
     let required = object.properties.keys().filter(|name| !optional.contains(&name.as_str()));
     object.required = required.cloned().collect();

@@ -30,7 +30,7 @@ fn page() -> String {
     let mut page = HEAD.to_owned();
     for operation in parts().iter().flat_map(Part::operations) {
         let Some((form, _)) = &operation.doc.body else { continue };
-        let title = format!("## {}\n\n`{}`\n", operation.doc.summary, operation.place());
+        let title = format!("## {}\n\n`{}`\n", operation.doc.summary, operation.method_and_path());
         write!(page, "\n{title}\n| Field | Needed | What it may be | Rules |\n|---|---|---|---|\n").unwrap();
         rows(&mut page, "", form);
     }

@@ -16,7 +16,7 @@ use crate::domain::access::session::OperatorRole;
 use crate::http::forms::form_schema::FormSchema;
 use crate::http::forms::reader::Reader;
 use crate::http::openapi::parameter::{self, QueryKind};
-use crate::http::openapi::schema::{self, FAILURE, PROBLEM};
+use crate::http::openapi::schema::{self, FAILURE_SCHEMA, PROBLEM_SCHEMA};
 use crate::http::respond::code::ErrorCode;
 
 /// The security schemes of the API document: the name, the kind of API key and the description.
@@ -26,11 +26,13 @@ pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
     ("operator_key", KeyKind::Operator, "An operator's key, opk_…"),
 ];
 
-const JSON: &str = "application/json";
+const JSON_MEDIA_TYPE: &str = "application/json";
 
-/// Error codes of every operation. `BODY` has the additional error codes of the operations that read a body.
-const ANY: [ErrorCode; 3] = [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
-const BODY: [ErrorCode; 5] = [
+/// Error codes of every operation. `BODY_ERROR_CODES` has the additional error codes of the operations that read a
+/// body.
+const COMMON_ERROR_CODES: [ErrorCode; 3] =
+    [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
+const BODY_ERROR_CODES: [ErrorCode; 5] = [
     ErrorCode::MalformedJson,
     ErrorCode::RequestTimeout,
     ErrorCode::PayloadTooLarge,
@@ -65,7 +67,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         failures: BTreeMap::new(),
         components: Vec::new(),
     };
-    doc.fails(&ANY)
+    doc.fails(&COMMON_ERROR_CODES)
 }
 
 /// Returns the example of a request body: the text of the file with this name in `src/http/openapi/examples`.
@@ -105,7 +107,7 @@ impl OperationDoc {
     /// Adds a request body: the form that reads the body, and an example that the form accepts.
     pub(crate) fn takes<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
-        Self { body: Some((FormSchema::for_form(form), example)), ..self }.fails(&BODY)
+        Self { body: Some((FormSchema::for_form(form), example)), ..self }.fails(&BODY_ERROR_CODES)
     }
 
     /// Adds a request body that callers may leave out.
@@ -152,7 +154,7 @@ impl OperationDoc {
 
     /// Adds a response. Several responses with the same status must have the same schema; their messages are joined.
     pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
-        let answer = self.answers.entry(status).or_insert((String::new(), JSON, schema));
+        let answer = self.answers.entry(status).or_insert((String::new(), JSON_MEDIA_TYPE, schema));
         let slash = if answer.0.is_empty() { "" } else { " / " };
         answer.0 = format!("{}{slash}{message}", answer.0);
         self
@@ -189,11 +191,11 @@ impl OperationDoc {
     fn request_body(&self) -> Option<RequestBody> {
         let (form, example) = self.body.as_ref()?;
         let content = ContentBuilder::new()
-            .schema(Some(schema::object_of(form)))
+            .schema(Some(schema::form_schema(form)))
             .example(Some(example.clone()))
             .build();
         let required = if self.body_may_be_absent { Required::False } else { Required::True };
-        Some(RequestBodyBuilder::new().content(JSON, content).required(Some(required)).build())
+        Some(RequestBodyBuilder::new().content(JSON_MEDIA_TYPE, content).required(Some(required)).build())
     }
 }
 
@@ -205,7 +207,7 @@ pub(crate) struct Operation {
     /// The kinds of API keys that the operation accepts. If the list is empty, the operation needs no key.
     pub(crate) keys: &'static [KeyKind],
     /// The error codes of a call that lacks an accepted key.
-    pub(crate) refusals: Vec<ErrorCode>,
+    pub(crate) key_error_codes: Vec<ErrorCode>,
     /// The lowest operator role that may call the operation; `None` if operator roles do not matter for it.
     pub(crate) least_role: Option<OperatorRole>,
     pub(crate) doc: OperationDoc,
@@ -214,8 +216,8 @@ pub(crate) struct Operation {
 impl Operation {
     /// Returns the main method and the path of the operation.
     #[cfg(test)]
-    pub(super) fn place(&self) -> String {
-        let method = self.methods.first().map(word).unwrap_or_default();
+    pub(super) fn method_and_path(&self) -> String {
+        let method = self.methods.first().map(method_name).unwrap_or_default();
         format!("{} {}", method.to_uppercase(), self.path)
     }
 
@@ -226,7 +228,7 @@ impl Operation {
             let mut id = self.doc.name.to_owned();
             let mut summary = self.doc.summary.to_owned();
             if position > 0 {
-                let word = word(method);
+                let word = method_name(method);
                 id = format!("{id}_by_{word}");
                 summary = format!("{summary} (by {})", word.to_uppercase());
             }
@@ -250,7 +252,7 @@ impl Operation {
     fn operation(&self, tag: &'static str) -> OperationBuilder {
         let schemes = SCHEMES.iter().filter(|(_, kind, _)| self.keys.contains(kind));
         let securities = schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
-        let parameters = parameter::of_path(self.path).chain(self.doc.parameters.iter().cloned());
+        let parameters = parameter::path_parameters(self.path).chain(self.doc.parameters.iter().cloned());
         OperationBuilder::new()
             .description(self.description())
             .tag(tag)
@@ -267,28 +269,28 @@ impl Operation {
         });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
         let of_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);
-        for code in self.refusals.iter().chain(of_role.map(|_| &ErrorCode::RoleInsufficient)) {
+        for code in self.key_error_codes.iter().chain(of_role.map(|_| &ErrorCode::RoleInsufficient)) {
             failures.entry(code.status().as_u16()).or_default().push(*code);
         }
         for (status, codes) in &self.doc.failures {
             failures.entry(*status).or_default().extend(codes);
         }
-        let failures = failures.iter().map(|(status, codes)| (status.to_string(), failure(codes)));
+        let failures = failures.iter().map(|(status, codes)| (status.to_string(), failure_response(codes)));
         let all = answers.chain(failures).map(|(status, response)| (status, response.build()));
         ResponsesBuilder::new().responses_from_iter(all).build()
     }
 }
 
-fn failure(codes: &[ErrorCode]) -> ResponseBuilder {
+fn failure_response(codes: &[ErrorCode]) -> ResponseBuilder {
     let named: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
     let content = |name| ContentBuilder::new().schema(Some(schema::component(name))).build();
     ResponseBuilder::new()
         .description(named.join(", "))
-        .content(JSON, content(FAILURE))
-        .content("application/problem+json", content(PROBLEM))
+        .content(JSON_MEDIA_TYPE, content(FAILURE_SCHEMA))
+        .content("application/problem+json", content(PROBLEM_SCHEMA))
 }
 
-fn word(method: &HttpMethod) -> &'static str {
+fn method_name(method: &HttpMethod) -> &'static str {
     match method {
         HttpMethod::Get => "get",
         HttpMethod::Post => "post",

@@ -39,15 +39,15 @@ pub(super) fn idempotency_key() -> Parameter {
 }
 
 /// Returns the parameters in a path, in the order in which the path names them.
-pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
+pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parameter> {
     // Most objects under `/ops/` have a UUID as their id. Only the objects in these paths have a numeric id.
     let has_number = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
     let is_operated = path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
     let names = path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
-    names.map(move |name| if is_operated { in_path("uuid", name) } else { in_path(name, name) })
+    names.map(move |name| if is_operated { path_parameter("uuid", name) } else { path_parameter(name, name) })
 }
 
-fn in_path(kind: &str, name: &'static str) -> Parameter {
+fn path_parameter(kind: &str, name: &'static str) -> Parameter {
     let integer = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
     let (schema, what, example) = match kind {

@@ -2,11 +2,11 @@
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 
-const HOW: &str = "In mode `sandbox`, the default in development, the tax authority is a simulator within the \
+const SIMULATOR_INTRODUCTION: &str = "In mode `sandbox`, the default in development, the tax authority is a simulator within the \
     service. Put one of these words into an invoice number, anywhere and in any case, as in `INV7SBXDROP`, then \
     create, submit and transmit that invoice:";
 
-const MORE: &str = "What passes is waited for and tried again: the invoice is signed once, whatever happens. The \
+const SIMULATOR_NOTES: &str = "What passes is waited for and tried again: the invoice is signed once, whatever happens. The \
     simulator also takes orders under `/sandbox` at its own address, which is printed at the start: faults of every \
     kind (the next call, an operation, a probability with a seed, for some seconds), latencies, how many calls are \
     served at once. `crates/sandbox/README.md` lists them.";
@@ -15,7 +15,7 @@ const MORE: &str = "What passes is waited for and tried again: the invoice is si
 pub(super) fn section() -> String {
     let rows: String = MAGIC_WORDS.iter().map(row).collect();
     format!(
-        "## Trying it against the simulator\n\n{HOW}\n\n| Word | What happens |\n|---|---|\n{rows}\n{MORE}"
+        "## Trying it against the simulator\n\n{SIMULATOR_INTRODUCTION}\n\n| Word | What happens |\n|---|---|\n{rows}\n{SIMULATOR_NOTES}"
     )
 }
 

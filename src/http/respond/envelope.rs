@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::http::respond::error::ApiError;
 
 /// The header that holds a warning about unusual but accepted input. A response may have several of them.
-pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-system-warning");
+pub(crate) const WARNING_HEADER: HeaderName = HeaderName::from_static("x-system-warning");
 
-const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+const NEXT_CURSOR_HEADER: HeaderName = HeaderName::from_static("x-next-cursor");
 
 #[derive(Serialize)]
 struct SuccessBody<M, D> {
@@ -45,7 +45,7 @@ impl ApiResponse {
     }
 
     #[must_use]
-    pub(crate) fn header(mut self, name: HeaderName, value: &'static str) -> Self {
+    pub(crate) fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
         self.0.headers_mut().append(name, HeaderValue::from_static(value));
         self
     }
@@ -54,8 +54,8 @@ impl ApiResponse {
     #[must_use]
     pub(crate) fn warn(mut self, warnings: &[String]) -> Self {
         for warning in warnings {
-            if let Ok(value) = HeaderValue::from_str(&visible(warning)) {
-                self.0.headers_mut().append(WARNING, value);
+            if let Ok(value) = HeaderValue::from_str(&replace_unsendable(warning)) {
+                self.0.headers_mut().append(WARNING_HEADER, value);
             }
         }
         self
@@ -72,10 +72,10 @@ impl ApiResponse {
 
     /// Sets two headers: the cursor of the next page, and a link to the next page (RFC 8288).
     #[must_use]
-    pub(crate) fn followed_by(mut self, cursor: &str, path: &str) -> Self {
+    pub(crate) fn with_next_page(mut self, cursor: &str, path: &str) -> Self {
         let link = HeaderValue::from_str(&format!("<{path}>; rel=\"next\""));
         if let (Ok(cursor), Ok(link)) = (HeaderValue::from_str(cursor), link) {
-            self.0.headers_mut().insert(NEXT_CURSOR, cursor);
+            self.0.headers_mut().insert(NEXT_CURSOR_HEADER, cursor);
             self.0.headers_mut().insert(LINK, link);
         }
         self
@@ -91,12 +91,12 @@ impl ApiResponse {
     /// Forbids caches from storing the response, because it carries a secret.
     #[must_use]
     pub(crate) fn forbid_storing(self) -> Self {
-        self.header(CACHE_CONTROL, "no-store")
+        self.with_header(CACHE_CONTROL, "no-store")
     }
 }
 
 /// Replaces each character that a header cannot hold by `?`.
-fn visible(text: &str) -> String {
+fn replace_unsendable(text: &str) -> String {
     text.chars().map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
 }
 
@@ -123,7 +123,7 @@ mod tests {
         let answer =
             ApiResponse::ok("", ()).warn(&["unknown field: caf\u{e9}\r\nx: y".into(), "second".into()]);
         let warnings: Vec<_> =
-            answer.0.headers().get_all(WARNING).map(|value| value.to_str().unwrap()).collect();
+            answer.0.headers().get_all(WARNING_HEADER).map(|value| value.to_str().unwrap()).collect();
         assert_eq!(warnings, ["unknown field: caf???x: y", "second"]);
     }
 

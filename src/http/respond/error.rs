@@ -55,7 +55,7 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(faults: Faults) -> Self {
-        Self { message: faults.summary().into(), ..Self::new(code_of(&faults), "") }.with_faults(faults)
+        Self { message: faults.summary().into(), ..Self::new(fault_code(&faults), "") }.with_faults(faults)
     }
 
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
@@ -113,7 +113,7 @@ impl ApiError {
     }
 
     #[must_use]
-    pub(crate) fn retryable(self, retryable: bool) -> Self {
+    pub(crate) fn with_retryable(self, retryable: bool) -> Self {
         Self { retryable: Some(retryable), ..self }
     }
 
@@ -122,7 +122,7 @@ impl ApiError {
         Self { cause: Some(cause.to_string().into()), ..self }
     }
 
-    pub(crate) fn not_allowed(allowed: Vec<Method>) -> Self {
+    pub(crate) fn method_not_allowed(allowed: Vec<Method>) -> Self {
         let allowed = allowed.into_boxed_slice();
         Self { allowed, ..Self::new(ErrorCode::MethodNotAllowed, "This path does not take that method") }
     }
@@ -130,7 +130,7 @@ impl ApiError {
 
 /// Returns the error code for these faults. Some faults, such as a malformed IRN, have a code of their own, which is
 /// used if there is no other fault.
-fn code_of(faults: &Faults) -> ErrorCode {
+fn fault_code(faults: &Faults) -> ErrorCode {
     let mut rules = faults.iter().map(Fault::rule);
     match (rules.next(), rules.next()) {
         (Some("irn_malformed"), None) => ErrorCode::IrnMalformed,
@@ -161,9 +161,11 @@ impl From<Refusal> for ApiError {
         let (code, faults) = match refusal {
             Refusal::Invalid(faults) => return Self::invalid(faults),
             Refusal::InvoiceNotSigned => {
-                return Self::new(ErrorCode::InvoiceNotSigned, message).retryable(false);
+                return Self::new(ErrorCode::InvoiceNotSigned, message).with_retryable(false);
             }
-            Refusal::ProfileIncomplete(missing) => (ErrorCode::ProfileIncomplete, missing_fields(&missing)),
+            Refusal::ProfileIncomplete(missing) => {
+                (ErrorCode::ProfileIncomplete, missing_field_faults(&missing))
+            }
             Refusal::PaymentExceedsPayable(fault) => (ErrorCode::PaymentExceedsPayable, fault.into()),
             Refusal::IrnServiceIdMismatch(fault) => (ErrorCode::IrnServiceIdMismatch, fault.into()),
             Refusal::InvoiceNotFound => (ErrorCode::InvoiceNotFound, Faults::default()),
@@ -194,7 +196,7 @@ impl From<Refusal> for ApiError {
     }
 }
 
-fn missing_fields(missing: &[&'static str]) -> Faults {
+fn missing_field_faults(missing: &[&'static str]) -> Faults {
     missing.iter().map(|field| Fault::field(*field, FieldRule::Required)).collect()
 }
 
@@ -236,12 +238,12 @@ impl From<TaxpayerError> for ApiError {
 
 impl From<AuthorityFailure> for ApiError {
     fn from(failure: AuthorityFailure) -> Self {
-        let message = sentence(&failure.to_string());
+        let message = capitalize(&failure.to_string());
         match &failure {
             AuthorityFailure::Refused { .. } => Self::new(ErrorCode::AuthorityRejected, message),
             AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
             _ => {
-                let code = if failure.timed_out() {
+                let code = if failure.is_timeout() {
                     ErrorCode::AuthorityTimeout
                 } else {
                     ErrorCode::AuthorityUnavailable
@@ -254,7 +256,7 @@ impl From<AuthorityFailure> for ApiError {
 }
 
 /// Capitalizes the first letter. Error messages of lower layers begin with a lower-case letter.
-pub(crate) fn sentence(text: &str) -> String {
+pub(crate) fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -272,7 +274,7 @@ impl From<TestDeliveryError> for ApiError {
 impl From<RelayError> for ApiError {
     fn from(failure: RelayError) -> Self {
         match failure {
-            RelayError::Books(failure) => failure.into(),
+            RelayError::Taxpayer(failure) => failure.into(),
             RelayError::Authority(failure) => failure.into(),
             RelayError::Unreadable(error) => {
                 let message = match error {

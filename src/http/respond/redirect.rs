@@ -5,15 +5,15 @@ use actix_web::cookie::{Cookie, SameSite, time};
 use actix_web::http::header::{CACHE_CONTROL, LOCATION};
 
 /// The cookie that carries a notice to the next page. The page that shows the notice removes the cookie. If no page
-/// does, the cookie expires after `NOTICE_S` seconds.
-pub(crate) const NOTICE: &str = "notice";
-const NOTICE_S: i64 = 60;
+/// does, the cookie expires after `NOTICE_LIFETIME_S` seconds.
+pub(crate) const NOTICE_COOKIE: &str = "notice";
+const NOTICE_LIFETIME_S: i64 = 60;
 
 /// Leads the browser to another page, which shows the notice.
 pub(crate) fn go_to(path: &str, notice: &str) -> HttpResponse {
     let mut answer = redirect(path);
     let text: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
-    let cookie = notice_cookie(text).max_age(time::Duration::seconds(NOTICE_S));
+    let cookie = notice_cookie(text).max_age(time::Duration::seconds(NOTICE_LIFETIME_S));
     // The text is encoded, so it is always a valid cookie.
     let _ = answer.add_cookie(&cookie.finish());
     answer
@@ -36,5 +36,5 @@ pub(crate) fn remove_notice(answer: &mut HttpResponse) {
 }
 
 fn notice_cookie(text: String) -> actix_web::cookie::CookieBuilder<'static> {
-    Cookie::build(NOTICE, text).path("/").http_only(true).same_site(SameSite::Strict)
+    Cookie::build(NOTICE_COOKIE, text).path("/").http_only(true).same_site(SameSite::Strict)
 }

@@ -66,7 +66,7 @@ struct ProblemBody<'a> {
     request_id: &'a str,
 }
 
-pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
+pub(crate) fn render_failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
     let mut answer = HttpResponse::build(error.status);
     if let Some(wait) = error.retry_after {
         answer.insert_header((RETRY_AFTER, RetryAfter::seconds(wait)));
@@ -84,15 +84,15 @@ pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
     }
     let mut answer = if prefs.wants_problem {
         answer.insert_header((CONTENT_TYPE, "application/problem+json"));
-        answer.json(problem(error, prefs))
+        answer.json(problem_body(error, prefs))
     } else {
-        answer.json(envelope(error, prefs))
+        answer.json(failure_body(error, prefs))
     };
     answer.extensions_mut().insert(LoggedFailure::from(error));
     answer
 }
 
-fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a> {
+fn failure_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a> {
     FailureBody {
         success: false,
         message: &error.message,
@@ -108,10 +108,10 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
     }
 }
 
-fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
+fn problem_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     // The details already show the first faults, so only the remaining faults are added.
     let explained = &error.details.errors;
-    let rest = error.faults.iter().skip(explained.len()).map(bare);
+    let rest = error.faults.iter().skip(explained.len()).map(problem_entry);
     ProblemBody {
         r#type: "about:blank",
         title: error.status.canonical_reason().unwrap_or_default(),
@@ -127,7 +127,7 @@ fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a>
     }
 }
 
-fn bare(fault: &Fault) -> Value {
+fn problem_entry(fault: &Fault) -> Value {
     json!({ "pointer": uri_pointer(&fault.path), "rule": fault.rule(), "detail": fault.to_string() })
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use crate::http::respond::code::ErrorCode;
 
     async fn body(error: &ApiError, wants_problem: bool) -> Value {
-        let answer = failure(error, &ResponsePrefs { request_id: "r-1".into(), wants_problem });
+        let answer = render_failure(error, &ResponsePrefs { request_id: "r-1".into(), wants_problem });
         strict_json::from_untrusted(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
     }
 
@@ -189,7 +189,7 @@ mod tests {
         let prefs = ResponsePrefs { request_id: String::new(), wants_problem: false };
         for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
             let error = ApiError::new(ErrorCode::Overloaded, "").retry_in(Duration::from_millis(millis));
-            assert_eq!(failure(&error, &prefs).headers().get(RETRY_AFTER).unwrap(), seconds);
+            assert_eq!(render_failure(&error, &prefs).headers().get(RETRY_AFTER).unwrap(), seconds);
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn who_is_not_known_is_told_how_to_say_who_it_is() {
         let prefs = ResponsePrefs { request_id: String::new(), wants_problem: false };
         let challenge =
-            |code| failure(&ApiError::new(code, ""), &prefs).headers().get(WWW_AUTHENTICATE).cloned();
+            |code| render_failure(&ApiError::new(code, ""), &prefs).headers().get(WWW_AUTHENTICATE).cloned();
         for code in [ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey] {
             assert_eq!(challenge(code).unwrap(), r#"ApiKey realm="einvoice", header="x-api-key""#);
         }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_refused_method_names_those_that_are_taken() {
         let prefs = ResponsePrefs { request_id: String::new(), wants_problem: true };
-        let answer = failure(&ApiError::not_allowed(vec![Method::GET, Method::PUT]), &prefs);
+        let answer = render_failure(&ApiError::method_not_allowed(vec![Method::GET, Method::PUT]), &prefs);
         assert_eq!(answer.headers().get(ALLOW).unwrap(), "GET, PUT");
         assert_eq!(answer.headers().get(CONTENT_TYPE).unwrap(), "application/problem+json");
     }

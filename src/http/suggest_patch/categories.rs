@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::domain::kernel::fault::json_pointer;
 use crate::http::suggest_patch::patch_builder::Violation;
-use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
+use crate::http::suggest_patch::patch_op::{PatchAction, PatchOperation};
 
-const GOODS: [&str; 2] = ["hsn_code", "product_category"];
-const SERVICES: [&str; 2] = ["isic_code", "service_category"];
+const GOODS_FIELDS: [&str; 2] = ["hsn_code", "product_category"];
+const SERVICE_FIELDS: [&str; 2] = ["isic_code", "service_category"];
 
 /// The kind of sale of a line. The format of the line's codes shows the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,39 +18,39 @@ enum SoldKind {
 }
 
 /// Returns the operations that move the codes of a line to the fields for goods or to the fields for services.
-pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
+pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOperation> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
-    let is_code = GOODS.contains(&name) || SERVICES.contains(&name);
+    let is_code = GOODS_FIELDS.contains(&name) || SERVICE_FIELDS.contains(&name);
     if wrong.rule != "required" || !is_code {
         return Vec::new();
     }
     let line = json_pointer(line);
-    body.pointer(&line).and_then(|fields| of_line(fields, &line)).unwrap_or_default()
+    body.pointer(&line).and_then(|fields| line_fixes(fields, &line)).unwrap_or_default()
 }
 
-fn of_line(fields: &Value, line: &str) -> Option<Vec<PatchOp>> {
+fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
     let text =
         |name: &str| fields.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-    let codes: Vec<&str> = GOODS.iter().chain(&SERVICES).filter_map(|name| text(name)).collect();
-    let kind = kind_of(codes.first()?)?;
-    if !codes.iter().all(|code| kind_of(code) == Some(kind)) {
+    let codes: Vec<&str> = GOODS_FIELDS.iter().chain(&SERVICE_FIELDS).filter_map(|name| text(name)).collect();
+    let kind = code_kind(codes.first()?)?;
+    if !codes.iter().all(|code| code_kind(code) == Some(kind)) {
         return None;
     }
     let (right, other, what) = match kind {
-        SoldKind::Goods => (GOODS, SERVICES, "goods, which are written 9999.99"),
-        SoldKind::Service => (SERVICES, GOODS, "a service, which is written 9999"),
+        SoldKind::Goods => (GOODS_FIELDS, SERVICE_FIELDS, "goods, which are written 9999.99"),
+        SoldKind::Service => (SERVICE_FIELDS, GOODS_FIELDS, "a service, which is written 9999"),
     };
     let mut fixes = Vec::new();
     for (right, other) in right.iter().zip(other) {
         let Some(misplaced) = text(other) else { continue };
         let from = format!("{line}/{other}");
         match text(right) {
-            None => fixes.push(PatchOp {
+            None => fixes.push(PatchOperation {
                 pointer: format!("{line}/{right}"),
                 change: PatchAction::MoveFrom(from),
                 why: format!("every code of this line is that of {what}"),
             }),
-            Some(there) if there == misplaced => fixes.push(PatchOp {
+            Some(there) if there == misplaced => fixes.push(PatchOperation {
                 pointer: from,
                 change: PatchAction::Remove,
                 why: format!("{right} says the same, and every code of this line is that of {what}"),
@@ -61,7 +61,7 @@ fn of_line(fields: &Value, line: &str) -> Option<Vec<PatchOp>> {
     Some(fixes)
 }
 
-fn kind_of(code: &str) -> Option<SoldKind> {
+fn code_kind(code: &str) -> Option<SoldKind> {
     let are_digits =
         |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     match code.split_once('.') {

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::domain::kernel::fault::json_pointer;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
+use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest_code};
 use crate::http::suggest_patch::patch_builder::Violation;
-use crate::http::suggest_patch::patch_op::PatchOp;
+use crate::http::suggest_patch::patch_op::PatchOperation;
 use crate::http::suggest_patch::units;
 
 /// The names of the fields that hold a code, each with the authority's list of its codes.
-const FIELDS: [(&str, ReferenceList); 7] = [
+const CODE_FIELDS: [(&str, ReferenceList); 7] = [
     ("document_currency_code", ReferenceList::Currencies),
     ("tax_currency_code", ReferenceList::Currencies),
     ("country", ReferenceList::Countries),
@@ -22,48 +22,48 @@ const FIELDS: [(&str, ReferenceList); 7] = [
     ("price_unit", ReferenceList::QuantityCodes),
 ];
 /// The ids of the rules that an invalid code may violate.
-const RULES: [&str; 4] = ["exists", "max", "currency", "country"];
-const CURRENCIES: [&str; 2] = ["document_currency_code", "tax_currency_code"];
+const CODE_RULES: [&str; 4] = ["exists", "max", "currency", "country"];
+const CURRENCY_FIELDS: [&str; 2] = ["document_currency_code", "tax_currency_code"];
 
 /// Returns the operation that replaces an invalid code; `None` if it is not certain which code is meant.
-pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOp> {
+pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOperation> {
     let (parent, name) = wrong.path.rsplit_once('.').unwrap_or(("", &wrong.path));
-    let (_, list) = FIELDS.iter().find(|(field, _)| *field == name)?;
-    if !RULES.contains(&wrong.rule) {
+    let (_, list) = CODE_FIELDS.iter().find(|(field, _)| *field == name)?;
+    if !CODE_RULES.contains(&wrong.rule) {
         return None;
     }
     let pointer = json_pointer(&wrong.path);
     let text = body.pointer(&pointer)?.as_str()?.trim();
     let near = match list {
         ReferenceList::QuantityCodes => units::meant_code(catalog, text),
-        _ => nearest(catalog, *list, text),
+        _ => nearest_code(catalog, *list, text),
     };
     let near = near.filter(|near| match list {
         ReferenceList::Currencies => is_safe_currency(body, name, text, near),
         ReferenceList::TaxCategories => is_safe_tax(body, parent, catalog, near),
         _ => true,
     })?;
-    let why = match near.likeness {
+    let why = match near.kind {
         MatchKind::Spelling => format!("the same letters are a code of {list}"),
         MatchKind::Name => format!("the only code of {list} that is called so"),
-        MatchKind::Slip => format!("the only code of {list} that is near"),
+        MatchKind::Typo => format!("the only code of {list} that is near"),
     };
-    Some(PatchOp::set(pointer, json!(near.code), why))
+    Some(PatchOperation::set(pointer, json!(near.code), why))
 }
 
 /// Returns true if it is safe to set this currency. The document's other currency field must confirm a misspelled code.
 /// A code in the wrong case is safe, except one like `GBp`, which may mean a hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
-    let other = CURRENCIES.iter().find(|other| **other != name);
+    let other = CURRENCY_FIELDS.iter().find(|other| **other != name);
     let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);
-    match near.likeness {
+    match near.kind {
         MatchKind::Name => true,
         MatchKind::Spelling => {
             text.chars().all(char::is_alphabetic)
                 && !(text.starts_with(|first: char| first.is_uppercase())
                     && text.chars().filter(|letter| letter.is_lowercase()).count() == 1)
         }
-        MatchKind::Slip => said == Some(&near.code),
+        MatchKind::Typo => said == Some(&near.code),
     }
 }
 
@@ -72,7 +72,7 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {
-        Some(Value::Number(sent)) => Amount::parse(&sent.to_string()) == Ok(catalog.percent(&near.code)),
-        _ => near.likeness != MatchKind::Slip,
+        Some(Value::Number(sent)) => Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&near.code)),
+        _ => near.kind != MatchKind::Typo,
     }
 }

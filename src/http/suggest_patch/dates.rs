@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use crate::domain::kernel::fault::json_pointer;
 use crate::domain::reference::lenient_date;
 use crate::http::suggest_patch::patch_builder::Violation;
-use crate::http::suggest_patch::patch_op::PatchOp;
+use crate::http::suggest_patch::patch_op::PatchOperation;
 
 /// Returns the operation that writes the date as YYYY-MM-DD. Returns `None` if the text can mean more than one date.
-pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOp> {
+pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOperation> {
     if wrong.rule != "date" {
         return None;
     }
     let pointer = json_pointer(&wrong.path);
     let text = body.pointer(&pointer)?.as_str()?;
-    let date = lenient_date::read(text, zone)?.to_string();
+    let date = lenient_date::parse_day(text, zone)?.to_string();
     let why = format!("can be read as {date} only");
-    Some(PatchOp::set(pointer, json!(date), why))
+    Some(PatchOperation::set(pointer, json!(date), why))
 }

@@ -25,4 +25,4 @@ mod verify;
 mod tests;
 
 pub(crate) use patch_builder::PatchContext;
-pub(crate) use verify::patch;
+pub(crate) use verify::build_patch;

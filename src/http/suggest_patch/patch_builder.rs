@@ -9,7 +9,7 @@ use crate::http::explain::explanation::Explanation;
 use crate::http::suggest_patch::categories;
 use crate::http::suggest_patch::codes;
 use crate::http::suggest_patch::dates;
-use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
+use crate::http::suggest_patch::patch_op::{PatchAction, PatchOperation};
 use crate::http::suggest_patch::totals;
 
 /// The maximum number of rounds, each a check of the body and the changes for its faults. Only an unreadable field that
@@ -50,7 +50,7 @@ pub(crate) struct PatchBuilder<'l> {
     context: PatchContext<'l>,
     body: Value,
     /// The changes in the order in which they were made. The flag is true if the field existed before the change.
-    fixes: Vec<(PatchOp, bool)>,
+    fixes: Vec<(PatchOperation, bool)>,
 }
 
 impl<'l> PatchBuilder<'l> {
@@ -67,12 +67,12 @@ impl<'l> PatchBuilder<'l> {
         for _ in 0..ROUNDS_MAX {
             let mut wrong = self.body().map(&check).unwrap_or_default();
             if wrong.is_empty() {
-                wrong = totals::wrong(&self.body).into_iter().collect();
+                wrong = totals::inclusive_total_violation(&self.body).into_iter().collect();
             }
             if wrong.is_empty() {
                 return true;
             }
-            if !self.round(&wrong) {
+            if !self.apply_fixes(&wrong) {
                 return false;
             }
         }
@@ -80,7 +80,7 @@ impl<'l> PatchBuilder<'l> {
     }
 
     /// Makes every safe change that repairs one of these violations. Returns true if the body changed.
-    pub(crate) fn round(&mut self, wrong: &[Violation]) -> bool {
+    pub(crate) fn apply_fixes(&mut self, wrong: &[Violation]) -> bool {
         let mut has_changed = false;
         for each in wrong.iter().take(OPERATIONS_MAX) {
             let found = [
@@ -88,18 +88,18 @@ impl<'l> PatchBuilder<'l> {
                 codes::fix(&self.body, each, self.context.catalog),
             ];
             for fix in found.into_iter().flatten().chain(categories::fixes(&self.body, each)) {
-                has_changed |= self.change(fix);
+                has_changed |= self.apply_fix(fix);
             }
         }
-        if wrong.iter().any(totals::is_about) {
+        if wrong.iter().any(totals::concerns_totals) {
             for fix in totals::fixes(&self.body, self.context.catalog) {
-                has_changed |= self.change(fix);
+                has_changed |= self.apply_fix(fix);
             }
         }
         has_changed
     }
 
-    fn change(&mut self, fix: PatchOp) -> bool {
+    fn apply_fix(&mut self, fix: PatchOperation) -> bool {
         let was_there = self.body.pointer(&fix.pointer).is_some();
         if self.fixes.len() >= OPERATIONS_MAX || !fix.apply(&mut self.body) {
             return false;
@@ -117,6 +117,6 @@ impl<'l> PatchBuilder<'l> {
 
     /// Returns the operations of the patch, in the order in which the changes were made.
     pub(crate) fn operations(&self) -> Vec<Value> {
-        self.fixes.iter().map(|(fix, was_there)| fix.operation(*was_there)).collect()
+        self.fixes.iter().map(|(fix, was_there)| fix.to_operation(*was_there)).collect()
     }
 }

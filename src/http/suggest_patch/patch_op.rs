@@ -14,20 +14,20 @@ pub(crate) enum PatchAction {
 
 /// A change of a body, the place of the change, and the reason why the change is safe.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PatchOp {
+pub(crate) struct PatchOperation {
     /// The changed member, as a JSON Pointer into the body.
     pub(crate) pointer: String,
     pub(crate) change: PatchAction,
     pub(crate) why: String,
 }
 
-impl PatchOp {
+impl PatchOperation {
     pub(crate) fn set(pointer: impl Into<String>, value: Value, why: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
     /// Returns the RFC 6902 operation. `Set` becomes `replace` if the member `was_there`, else `add`.
-    pub(crate) fn operation(&self, was_there: bool) -> Value {
+    pub(crate) fn to_operation(&self, was_there: bool) -> Value {
         let path = &self.pointer;
         let why = &self.why;
         match &self.change {
@@ -43,21 +43,21 @@ impl PatchOp {
     /// Applies the change to a body. Returns false if the body stays the same.
     pub(crate) fn apply(&self, body: &mut Value) -> bool {
         match &self.change {
-            PatchAction::Set(value) => set(body, &self.pointer, value.clone()),
-            PatchAction::Remove => take(body, &self.pointer).is_some(),
-            PatchAction::MoveFrom(from) => match take(body, from) {
-                Some(value) => set(body, &self.pointer, value),
+            PatchAction::Set(value) => set_member(body, &self.pointer, value.clone()),
+            PatchAction::Remove => remove_member(body, &self.pointer).is_some(),
+            PatchAction::MoveFrom(from) => match remove_member(body, from) {
+                Some(value) => set_member(body, &self.pointer, value),
                 None => false,
             },
         }
     }
 }
 
-fn set(body: &mut Value, pointer: &str, value: Value) -> bool {
+fn set_member(body: &mut Value, pointer: &str, value: Value) -> bool {
     if body.pointer(pointer) == Some(&value) {
         return false;
     }
-    let Some((parent, name)) = last_step(pointer) else { return false };
+    let Some((parent, name)) = split_last_step(pointer) else { return false };
     match body.pointer_mut(parent) {
         Some(Value::Object(fields)) => {
             fields.insert(name, value);
@@ -67,13 +67,13 @@ fn set(body: &mut Value, pointer: &str, value: Value) -> bool {
     }
 }
 
-fn take(body: &mut Value, pointer: &str) -> Option<Value> {
-    let (parent, name) = last_step(pointer)?;
+fn remove_member(body: &mut Value, pointer: &str) -> Option<Value> {
+    let (parent, name) = split_last_step(pointer)?;
     body.pointer_mut(parent)?.as_object_mut()?.remove(&name)
 }
 
 /// Splits a JSON Pointer into the parent's pointer and the last step, which is unescaped.
-fn last_step(pointer: &str) -> Option<(&str, String)> {
+fn split_last_step(pointer: &str) -> Option<(&str, String)> {
     let (parent, name) = pointer.rsplit_once('/')?;
     Some((parent, name.replace("~1", "/").replace("~0", "~")))
 }

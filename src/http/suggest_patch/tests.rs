@@ -130,7 +130,7 @@ fn wrong(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Violation> {
 }
 
 fn passes(body: &Value, catalog: &Catalog) -> bool {
-    wrong(&object(body.clone()), catalog).is_empty() && totals::wrong(body).is_none()
+    wrong(&object(body.clone()), catalog).is_empty() && totals::inclusive_total_violation(body).is_none()
 }
 
 /// Repairs a body. Returns true if the repaired body is valid, the patch, and the body that an RFC 6902 library makes

@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::suggest_patch::patch_builder::Violation;
-use crate::http::suggest_patch::patch_op::PatchOp;
-use crate::http::suggest_patch::sums::{LineTotals, amount, items, parts};
+use crate::http::suggest_patch::patch_op::PatchOperation;
+use crate::http::suggest_patch::sums::{LineTotals, amount_at, items_at, tax_parts};
 
-const TOTAL: &str = "legal_monetary_total";
-const LINES: &str = "/legal_monetary_total/line_extension_amount";
-const EXCLUSIVE: &str = "/legal_monetary_total/tax_exclusive_amount";
-const INCLUSIVE: &str = "/legal_monetary_total/tax_inclusive_amount";
-const PAYABLE: &str = "/legal_monetary_total/payable_amount";
+const TOTAL_FIELD: &str = "legal_monetary_total";
+const LINES_POINTER: &str = "/legal_monetary_total/line_extension_amount";
+const TAX_EXCLUSIVE_POINTER: &str = "/legal_monetary_total/tax_exclusive_amount";
+const TAX_INCLUSIVE_POINTER: &str = "/legal_monetary_total/tax_inclusive_amount";
+const PAYABLE_POINTER: &str = "/legal_monetary_total/payable_amount";
 
 /// Returns true if correcting the totals may repair this violation.
-pub(super) fn is_about(wrong: &Violation) -> bool {
-    let is_amount = wrong.path.starts_with(TOTAL) || wrong.path.ends_with("tax_amount");
+pub(super) fn concerns_totals(wrong: &Violation) -> bool {
+    let is_amount = wrong.path.starts_with(TOTAL_FIELD) || wrong.path.ends_with("tax_amount");
     wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
 }
 
 /// Returns a violation if the total without tax plus taxes is not the total with tax. No form checks this.
-pub(super) fn wrong(body: &Value) -> Option<Violation> {
+pub(super) fn inclusive_total_violation(body: &Value) -> Option<Violation> {
     let taxes: Option<Vec<Amount>> =
-        items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();
-    let expected = amount(body, EXCLUSIVE)?.plus(Amount::sum(taxes?)?)?;
-    let path = format!("{TOTAL}.tax_inclusive_amount");
-    (!amount(body, INCLUSIVE)?.about(expected)).then_some(Violation { path, rule: "sum" })
+        items_at(body, "/tax_total").iter().map(|total| amount_at(total, "/tax_amount")).collect();
+    let expected = amount_at(body, TAX_EXCLUSIVE_POINTER)?.plus(Amount::sum(taxes?)?)?;
+    let path = format!("{TOTAL_FIELD}.tax_inclusive_amount");
+    (!amount_at(body, TAX_INCLUSIVE_POINTER)?.is_about(expected)).then_some(Violation { path, rule: "sum" })
 }
 
 /// The sum of a body's taxes after the correction, and the operations that correct the taxes.
@@ -35,47 +35,51 @@ struct Taxes {
     sum: Amount,
     /// True if each tax is its stated percent of its base, and the bases add up to the sum of the lines.
     are_proven: bool,
-    fixes: Vec<PatchOp>,
+    fixes: Vec<PatchOperation>,
 }
 
 /// Returns the operations that correct the totals. Returns no operation if the right value of one total is unknown.
-pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOp> {
+pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOperation> {
     let currency = body.get("document_currency_code").and_then(Value::as_str).unwrap_or_default();
     let digits = catalog.currency_digits(currency);
     let found = LineTotals::from_body(body).and_then(|lines| {
         let taxes = taxes(body, lines, digits)?;
-        let totals = totals(body, lines, &taxes)?;
+        let totals = total_fixes(body, lines, &taxes)?;
         Some(taxes.fixes.into_iter().chain(totals).collect())
     });
     found.unwrap_or_default()
 }
 
-fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>> {
-    if !body.get(TOTAL)?.is_object() {
+fn total_fixes(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOperation>> {
+    if !body.get(TOTAL_FIELD)?.is_object() {
         return None;
     }
     // With allowances or charges on the document, the sum of the lines is not the total without tax, so the stated
     // total is used.
-    let is_charged = !items(body, "/allowance_charge").is_empty();
-    let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
+    let is_charged = !items_at(body, "/allowance_charge").is_empty();
+    let exclusive = if is_charged { amount_at(body, TAX_EXCLUSIVE_POINTER)? } else { lines.sum };
     let inclusive = exclusive.plus(taxes.sum)?;
-    let payable = amount(body, PAYABLE)?;
+    let payable = amount_at(body, PAYABLE_POINTER)?;
     let is_proven = lines.are_proven && taxes.are_proven && !is_charged;
-    let stands = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(inclusive))
-        && amount(body, EXCLUSIVE).is_some_and(|stated| stated.about(exclusive));
-    let is_agreed = payable.about(inclusive) || stands;
+    let stands = amount_at(body, TAX_INCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(inclusive))
+        && amount_at(body, TAX_EXCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(exclusive));
+    let is_agreed = payable.is_about(inclusive) || stands;
     if !is_agreed && !is_proven || is_charged && !lines.are_proven {
         return None;
     }
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
-    let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
+    let mut wanted = vec![
+        (LINES_POINTER, lines.sum, why),
+        (TAX_EXCLUSIVE_POINTER, exclusive, why),
+        (TAX_INCLUSIVE_POINTER, inclusive, tax),
+    ];
     // A prepayment may be the reason for a lower payable amount. So this amount is corrected only if it equals the
     // stated total with tax, and that total is wrong.
-    let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
+    let follows = amount_at(body, TAX_INCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(payable));
     if !is_agreed && follows {
         wanted.push((
-            PAYABLE,
+            PAYABLE_POINTER,
             inclusive,
             "the sum of the lines and the taxes, each of which follows from its price or percent",
         ));
@@ -83,35 +87,35 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
         return None;
     }
     let wanted = wanted.into_iter().filter(|(pointer, right, _)| {
-        let Some(stated) = amount(body, pointer) else { return true };
-        let is_below = *pointer == INCLUSIVE && stated < exclusive;
-        is_below || !stated.about(*right)
+        let Some(stated) = amount_at(body, pointer) else { return true };
+        let is_below = *pointer == TAX_INCLUSIVE_POINTER && stated < exclusive;
+        is_below || !stated.is_about(*right)
     });
-    Some(wanted.map(|(pointer, right, why)| PatchOp::set(pointer, json!(right), why)).collect())
+    Some(wanted.map(|(pointer, right, why)| PatchOperation::set(pointer, json!(right), why)).collect())
 }
 
 fn taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<Taxes> {
-    let totals = items(body, "/tax_total");
+    let totals = items_at(body, "/tax_total");
     let mut taxes = Taxes { sum: Amount::ZERO, are_proven: totals.len() == 1, fixes: Vec::new() };
     for (place, total) in totals.iter().enumerate() {
         let at = format!("/tax_total/{place}");
-        let parts = parts(total, digits)?;
-        let stated = amount(total, "/tax_amount");
+        let parts = tax_parts(total, digits)?;
+        let stated = amount_at(total, "/tax_amount");
         let sum = Amount::sum(parts.iter().map(|part| part.stated))?;
         let due = Amount::sum(parts.iter().map(|part| part.due))?;
         let base = Amount::sum(parts.iter().map(|part| part.base))?;
-        let mut are_proven = parts.iter().all(super::sums::TaxPart::is_proven);
+        let mut are_proven = parts.iter().all(super::sums::TaxSubtotal::is_proven);
         let right = match stated {
-            Some(stated) if stated.about(sum) => stated,
+            Some(stated) if stated.is_about(sum) => stated,
             _ if are_proven => {
                 let why = "the sum of its parts, each of which is its percent";
-                taxes.fixes.push(PatchOp::set(format!("{at}/tax_amount"), json!(sum), why));
+                taxes.fixes.push(PatchOperation::set(format!("{at}/tax_amount"), json!(sum), why));
                 sum
             }
-            Some(stated) if stated.about(due) => {
+            Some(stated) if stated.is_about(due) => {
                 for (place, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_proven()) {
                     let pointer = format!("{at}/tax_subtotal/{place}/tax_amount");
-                    taxes.fixes.push(PatchOp::set(
+                    taxes.fixes.push(PatchOperation::set(
                         pointer,
                         json!(part.due),
                         "its percent, as the tax total has it",
@@ -123,7 +127,7 @@ fn taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<Taxes> {
             _ => return None,
         };
         taxes.sum = taxes.sum.plus(right)?;
-        taxes.are_proven &= are_proven && base.about(lines.sum);
+        taxes.are_proven &= are_proven && base.is_about(lines.sum);
     }
     Some(taxes)
 }

@@ -1,10 +1,10 @@
 //! Corrects units of quantity that are written as common words, such as `kg` for the code `KGM`.
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
-use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
+use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest_code};
 
 /// Common words with their codes of UN/ECE Recommendation 20, without words of several meanings, such as `ton`.
-const WORDS: [(&str, &str); 66] = [
+const UNIT_WORDS: [(&str, &str); 66] = [
     ("bar", "BAR"),
     ("centimeter", "CMT"),
     ("cm", "CMT"),
@@ -78,20 +78,20 @@ const WORDS: [(&str, &str); 66] = [
 pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
-    let known = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
+    let known = |word: &str| UNIT_WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
     let by_word = known(&word).or_else(|| singular.and_then(known));
     let by_word = by_word.filter(|code| catalog.has(ReferenceList::QuantityCodes, code) == Some(true));
-    let by_list = nearest(catalog, ReferenceList::QuantityCodes, text)
-        .filter(|near| near.likeness != MatchKind::Slip)
+    let by_list = nearest_code(catalog, ReferenceList::QuantityCodes, text)
+        .filter(|near| near.kind != MatchKind::Typo)
         .or_else(|| {
-            nearest(catalog, ReferenceList::QuantityCodes, singular?)
-                .filter(|near| near.likeness == MatchKind::Name)
+            nearest_code(catalog, ReferenceList::QuantityCodes, singular?)
+                .filter(|near| near.kind == MatchKind::Name)
         });
     match (by_word, by_list) {
         (Some(code), Some(near)) => (near.code == code).then_some(near),
-        (Some(code), None) => Some(CodeMatch { code: code.to_owned(), likeness: MatchKind::Name }),
+        (Some(code), None) => Some(CodeMatch { code: code.to_owned(), kind: MatchKind::Name }),
         (None, Some(near)) => Some(near),
-        (None, None) => nearest(catalog, ReferenceList::QuantityCodes, text),
+        (None, None) => nearest_code(catalog, ReferenceList::QuantityCodes, text),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_words_are_written_as_they_are_looked_up() {
-        for (word, code) in WORDS {
+        for (word, code) in UNIT_WORDS {
             assert!(
                 word.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit()),
                 "{word}"

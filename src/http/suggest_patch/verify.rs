@@ -10,7 +10,7 @@ use crate::http::respond::details::Details;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
 /// The largest number of calls to the authority for one refused body.
-const QUESTIONS_MAX: usize = 3;
+const AUTHORITY_CALLS_MAX: usize = 3;
 
 /// An RFC 6902 patch that corrects the received body.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Patch {
 }
 
 /// Returns the patch, and whether the patched body is valid. This is unknown if the authority gives no verdict.
-pub(crate) async fn patch(
+pub(crate) async fn build_patch(
     authority: &Authority,
     context: PatchContext<'_>,
     taxpayer: &Taxpayer,
@@ -39,7 +39,7 @@ pub(crate) async fn patch(
     let mut builder = PatchBuilder::new(body, context);
     let authority = authority.on_behalf_of(taxpayer.into());
     let mut suffices = Some(false);
-    for _ in 0..QUESTIONS_MAX {
+    for _ in 0..AUTHORITY_CALLS_MAX {
         let is_right = builder.repair_body(|body| match validation::read(body, Some(taxpayer), catalog) {
             Ok(_) => Vec::new(),
             Err(faults) => faults.iter().map(Violation::from).collect(),
@@ -62,7 +62,7 @@ pub(crate) async fn patch(
         };
         let reasons = authority::explain(&words, form.value.document.as_json());
         let wrong: Vec<Violation> = reasons.iter().filter_map(Violation::for_explanation).collect();
-        if !builder.round(&wrong) {
+        if !builder.apply_fixes(&wrong) {
             break;
         }
     }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::domain::access::api_key::{ApiKey, KeyHolder, KeyScope};
 use crate::domain::access::session::OperatorRole;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::store::accounts::Revocation;
 
@@ -96,8 +96,8 @@ impl<'a> AccountView<'a> {
             name: holder.name.as_deref(),
             email: &holder.email,
             role: holder.role,
-            created_at: precise(holder.created_at),
-            disabled_at: holder.disabled_at.map(precise),
+            created_at: precise_time(holder.created_at),
+            disabled_at: holder.disabled_at.map(precise_time),
             api_keys: holder.keys.iter().map(|key| ApiKeyView::new(key, now)).collect(),
         }
     }
@@ -110,9 +110,9 @@ impl<'a> ApiKeyView<'a> {
             name: key.name.as_deref(),
             last_four: key.last_four.as_deref(),
             scope: key.scope,
-            created_at: precise(key.created_at),
-            expires_at: key.expires_at.map(precise),
-            last_used_at: key.last_used_at.map(precise),
+            created_at: precise_time(key.created_at),
+            expires_at: key.expires_at.map(precise_time),
+            last_used_at: key.last_used_at.map(precise_time),
             is_valid: key.is_valid(now),
         }
     }

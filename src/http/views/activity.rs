@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::views::actor::ActorView;
 use crate::store::operations::activity::{ActivityCursor, ActivityEntry};
 
@@ -38,7 +38,7 @@ impl ActivityView {
 impl From<ActivityEntry> for EntryView {
     fn from(entry: ActivityEntry) -> Self {
         Self {
-            at: precise(entry.at),
+            at: precise_time(entry.at),
             actor: entry.actor.into(),
             action: entry.action,
             subject: entry.subject,

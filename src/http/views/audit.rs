@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
@@ -53,7 +53,7 @@ impl<'a> AuditView<'a> {
         let operator_id = entry.actor.operator_id();
         Self {
             id: entry.id,
-            at: precise(entry.at),
+            at: precise_time(entry.at),
             actor: entry.actor.kind(),
             operator_id,
             operator: operator_id.and_then(|id| operators.get(&id)).map(String::as_str),
@@ -74,7 +74,7 @@ impl<'a> From<&'a AuditEntry> for IntegratorAuditView<'a> {
     fn from(entry: &'a AuditEntry) -> Self {
         Self {
             id: entry.id,
-            at: precise(entry.at),
+            at: precise_time(entry.at),
             actor: entry.actor.kind(),
             action: entry.action,
             taxpayer_id: entry.taxpayer_id,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::authority::{BreakerView, HeldCallers, LimitView};
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Breaker {
@@ -35,15 +35,15 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
             operation: view.operation.name(),
             state: view.state.name(),
             held_taxpayers: held_taxpayers(view),
-            since: view.since.map(precise),
+            since: view.since.map(precise_time),
             calls: view.calls,
             failures: view.failures,
-            next_probe_at: view.next_probe_at.map(precise),
+            next_probe_at: view.next_probe_at.map(precise_time),
             openings: view.openings,
             limit: limit.limit,
             in_flight: limit.in_flight,
             waiting: limit.waiting,
-            held_until: limit.held_until.map(precise),
+            held_until: limit.held_until.map(precise_time),
         }
     }
 }

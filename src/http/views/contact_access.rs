@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::access::session::ContactRole;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::ContactId;
 use crate::store::accounts::contacts::ContactAccess;
 
@@ -27,7 +27,7 @@ impl From<&ContactAccess> for ContactAccessView {
             name: format!("{} {}", contact.first_name, contact.last_name),
             role: access.role,
             is_disabled: access.is_disabled,
-            created_at: precise(contact.created_at),
+            created_at: precise_time(contact.created_at),
         }
     }
 }

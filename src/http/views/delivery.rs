@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
 use crate::domain::events::event::EventKind;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{EventId, TaxpayerId};
 use crate::store::webhooks::delivery_log::LoggedDelivery;
 use crate::webhook::Guidance;
@@ -52,7 +52,7 @@ impl<'a> From<&'a LoggedDelivery> for DeliveryView<'a> {
             r#type: logged.kind,
             irn: delivery.irn(),
             state: delivery.state,
-            next_attempt_at: delivery.next_attempt_at.map(precise),
+            next_attempt_at: delivery.next_attempt_at.map(precise_time),
             attempts: logged.attempts.iter().map(AttemptView::from).collect(),
         }
     }
@@ -61,7 +61,7 @@ impl<'a> From<&'a LoggedDelivery> for DeliveryView<'a> {
 impl<'a> From<&'a DeliveryAttempt> for AttemptView<'a> {
     fn from(attempt: &'a DeliveryAttempt) -> Self {
         Self {
-            at: precise(attempt.at),
+            at: precise_time(attempt.at),
             status: attempt.status,
             failure: attempt.failure.as_deref(),
             duration_ms: attempt.duration_ms,

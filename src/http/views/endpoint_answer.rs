@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::{ApiError, sentence};
+use crate::http::respond::error::{ApiError, capitalize};
 use crate::webhook::AttemptResult;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl EndpointAnswer {
     pub(crate) fn from_attempt(attempt: &AttemptResult) -> Result<Self, ApiError> {
         let status = attempt.status.ok_or_else(|| {
             let why = attempt.outcome.failure().unwrap_or_default();
-            ApiError::new(ErrorCode::WebhookUnreachable, sentence(&why))
+            ApiError::new(ErrorCode::WebhookUnreachable, capitalize(&why))
         })?;
         let text = &attempt.response_head;
         let body = strict_json::from_untrusted(text.as_bytes())

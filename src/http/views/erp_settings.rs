@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, Integration, IntegrationSummary,
 };
-use crate::domain::invoice::invoice_view::plain;
+use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,7 +64,7 @@ struct FormatSettings {
 impl ErpSettings {
     pub(crate) fn new(taxpayer_id: TaxpayerId, stored: Option<Integration>) -> Self {
         let (created_at, updated_at) =
-            stored.as_ref().map(|one| (plain(one.created_at), plain(one.updated_at))).unzip();
+            stored.as_ref().map(|one| (plain_time(one.created_at), plain_time(one.updated_at))).unzip();
         let integration = stored.unwrap_or_default();
         let IntegrationSummary { erp_system, auth_type, data_format } = integration.summary();
         Self {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::domain::events::event::{Event, EventKind};
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::EventId;
 use crate::http::views::actor::ActorView;
@@ -58,7 +58,7 @@ impl TryFrom<Event> for EventView {
             id: event.id,
             r#type: event.kind,
             sequence: event.sequence,
-            timestamp: precise(event.timestamp),
+            timestamp: precise_time(event.timestamp),
             irn: event.irn,
             actor: event.actor.as_deref().and_then(NamedActor::parse).map(ActorView::from),
             data,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::plain;
+use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::supplier_invoice::SupplierInvoice;
@@ -26,9 +26,9 @@ impl From<SupplierInvoice> for InboxLine {
             supplier_irn: invoice.irn,
             supplier_name: invoice.supplier_name,
             supplier_tin: invoice.supplier_tin,
-            received_at: plain(invoice.received_at),
+            received_at: plain_time(invoice.received_at),
             acknowledged: invoice.acknowledged_at.is_some(),
-            acknowledged_at: invoice.acknowledged_at.map(plain),
+            acknowledged_at: invoice.acknowledged_at.map(plain_time),
         }
     }
 }
@@ -45,7 +45,7 @@ impl From<SupplierInvoice> for Acknowledgement {
         Self {
             supplier_irn: invoice.irn,
             acknowledged: invoice.acknowledged_at.is_some(),
-            acknowledged_at: invoice.acknowledged_at.map(plain),
+            acknowledged_at: invoice.acknowledged_at.map(plain_time),
         }
     }
 }

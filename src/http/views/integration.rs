@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::integration::{AuthType, DataFormat, IntegrationSummary};
-use crate::domain::invoice::invoice_view::{plain, precise};
+use crate::domain::invoice::invoice_view::{plain_time, precise_time};
 use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,8 +44,8 @@ impl HealthView {
         Self {
             state: EndpointHealth::new(endpoint.is_active, failing),
             failures: failing.map_or(0, |failing| failing.failures),
-            failing_since: failing.map(|failing| precise(failing.since)),
-            parked_until: failing.and_then(|failing| failing.parked_until).map(precise),
+            failing_since: failing.map(|failing| precise_time(failing.since)),
+            parked_until: failing.and_then(|failing| failing.parked_until).map(precise_time),
         }
     }
 }
@@ -66,8 +66,8 @@ impl<'a> Integration<'a> {
             auth_type: kinds.auth_type,
             data_format: kinds.data_format,
             public_key: endpoint.public_key.as_deref(),
-            created_at: plain(endpoint.created_at),
-            updated_at: plain(endpoint.updated_at),
+            created_at: plain_time(endpoint.created_at),
+            updated_at: plain_time(endpoint.updated_at),
         }
     }
 

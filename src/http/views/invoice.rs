@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::{InvoiceObject, precise};
+use crate::domain::invoice::invoice_view::{InvoiceObject, precise_time};
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::ItemId;
@@ -129,7 +129,7 @@ struct EntryView {
 impl From<LedgerEntry> for EntryView {
     fn from(entry: LedgerEntry) -> Self {
         Self {
-            at: precise(entry.at),
+            at: precise_time(entry.at),
             status: entry.posting.status,
             amount: entry.posting.amount,
             reference: entry.reference,

@@ -5,8 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::domain::events::event::EventKind;
-use crate::domain::invoice::history::{Change, Moment};
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::history::{ChangedField, HistoryEntry};
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,24 +36,24 @@ struct FieldChange<'a> {
 }
 
 impl<'a> InvoiceVersion<'a> {
-    pub(crate) fn new(taxpayer_id: TaxpayerId, moment: &'a Moment) -> Self {
-        let version = &moment.version;
+    pub(crate) fn new(taxpayer_id: TaxpayerId, entry: &'a HistoryEntry) -> Self {
+        let version = &entry.version;
         Self {
             taxpayer_id,
             sequence: version.sequence,
-            at: precise(version.at),
+            at: precise_time(version.at),
             event: version.kind,
             invoice: &version.invoice,
-            changes: moment.changes.iter().map(FieldChange::from).collect(),
-            earlier: moment.earlier,
-            later: moment.later,
+            changes: entry.changes.iter().map(FieldChange::from).collect(),
+            earlier: entry.earlier_sequence,
+            later: entry.later_sequence,
         }
     }
 }
 
-impl<'a> From<&'a Change> for FieldChange<'a> {
-    fn from(change: &'a Change) -> Self {
-        let Change { field, before, after } = change;
+impl<'a> From<&'a ChangedField> for FieldChange<'a> {
+    fn from(change: &'a ChangedField) -> Self {
+        let ChangedField { field, before, after } = change;
         Self { field, before: before.as_deref(), after: after.as_deref() }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::webhooks::endpoint_list;
 
@@ -41,12 +41,12 @@ impl<'a> From<&'a endpoint_list::ListedEndpoint> for ListedEndpoint<'a> {
             taxpayer_id: endpoint.taxpayer_id,
             url: endpoint.url.split(['?', '#']).next().unwrap_or_default(),
             health: listed.health,
-            since: since.map(precise),
+            since: since.map(precise_time),
             disabled_reason: endpoint.disabled_reason.as_deref(),
             failures: streak.map_or(0, |streak| streak.failures),
             last_failure: streak.and_then(|streak| streak.last_failure.as_deref()),
-            last_failure_at: streak.map(|streak| precise(streak.last)),
-            parked_until: streak.and_then(|streak| streak.parked_until).map(precise),
+            last_failure_at: streak.map(|streak| precise_time(streak.last)),
+            parked_until: streak.and_then(|streak| streak.parked_until).map(precise_time),
             pending: listed.pending,
             dead: listed.dead,
         }

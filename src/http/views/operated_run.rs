@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
@@ -42,14 +42,14 @@ impl<'a> OperatedRun<'a> {
             state: run.state(),
             step: run.progress.intent.or_else(|| run.next_step()),
             attempt: run.progress.attempt,
-            next_attempt_at: run.next_attempt_at().map(precise),
+            next_attempt_at: run.next_attempt_at().map(precise_time),
             wait_reason: run.wait_reason(),
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
-            moves: run.moves(),
-            deadline_at: precise(run.deadline_at),
-            created_at: precise(run.created_at),
-            updated_at: precise(run.updated_at),
+            moves: run.allowed_actions(),
+            deadline_at: precise_time(run.deadline_at),
+            created_at: precise_time(run.created_at),
+            updated_at: precise_time(run.updated_at),
             age_s: now.duration_since(run.created_at).as_secs().max(0),
         }
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::OutageId;
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
@@ -45,8 +45,8 @@ impl<'a> OutageView<'a> {
         Self {
             id: outage.id,
             operations: outage.operations(),
-            started_at: precise(outage.started_at),
-            ended_at: outage.ended_at.map(precise),
+            started_at: precise_time(outage.started_at),
+            ended_at: outage.ended_at.map(precise_time),
             duration_s: outage.duration_s(now),
             announced: Announced {
                 started: count(OutageEdge::Started),

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -61,10 +61,10 @@ impl<'a> From<&'a QuarantinedWork> for QuarantinedWorkView<'a> {
             name: &found.name,
             taxpayer_id: found.taxpayer_id.map(|taxpayer| taxpayer.0),
             about: found.about.as_deref(),
-            at: precise(found.at),
+            at: precise_time(found.at),
             cause: &found.cause,
             state: found.state,
-            moved_at: found.moved_at.map(precise),
+            moved_at: found.moved_at.map(precise_time),
             result: found.result.as_deref(),
             replay: replay.filter(|_| found.may_replay),
             drop: drop.filter(|_| found.may_drop),

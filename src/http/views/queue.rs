@@ -6,7 +6,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::actors::pipeline::queue_position::QueuePosition;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::pipeline::Run;
 use crate::http::respond::details::Members;
 
@@ -26,8 +26,8 @@ impl QueueView {
     pub(crate) fn new(run: &Run, place: QueuePosition) -> Self {
         Self {
             position: place.position,
-            predicted_clear_at: precise(place.predicted_clear_at),
-            deadline_at: precise(run.deadline_at),
+            predicted_clear_at: precise_time(place.predicted_clear_at),
+            deadline_at: precise_time(run.deadline_at),
         }
     }
 }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::FindingKind;
 use crate::domain::reconciliation::day::{
@@ -50,9 +50,9 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
             mended: one.counts.repaired,
             listed: one.counts.listed,
             error: one.error.as_deref(),
-            created_at: precise(one.created_at),
-            started_at: one.started_at.map(precise),
-            ended_at: one.ended_at.map(precise),
+            created_at: precise_time(one.created_at),
+            started_at: one.started_at.map(precise_time),
+            ended_at: one.ended_at.map(precise_time),
         }
     }
 }

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::integration::IntegrationSummary;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::views::integration::Integration;
 
-const DISABLED: &str = "the webhook is disabled: enable it, or cancel the replay";
+const DISABLED_REASON: &str = "the webhook is disabled: enable it, or cancel the replay";
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Replay)]
@@ -47,17 +47,17 @@ impl From<&Replay> for ReplayView {
             remaining: replay.remaining_events(),
             percent: replay.percent(),
             waits_for: None,
-            created_at: precise(replay.created_at),
-            updated_at: precise(replay.updated_at),
+            created_at: precise_time(replay.created_at),
+            updated_at: precise_time(replay.updated_at),
         }
     }
 }
 
 impl ReplayView {
     /// Creates the view. If the endpoint is disabled, an unfinished replay waits until the endpoint is enabled.
-    pub(crate) fn at(endpoint: Option<&Endpoint>, replay: &Replay) -> Self {
+    pub(crate) fn for_endpoint(endpoint: Option<&Endpoint>, replay: &Replay) -> Self {
         let is_held = replay.is_open() && endpoint.is_some_and(|endpoint| !endpoint.is_active);
-        Self { waits_for: is_held.then_some(DISABLED), ..Self::from(replay) }
+        Self { waits_for: is_held.then_some(DISABLED_REASON), ..Self::from(replay) }
     }
 }
 

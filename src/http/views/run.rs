@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::{plain, precise};
+use crate::domain::invoice::invoice_view::{plain_time, precise_time};
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
@@ -48,11 +48,11 @@ impl<'a> RunView<'a> {
             state: run.state(),
             step: run.progress.intent.or_else(|| run.next_step()),
             attempt: run.progress.attempt,
-            next_attempt_at: run.next_attempt_at().map(precise),
+            next_attempt_at: run.next_attempt_at().map(precise_time),
             wait_reason: run.wait_reason(),
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
-            deadline_at: precise(run.deadline_at),
+            deadline_at: precise_time(run.deadline_at),
             queue,
             steps: steps.iter().map(StepView::from).collect(),
         }
@@ -65,7 +65,7 @@ impl<'a> From<&'a StepRecord> for StepView<'a> {
             step: record.step,
             attempt: record.attempt,
             outcome: record.outcome.as_deref(),
-            started_at: precise(record.started_at),
+            started_at: precise_time(record.started_at),
             duration_ms: record.duration_ms,
             error: record.error.as_deref(),
         }
@@ -89,7 +89,7 @@ impl<'a> From<&'a Run> for SubmissionResult<'a> {
             irn: run.irn.as_str(),
             qr_code: run.qr_code.as_deref(),
             resolved_by: run.resolved_by,
-            submitted_at: precise(run.updated_at),
+            submitted_at: precise_time(run.updated_at),
         }
     }
 }
@@ -106,7 +106,7 @@ pub(crate) struct TransmissionResult<'a> {
 
 impl<'a> TransmissionResult<'a> {
     pub(crate) fn new(run: &'a Run, delivered: bool) -> Self {
-        let transmitted_at = precise(run.updated_at);
+        let transmitted_at = precise_time(run.updated_at);
         Self { ok: true, irn: run.irn.as_str(), transmitted: true, delivered, transmitted_at }
     }
 }
@@ -137,6 +137,6 @@ pub(crate) struct PaymentResult<'a> {
 impl<'a> PaymentResult<'a> {
     pub(crate) fn from_run(run: &'a Run) -> Option<Self> {
         let RelayedPayment { payment_status, remark } = run.payload.payment()?.clone();
-        Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain(run.updated_at) })
+        Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain_time(run.updated_at) })
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::{plain, precise};
+use crate::domain::invoice::invoice_view::{plain_time, precise_time};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
@@ -34,8 +34,8 @@ impl<'a> From<&'a Taxpayer> for CreatedTaxpayer<'a> {
             nature_of_business: taxpayer.nature_of_business.as_deref(),
             authority_business_id: &taxpayer.business_id,
             authority_service_id: &taxpayer.service_id,
-            created_at: precise(taxpayer.created_at),
-            updated_at: precise(taxpayer.updated_at),
+            created_at: precise_time(taxpayer.created_at),
+            updated_at: precise_time(taxpayer.updated_at),
         }
     }
 }
@@ -86,8 +86,8 @@ impl<'a> TaxpayerView<'a> {
             address: &taxpayer.address,
             verification: taxpayer.verification.status(),
             verification_reason: taxpayer.verification.reason(),
-            created_at: plain(taxpayer.created_at),
-            updated_at: plain(taxpayer.updated_at),
+            created_at: plain_time(taxpayer.created_at),
+            updated_at: plain_time(taxpayer.updated_at),
             users: contacts.iter().map(User::from).collect(),
         }
     }
@@ -101,8 +101,8 @@ impl<'a> From<&'a Contact> for User<'a> {
             last_name: &contact.last_name,
             email: &contact.email,
             phone: contact.phone.as_deref(),
-            created_at: plain(contact.created_at),
-            updated_at: plain(contact.updated_at),
+            created_at: plain_time(contact.created_at),
+            updated_at: plain_time(contact.updated_at),
         }
     }
 }
@@ -135,8 +135,8 @@ impl<'a> OperatedTaxpayer<'a> {
             authority_business_id: &taxpayer.business_id,
             verification: taxpayer.verification.status(),
             verification_reason: taxpayer.verification.reason(),
-            created_at: precise(taxpayer.created_at),
-            updated_at: precise(taxpayer.updated_at),
+            created_at: precise_time(taxpayer.created_at),
+            updated_at: precise_time(taxpayer.updated_at),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{EntryKind, Timeline, TimelineEntry};
 use crate::http::views::actor::ActorView;
@@ -41,7 +41,7 @@ impl<'a> TimelineView<'a> {
 impl<'a> From<&'a TimelineEntry> for EntryView<'a> {
     fn from(entry: &'a TimelineEntry) -> Self {
         Self {
-            at: precise(entry.at),
+            at: precise_time(entry.at),
             kind: entry.kind,
             name: &entry.name,
             outcome: entry.outcome.as_deref(),

@@ -12,7 +12,7 @@ use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::{
-    AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock, operator_row,
+    AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock_account, operator_row,
     second_factors, sessions,
 };
 use crate::store::db::column::RowRef;
@@ -39,14 +39,14 @@ pub async fn revoke(
     includes_taxpayers: bool,
 ) -> Result<Option<Revocation>, StoreError> {
     let tx = store.begin().await?;
-    if lock(&tx, change.owner).await?.is_none() {
+    if lock_account(&tx, change.owner).await?.is_none() {
         return Ok(None);
     }
-    let ended = end_all(&tx, &change, includes_taxpayers).await?;
+    let ended = end_keys_and_sessions(&tx, &change, includes_taxpayers).await?;
     let actions = [AuditAction::RevokeIntegratorKeys, AuditAction::RevokeOperatorKeys];
-    audit::append(&tx, &[change.entry(actions, Some(ended.to_string()))]).await?;
+    audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
-    key_leases::settle(store).await;
+    key_leases::await_acknowledgements(store).await;
     Ok(Some(ended))
 }
 
@@ -62,12 +62,12 @@ pub async fn disable(
         return Ok(refused);
     }
     set_disabled(&tx, &change, Some(change.now)).await?;
-    invitations::delete_of(&tx, change.session_owner()).await?;
-    let ended = end_all(&tx, &change, includes_taxpayers).await?;
+    invitations::delete_owned_by(&tx, change.session_owner()).await?;
+    let ended = end_keys_and_sessions(&tx, &change, includes_taxpayers).await?;
     let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
-    audit::append(&tx, &[change.entry(actions, Some(ended.to_string()))]).await?;
+    audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
-    key_leases::settle(store).await;
+    key_leases::await_acknowledgements(store).await;
     Ok(AccessOutcome::Done(ended))
 }
 
@@ -75,13 +75,13 @@ pub async fn disable(
 /// to be sure, although `sessions::open` refuses disabled accounts.
 pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
     let tx = store.begin().await?;
-    if lock(&tx, change.owner).await?.is_none() {
+    if lock_account(&tx, change.owner).await?.is_none() {
         return Ok(AccessOutcome::Unknown);
     }
     let sessions = sessions::close_all(&tx, change.session_owner()).await?;
     set_disabled(&tx, &change, None).await?;
     let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
-    audit::append(&tx, &[change.entry(actions, None)]).await?;
+    audit::append(&tx, &[change.audit_entry(actions, None)]).await?;
     tx.commit().await?;
     Ok(AccessOutcome::Done(Revocation { sessions, ..Revocation::default() }))
 }
@@ -93,14 +93,14 @@ pub async fn remove_operator(store: &Store, change: AccountChange) -> Result<Acc
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
-    let ended = end_all(&tx, &change, false).await?;
-    invitations::delete_of(&tx, change.session_owner()).await?;
-    second_factors::delete_of(&tx, change.session_owner()).await?;
+    let ended = end_keys_and_sessions(&tx, &change, false).await?;
+    invitations::delete_owned_by(&tx, change.session_owner()).await?;
+    second_factors::delete_owned_by(&tx, change.session_owner()).await?;
     operator_row::Entity::delete_by_id(change.owner.id).exec(&tx).await?;
-    let entry = change.entry([AuditAction::RemoveOperator; 2], Some(ended.to_string()));
+    let entry = change.audit_entry([AuditAction::RemoveOperator; 2], Some(ended.to_string()));
     audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;
     tx.commit().await?;
-    key_leases::settle(store).await;
+    key_leases::await_acknowledgements(store).await;
     Ok(AccessOutcome::Done(ended))
 }
 
@@ -115,21 +115,21 @@ pub async fn set_role(
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
-    key_leases::raise(&tx).await?;
+    key_leases::raise_generation(&tx).await?;
     operator_row::Entity::update_many()
         .col_expr(operator_row::Column::Role, Expr::value(role.as_str()))
         .filter(operator_row::Column::Id.eq(change.owner.id))
         .exec(&tx)
         .await?;
-    let entry = change.entry([AuditAction::ChangeOperatorRole; 2], Some(role.to_string()));
+    let entry = change.audit_entry([AuditAction::ChangeOperatorRole; 2], Some(role.to_string()));
     audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;
     tx.commit().await?;
-    key_leases::settle(store).await;
+    key_leases::await_acknowledgements(store).await;
     Ok(AccessOutcome::Done(Revocation::default()))
 }
 
 /// Ends the keys and the sessions of an account in this transaction.
-async fn end_all(
+async fn end_keys_and_sessions(
     tx: &Transaction,
     change: &AccountChange,
     includes_taxpayers: bool,
@@ -137,7 +137,7 @@ async fn end_all(
     let revoked = keys::revoke(tx, change.owner).await?;
     let revoked_of_taxpayers = match change.owner.kind {
         KeyKind::Integrator if includes_taxpayers => {
-            keys::revoke_of_taxpayers(tx, IntegratorId(change.owner.id)).await?
+            keys::revoke_taxpayer_keys(tx, IntegratorId(change.owner.id)).await?
         }
         _ => 0,
     };
@@ -175,7 +175,7 @@ async fn lock_and_check_admins_left(
     to: Option<OperatorRole>,
 ) -> Result<Result<String, AccessOutcome>, StoreError> {
     if change.owner.kind != KeyKind::Operator {
-        let found = lock(tx, change.owner).await?;
+        let found = lock_account(tx, change.owner).await?;
         return Ok(found.map(|_| String::new()).ok_or(AccessOutcome::Unknown));
     }
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
@@ -265,7 +265,7 @@ mod tests {
 
     async fn role_of_key(test: &TestStore, name: &str) -> Option<OperatorRole> {
         let key = format!("opk_{name}");
-        let found = keys::valid(&test.store, KeyKind::Operator, &key, NOW).await.unwrap();
+        let found = keys::find_valid(&test.store, KeyKind::Operator, &key, NOW).await.unwrap();
         found.and_then(|key| key.role)
     }
 
@@ -326,15 +326,15 @@ mod tests {
             let integrator = KeyOwner { kind: KeyKind::Integrator, id };
             for (owner, key) in [(bola, "opk_bola"), (integrator, "sik_one")] {
                 let ended = Revocation { revoked: 1, ..Revocation::default() };
-                assert!(keys::valid(store, owner.kind, key, NOW).await.unwrap().is_some());
+                assert!(keys::find_valid(store, owner.kind, key, NOW).await.unwrap().is_some());
                 let done = disable(store, change(owner), false).await.unwrap();
                 assert_eq!(done, AccessOutcome::Done(ended));
-                assert_eq!(keys::valid(store, owner.kind, key, NOW).await.unwrap(), None);
+                assert_eq!(keys::find_valid(store, owner.kind, key, NOW).await.unwrap(), None);
                 let next = NewKey::from(SecretString::from(format!("{key}_next")));
                 let rotated = accounts::rotate_key(store, change(owner), &next).await.unwrap();
                 assert_eq!(rotated, RotationOutcome::Disabled);
                 enable(store, change(owner)).await.unwrap();
-                assert_eq!(keys::valid(store, owner.kind, key, NOW).await.unwrap(), None);
+                assert_eq!(keys::find_valid(store, owner.kind, key, NOW).await.unwrap(), None);
                 let rotated = accounts::rotate_key(store, change(owner), &next).await.unwrap();
                 assert_eq!(rotated, RotationOutcome::Done);
             }

@@ -82,8 +82,8 @@ pub async fn add(store: &Store, change: ContactChange, person: &NewPerson) -> Re
     };
     let tx = store.begin().await?;
     Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    let entry = change.entry(AuditAction::AddContact, ContactId(id));
-    audit::append(&tx, &[entry.between(None, Some(person.role.to_string()))]).await?;
+    let entry = change.audit_entry(AuditAction::AddContact, ContactId(id));
+    audit::append(&tx, &[entry.with_states(None, Some(person.role.to_string()))]).await?;
     tx.commit().await?;
     Ok(ContactId(id))
 }
@@ -96,10 +96,11 @@ pub async fn set_role(
     role: ContactRole,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    let before = match role_to_lose(&tx, change.taxpayer, id, role == ContactRole::Owner).await? {
-        Ok(before) => before,
-        Err(refused) => return Ok(refused),
-    };
+    let before =
+        match lock_role_unless_last_owner(&tx, change.taxpayer, id, role == ContactRole::Owner).await? {
+            Ok(before) => before,
+            Err(refused) => return Ok(refused),
+        };
     Entity::update_many()
         .col_expr(Column::Role, Expr::value(role.as_str()))
         .col_expr(Column::UpdatedAt, Expr::value(change.now.as_microsecond()))
@@ -107,8 +108,8 @@ pub async fn set_role(
         .filter(Column::Id.eq(id.0))
         .exec(&tx)
         .await?;
-    let entry = change.entry(AuditAction::ChangeContactRole, id);
-    audit::append(&tx, &[entry.between(Some(before.to_string()), Some(role.to_string()))]).await?;
+    let entry = change.audit_entry(AuditAction::ChangeContactRole, id);
+    audit::append(&tx, &[entry.with_states(Some(before.to_string()), Some(role.to_string()))]).await?;
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions: 0 })
 }
 
@@ -120,12 +121,12 @@ pub async fn disable(
     id: ContactId,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    if let Err(refused) = role_to_lose(&tx, change.taxpayer, id, false).await? {
+    if let Err(refused) = lock_role_unless_last_owner(&tx, change.taxpayer, id, false).await? {
         return Ok(refused);
     }
     set_disabled(&tx, change, id, true).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
-    audit::append(&tx, &[change.entry(AuditAction::DisableContact, id)]).await?;
+    audit::append(&tx, &[change.audit_entry(AuditAction::DisableContact, id)]).await?;
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
@@ -137,12 +138,12 @@ pub async fn enable(
     id: ContactId,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    if let Err(refused) = role_to_lose(&tx, change.taxpayer, id, true).await? {
+    if let Err(refused) = lock_role_unless_last_owner(&tx, change.taxpayer, id, true).await? {
         return Ok(refused);
     }
     set_disabled(&tx, change, id, false).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
-    audit::append(&tx, &[change.entry(AuditAction::EnableContact, id)]).await?;
+    audit::append(&tx, &[change.audit_entry(AuditAction::EnableContact, id)]).await?;
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
@@ -170,21 +171,21 @@ pub async fn remove(
     id: ContactId,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    let before = match role_to_lose(&tx, change.taxpayer, id, false).await? {
+    let before = match lock_role_unless_last_owner(&tx, change.taxpayer, id, false).await? {
         Ok(before) => before,
         Err(refused) => return Ok(refused),
     };
     Entity::delete_by_id((change.taxpayer.0, id.0)).exec(&tx).await?;
-    second_factors::delete_of(&tx, SessionOwner::Contact { taxpayer: change.taxpayer, id }).await?;
+    second_factors::delete_owned_by(&tx, SessionOwner::Contact { taxpayer: change.taxpayer, id }).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
-    let entry = change.entry(AuditAction::RemoveContact, id);
-    audit::append(&tx, &[entry.between(Some(before.to_string()), None)]).await?;
+    let entry = change.audit_entry(AuditAction::RemoveContact, id);
+    audit::append(&tx, &[entry.with_states(Some(before.to_string()), None)]).await?;
     tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 /// Locks the contact persons of an account and returns the present role of one of them. Returns `LastOwner` if this
 /// person is the only enabled owner, unless the person stays an owner after the change (`stays_owner`).
-async fn role_to_lose(
+async fn lock_role_unless_last_owner(
     tx: &Transaction,
     taxpayer: TaxpayerId,
     id: ContactId,
@@ -207,12 +208,12 @@ impl ContactChange {
     /// Ends the sessions and the invitation of a person. Returns the number of ended sessions.
     async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
         let owner = SessionOwner::Contact { taxpayer: self.taxpayer, id };
-        invitations::delete_of(tx, owner).await?;
+        invitations::delete_owned_by(tx, owner).await?;
         sessions::close_all(tx, owner).await
     }
 
-    fn entry(&self, action: AuditAction, id: ContactId) -> AuditEntry {
-        AuditEntry::new(self.by, action, &id, self.now).of_taxpayer(self.taxpayer)
+    fn audit_entry(&self, action: AuditAction, id: ContactId) -> AuditEntry {
+        AuditEntry::new(self.by, action, &id, self.now).for_taxpayer(self.taxpayer)
     }
 }
 

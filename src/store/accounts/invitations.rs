@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
 
-use crate::domain::access::invitation::{INVITATION_LASTS, InvitationToken};
+use crate::domain::access::invitation::{INVITATION_LIFETIME, InvitationToken};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
@@ -28,12 +28,12 @@ pub struct NewInvitation<'a> {
 /// if there is no such person.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
     let NewInvitation { owner, token, by, reason, now } = new;
-    let expires_at = now.saturating_add(INVITATION_LASTS).unwrap_or(Timestamp::MAX);
+    let expires_at = now.saturating_add(INVITATION_LIFETIME).unwrap_or(Timestamp::MAX);
     let tx = store.begin().await?;
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
-    delete_of(&tx, owner).await?;
+    delete_owned_by(&tx, owner).await?;
     Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(&tx).await?;
     let row = Model {
         hash: token.hash(),
@@ -44,7 +44,7 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
         expires_at: expires_at.as_microsecond(),
     };
     Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    let entry = sessions::entry_by(by, owner, AuditAction::MakeInvitation, now);
+    let entry = sessions::audit_entry(by, owner, AuditAction::MakeInvitation, now);
     let entry = AuditEntry { reason, ..entry };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
@@ -85,13 +85,13 @@ pub async fn accept(
         return Ok(None);
     }
     sessions::close_all(&tx, owner).await?;
-    audit::append(&tx, &[sessions::entry(owner, AuditAction::AcceptInvitation, now)]).await?;
+    audit::append(&tx, &[sessions::own_audit_entry(owner, AuditAction::AcceptInvitation, now)]).await?;
     tx.commit().await?;
     Ok(Some(owner))
 }
 
 /// Ends the link of a person, if there is one.
-pub(super) async fn delete_of(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
+pub(super) async fn delete_owned_by(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
     let of_owner = Column::Kind.eq(owner.kind().as_str()).and(Column::AccountId.eq(owner.id()));
     Entity::delete_many().filter(of_owner).exec(tx).await?;
     Ok(())
@@ -127,12 +127,12 @@ mod tests {
         let new =
             NewInvitation { owner, token: &token, by: Actor::CommandLine, reason: None, now: CHANGE.now };
         let expires_at = add(&test.store, new).await.unwrap().unwrap();
-        assert_eq!(expires_at, CHANGE.now + INVITATION_LASTS);
+        assert_eq!(expires_at, CHANGE.now + INVITATION_LIFETIME);
         token
     }
 
     async fn hash_of(test: &TestStore, owner: SessionOwner) -> Option<String> {
-        people::password_of(&test.store, owner).await.unwrap()
+        people::password_hash(&test.store, owner).await.unwrap()
     }
 
     async fn is_open(test: &TestStore, token: &InvitationToken, now: Timestamp) -> bool {
@@ -163,7 +163,7 @@ mod tests {
             let owner = person(&test, "ada").await;
             person(&test, "bola").await;
             let token = invite(&test, owner, 1).await;
-            let end = CHANGE.now + INVITATION_LASTS;
+            let end = CHANGE.now + INVITATION_LIFETIME;
             for (now, is_valid) in [(end - Duration::from_secs(1), true), (end, false)] {
                 assert_eq!(is_open(&test, &token, now).await, is_valid);
             }

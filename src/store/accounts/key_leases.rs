@@ -1,11 +1,11 @@
 //! Makes sure that the keys in the caches of all processes agree with the database (docs/adr/0014). Every change of
-//! keys raises the generation in its transaction (`raise`). A process that caches keys has a lease: it looks for a new
-//! generation every few milliseconds and acknowledges it. Whoever has changed keys answers only after all other
-//! processes have acknowledged the change or their leases have ended (`settle`).
+//! keys raises the generation in its transaction (`raise_generation`). A process that caches keys has a lease: it looks
+//! for a new generation every few milliseconds and acknowledges it. Whoever has changed keys answers only after all
+//! other processes have acknowledged the change or their leases have ended (`await_acknowledgements`).
 //!
-//! A lease is granted for the present generation only, and ends `LEASE` after the moment just before it was requested.
-//! So `LEASE` after a change, all leases of older generations have ended. Clocks of different machines are never
-//! compared.
+//! A lease is granted for the present generation only, and ends `LEASE_DURATION` after the moment just before it was
+//! requested. So `LEASE_DURATION` after a change, all leases of older generations have ended. Clocks of different
+//! machines are never compared.
 
 use std::time::{Duration, Instant};
 
@@ -17,14 +17,15 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::dialect;
 
 /// How long a change of keys waits for a process that does not answer.
-const LEASE: Duration = Duration::from_secs(2);
-/// How long a process uses its lease. It is shorter than `LEASE`, because monotonic clocks differ a little in speed.
-const TRUSTED: Duration = Duration::from_millis(1_800);
+const LEASE_DURATION: Duration = Duration::from_secs(2);
+/// How long a process uses its lease. It is shorter than `LEASE_DURATION`, because monotonic clocks differ a little in
+/// speed.
+const TRUSTED_FOR: Duration = Duration::from_millis(1_800);
 const RENEW_AFTER: Duration = Duration::from_millis(600);
 /// How often the holder of a lease looks for a new generation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often a change of keys looks for acknowledgements.
-const WAIT: Duration = Duration::from_millis(4);
+const ACKNOWLEDGEMENT_LOOK_EVERY: Duration = Duration::from_millis(4);
 
 /// The lease of this process.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ impl KeyLease {
     /// was given up because no request needed it.
     pub async fn refresh(&mut self) -> Result<bool, StoreError> {
         let cache = self.store.key_cache();
-        let (current, _) = generations(&self.store).await?;
-        let is_new = cache.observe(current);
+        let (current, _) = current_and_oldest_generation(&self.store).await?;
+        let is_new = cache.observe_generation(current);
         let is_old = self.renewed.is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
         if is_old && !cache.take_used() {
             self.release().await?;
@@ -61,7 +62,7 @@ impl KeyLease {
         if is_new || is_old {
             let asked = Instant::now();
             if grant(&self.store, current).await? {
-                cache.trust_until(asked + TRUSTED);
+                cache.trust_until(asked + TRUSTED_FOR);
                 self.renewed = Some(asked);
             }
         }
@@ -81,7 +82,7 @@ impl KeyLease {
 /// Starts a new generation of keys. Call this before the first change of keys in a transaction: every writer of keys
 /// first locks the only row of `key_generation`, so two writers cannot deadlock over keys. A generation is the time in
 /// microseconds, so it is new even if PostgreSQL lost the last transactions in a failover.
-pub(super) async fn raise(tx: &Transaction) -> Result<(), StoreError> {
+pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError> {
     let now = dialect(tx.get_database_backend()).clock();
     let next = format!("CASE WHEN current < {now} THEN {now} ELSE current + 1 END");
     tx.execute_unprepared(&format!("UPDATE key_generation SET current = {next}")).await?;
@@ -90,9 +91,9 @@ pub(super) async fn raise(tx: &Transaction) -> Result<(), StoreError> {
 
 /// Waits until no process uses the old state of a key that a committed transaction has changed or deleted. Call this
 /// after the commit and before answering.
-pub async fn settle(store: &Store) {
+pub async fn await_acknowledgements(store: &Store) {
     let mut target = None;
-    if timeout(LEASE, wait_for_acknowledgement(store, &mut target)).await.is_ok() {
+    if timeout(LEASE_DURATION, wait_for_acknowledgement(store, &mut target)).await.is_ok() {
         return;
     }
     tracing::warn!("a process has not acknowledged a change of API keys; its lease has ended");
@@ -106,9 +107,9 @@ pub async fn settle(store: &Store) {
 
 async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
     loop {
-        match generations(store).await {
+        match current_and_oldest_generation(store).await {
             Ok((current, oldest)) => {
-                store.key_cache().observe(current);
+                store.key_cache().observe_generation(current);
                 let target = *target.get_or_insert(current);
                 if oldest.is_none_or(|oldest| oldest >= target) {
                     return;
@@ -116,13 +117,13 @@ async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
             }
             Err(error) => tracing::debug!(%error, "failed to read the leases of API keys; will retry"),
         }
-        sleep(WAIT).await;
+        sleep(ACKNOWLEDGEMENT_LOOK_EVERY).await;
     }
 }
 
 /// Returns the present generation, and the oldest one for which another process has a lease; `None` if no other process
 /// has a lease.
-async fn generations(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
+async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
     let sql = "SELECT current, (SELECT MIN(generation) FROM key_leases WHERE process <> $1) AS oldest \
                FROM key_generation";
     let process = store.key_cache().process().into();
@@ -150,7 +151,7 @@ async fn execute(
     values: impl IntoIterator<Item = sea_orm::Value>,
 ) -> Result<bool, StoreError> {
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
-    Ok(store.execute_alone(statement).await?.is_some())
+    Ok(store.execute_and_commit(statement).await?.is_some())
 }
 
 #[cfg(test)]
@@ -183,11 +184,11 @@ mod tests {
         let tx = store.begin().await.unwrap();
         keys::rotate(&tx, OWNER, &NewKey::new(text.to_owned().into(), terms), NOW).await.unwrap();
         tx.commit().await.unwrap();
-        settle(store).await;
+        await_acknowledgements(store).await;
     }
 
     async fn is_valid_at(store: &Store, text: &str, now: Timestamp) -> bool {
-        keys::valid(store, OWNER.kind, text, now).await.unwrap().is_some()
+        keys::find_valid(store, OWNER.kind, text, now).await.unwrap().is_some()
     }
 
     async fn is_valid(store: &Store, text: &str) -> bool {
@@ -220,7 +221,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             keys::revoke(&tx, OWNER).await.unwrap();
             tx.commit().await.unwrap();
-            settle(store).await;
+            await_acknowledgements(store).await;
             assert!(!is_valid(store, "sik_a").await);
         }
     }
@@ -255,7 +256,7 @@ mod tests {
             let begun = Instant::now();
             rotate(first, "sik_b", Duration::ZERO).await;
             assert!(!is_valid(&second, "sik_a").await);
-            assert!(begun.elapsed() < TRUSTED, "acknowledged before the lease ended");
+            assert!(begun.elapsed() < TRUSTED_FOR, "acknowledged before the lease ended");
             follows.abort();
         }
     }
@@ -271,18 +272,18 @@ mod tests {
             let begun = Instant::now();
             let changes = rotate(first, "sik_b", Duration::ZERO);
             let still_cached = async {
-                sleep(TRUSTED / 2).await;
+                sleep(TRUSTED_FOR / 2).await;
                 is_valid(&second, "sik_a").await
             };
             let ((), still_cached) = tokio::join!(changes, still_cached);
             // The first rotation found no key to replace, so it raised no generation and waited for no other process.
-            assert!(still_cached && begun.elapsed() < TRUSTED);
+            assert!(still_cached && begun.elapsed() < TRUSTED_FOR);
             rotate(first, "sik_c", Duration::ZERO).await;
-            assert!(begun.elapsed() >= LEASE);
+            assert!(begun.elapsed() >= LEASE_DURATION);
             assert!(!is_valid(&second, "sik_a").await && !is_valid(&second, "sik_b").await);
             let begun = Instant::now();
             rotate(first, "sik_d", Duration::ZERO).await;
-            assert!(begun.elapsed() < TRUSTED, "the ended lease is forgotten");
+            assert!(begun.elapsed() < TRUSTED_FOR, "the ended lease is forgotten");
             assert!(lease.refresh().await.unwrap());
             assert!(is_valid(&second, "sik_d").await);
         }
@@ -292,10 +293,10 @@ mod tests {
     async fn a_lease_is_granted_for_the_present_generation_only() {
         for test in stores().await {
             let store = &test.store;
-            let (old, _) = generations(store).await.unwrap();
+            let (old, _) = current_and_oldest_generation(store).await.unwrap();
             rotate(store, "sik_a", Duration::ZERO).await;
             rotate(store, "sik_b", Duration::ZERO).await;
-            let (current, _) = generations(store).await.unwrap();
+            let (current, _) = current_and_oldest_generation(store).await.unwrap();
             assert!(current > old);
             assert!(!grant(store, old).await.unwrap());
             assert!(grant(store, current).await.unwrap());
@@ -309,12 +310,12 @@ mod tests {
             let second = other_process(&test).await;
             rotate(store, "sik_a", Duration::ZERO).await;
             let mut lease = hold_lease(store, "sik_a").await;
-            assert!(generations(&second).await.unwrap().1.is_some());
+            assert!(current_and_oldest_generation(&second).await.unwrap().1.is_some());
             sleep(RENEW_AFTER).await;
             assert!(lease.refresh().await.unwrap(), "a request needed it");
             sleep(RENEW_AFTER).await;
             assert!(!lease.refresh().await.unwrap());
-            assert_eq!(generations(&second).await.unwrap().1, None);
+            assert_eq!(current_and_oldest_generation(&second).await.unwrap().1, None);
             delete_silently(store).await;
             assert!(!is_valid(store, "sik_a").await, "without a lease the database is asked");
         }

@@ -21,7 +21,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
 use crate::store::accounts::{key_leases, operator_row, taxpayer_row, taxpayers};
 use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::key_cache::{CachedKey, KeyDigest};
 
@@ -29,7 +29,7 @@ use crate::store::db::key_cache::{CachedKey, KeyDigest};
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
 /// The last use of a key that was never used.
-const NEVER: i64 = i64::MIN;
+const NEVER_USED: i64 = i64::MIN;
 
 /// A valid key, as found for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +41,13 @@ pub struct ValidKey {
     pub digest: KeyDigest,
     /// The name that people gave the key.
     pub name: Option<Arc<str>>,
-    /// True if the caller has to record this use of the key (`note_used`).
-    pub is_use_due: bool,
+    /// True if the caller has to record this use of the key (`record_uses`).
+    pub must_store_use: bool,
 }
 
 /// Finds a key of this kind by its text. Returns `None` if the key does not exist or has expired, or if its operator is
 /// disabled.
-pub async fn valid(
+pub async fn find_valid(
     store: &Store,
     kind: KeyKind,
     key: &str,
@@ -56,7 +56,7 @@ pub async fn valid(
     let digest = KeyDigest::from(Sha256::digest(key));
     let cache = store.key_cache();
     if let Some(key) = cache.find(&digest) {
-        return Ok(valid_now(&key, kind, digest, now));
+        return Ok(as_valid_key(&key, kind, digest, now));
     }
     let generation = cache.generation();
     let hash = hex::encode(digest);
@@ -68,24 +68,24 @@ pub async fn valid(
     if key.owner.kind == KeyKind::Operator {
         // Reads the role after the generation. Every change of a role raises the generation, so the cache never serves
         // an old role.
-        let Some(role) = role_of(store, key.owner.id).await? else { return Ok(None) };
+        let Some(role) = operator_role(store, key.owner.id).await? else { return Ok(None) };
         key.role = Some(role);
     }
-    let valid = valid_now(&key, kind, digest, now);
+    let valid = as_valid_key(&key, kind, digest, now);
     cache.keep(digest, key);
     Ok(valid)
 }
 
 /// Returns the key if it is valid at this time. If this use is due to be recorded, marks it as recorded already, so
 /// that other requests do not record it again.
-fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) -> Option<ValidKey> {
+fn as_valid_key(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) -> Option<ValidKey> {
     if key.owner.kind != kind || key.expires_at.is_some_and(|end| end <= now) {
         return None;
     }
     let used = key.last_used.load(Ordering::Relaxed);
     let ago = Duration::from_micros(now.as_microsecond().abs_diff(used));
-    let is_use_due = used == NEVER || ago >= USE_WRITTEN_AFTER;
-    if is_use_due {
+    let must_store_use = used == NEVER_USED || ago >= USE_WRITTEN_AFTER;
+    if must_store_use {
         key.last_used.store(now.as_microsecond(), Ordering::Relaxed);
     }
     Some(ValidKey {
@@ -94,12 +94,12 @@ fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) 
         role: key.role,
         digest,
         name: key.name.clone(),
-        is_use_due,
+        must_store_use,
     })
 }
 
 /// Returns the role of an operator; `None` if the operator is disabled or no longer exists.
-async fn role_of(store: &Store, operator: i64) -> Result<Option<OperatorRole>, StoreError> {
+async fn operator_role(store: &Store, operator: i64) -> Result<Option<OperatorRole>, StoreError> {
     let found = operator_row::Entity::find_by_id(operator).one(store.reader()).await?;
     let enabled = found.filter(|row| row.disabled_at.is_none());
     enabled.map(|row| RowRef { table: "operators", id: row.id }.parse(&row.role)).transpose()
@@ -109,7 +109,7 @@ async fn cached_key(store: &Store, row: &Model, generation: i64) -> Result<Cache
     let at = RowRef { table: "api_keys", id: row.owner_id };
     let owner = KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id };
     let payer = match owner.kind {
-        KeyKind::Taxpayer => taxpayers::payer_of(store, TaxpayerId(owner.id)).await?,
+        KeyKind::Taxpayer => taxpayers::load_payer(store, TaxpayerId(owner.id)).await?,
         KeyKind::Integrator => Some(IntegratorId(owner.id)),
         KeyKind::Operator => None,
     };
@@ -120,26 +120,26 @@ async fn cached_key(store: &Store, row: &Model, generation: i64) -> Result<Cache
         role: None,
         name: row.name.as_deref().map(Arc::from),
         expires_at: row.expires_at.map(|end| at.moment(end)).transpose()?,
-        last_used: AtomicI64::new(row.last_used_at.unwrap_or(NEVER)),
+        last_used: AtomicI64::new(row.last_used_at.unwrap_or(NEVER_USED)),
         generation,
     })
 }
 
 /// True if the account has any key, valid or expired.
-pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
+pub async fn has_any(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
     let found =
         Entity::find().filter(is_owned_by(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
     Ok(found.is_some())
 }
 
 /// Loads the keys of these accounts by account id, newest first and including expired keys.
-pub async fn of_accounts(
+pub async fn owned_by_accounts(
     store: &Store,
     kind: KeyKind,
     ids: &[i64],
 ) -> Result<HashMap<i64, Vec<ApiKey>>, StoreError> {
     let mut keys: HashMap<i64, Vec<ApiKey>> = HashMap::new();
-    for portion in portions(ids) {
+    for portion in statement_portions(ids) {
         let rows = Entity::find()
             .filter(Column::Kind.eq(kind.as_str()))
             .filter(Column::OwnerId.is_in(portion.iter().copied()))
@@ -155,7 +155,7 @@ pub async fn of_accounts(
 
 /// Adds a key to an account. The terms of the new key say whether the existing keys stay, expire at once, or expire
 /// after an overlap. The caller must have locked the account, so that concurrent rotations see each other's key. After
-/// the commit the caller must call `key_leases::settle`.
+/// the commit the caller must call `key_leases::await_acknowledgements`.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -165,14 +165,14 @@ pub async fn rotate(
     let rows = Entity::find().filter(is_owned_by(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
     let at = RowRef { table: "api_keys", id: owner.id };
     if !rows.is_empty() {
-        key_leases::raise(tx).await?;
+        key_leases::raise_generation(tx).await?;
     }
     let present_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
     let mut kept = 0;
     let replaced = if new.terms.keeps_others { Vec::new() } else { rows };
     for row in replaced {
         let had = row.expires_at.map(|end| at.moment(end)).transpose()?;
-        let end = new.terms.end_of_replaced(now, had);
+        let end = new.terms.replaced_key_end(now, had);
         if end <= now || kept + 1 >= VALID_KEYS_MAX {
             Entity::delete_by_id(row.hash).exec(tx).await?;
             continue;
@@ -185,7 +185,7 @@ pub async fn rotate(
             .await?;
     }
     let row = Model {
-        hash: hash(new.text.expose_secret()),
+        hash: key_hash(new.text.expose_secret()),
         kind: owner.kind.to_string(),
         owner_id: owner.id,
         created_at: now.as_microsecond(),
@@ -201,20 +201,20 @@ pub async fn rotate(
 
 /// Revokes all keys of an account. Returns the number of revoked keys.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
-    key_leases::raise(tx).await?;
+    key_leases::raise_generation(tx).await?;
     Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
 /// Revokes the key with this id (`ApiKey::id`), if the account has it.
 pub async fn revoke_one(tx: &Transaction, owner: KeyOwner, id: &str) -> Result<(), StoreError> {
-    key_leases::raise(tx).await?;
+    key_leases::raise_generation(tx).await?;
     Entity::delete_many().filter(is_owned_by(owner)).filter(Column::Hash.starts_with(id)).exec(tx).await?;
     Ok(())
 }
 
 /// Revokes all keys of the taxpayers that an integrator onboarded. Returns the number of revoked keys.
-pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
-    key_leases::raise(tx).await?;
+pub async fn revoke_taxpayer_keys(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
+    key_leases::raise_generation(tx).await?;
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
         .from(taxpayer_row::Entity)
@@ -229,9 +229,9 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
 }
 
 /// Records `at` as the last use of these keys. Skips a locked row, because the exact time does not matter.
-pub async fn note_used(store: &Store, keys: &[KeyDigest], at: Timestamp) -> Result<(), StoreError> {
+pub async fn record_uses(store: &Store, keys: &[KeyDigest], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
-    for portion in portions(keys) {
+    for portion in statement_portions(keys) {
         let hashes = portion.iter().map(hex::encode);
         let older =
             Condition::any().add(Column::LastUsedAt.is_null()).add(Expr::col(Column::LastUsedAt).lt(at));
@@ -260,7 +260,7 @@ fn is_owned_by(owner: KeyOwner) -> Condition {
     Condition::all().add(Column::Kind.eq(owner.kind.as_str())).add(Column::OwnerId.eq(owner.id))
 }
 
-fn hash(key: &str) -> String {
+fn key_hash(key: &str) -> String {
     hex::encode(Sha256::digest(key))
 }
 
@@ -287,7 +287,7 @@ mod tests {
     async fn valid_of<'k>(store: &Store, keys: &[&'k str], now: Timestamp) -> Vec<&'k str> {
         let mut found = Vec::new();
         for key in keys {
-            if valid(store, OWNER.kind, key, now).await.unwrap().is_some() {
+            if find_valid(store, OWNER.kind, key, now).await.unwrap().is_some() {
                 found.push(*key);
             }
         }
@@ -309,7 +309,7 @@ mod tests {
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);
             rotate_key(store, key("sik_d", Duration::ZERO), start + 4 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 4 * HOUR).await, ["sik_d"]);
-            assert_eq!(valid(store, KeyKind::Operator, "sik_d", start).await.unwrap(), None);
+            assert_eq!(find_valid(store, KeyKind::Operator, "sik_d", start).await.unwrap(), None);
         }
     }
 
@@ -344,7 +344,8 @@ mod tests {
                 valid_of(store, &["sik_first", "sik_night"], start + HOUR).await,
                 ["sik_first", "sik_night"]
             );
-            let keys = of_accounts(store, OWNER.kind, &[OWNER.id]).await.unwrap().remove(&OWNER.id).unwrap();
+            let keys =
+                owned_by_accounts(store, OWNER.kind, &[OWNER.id]).await.unwrap().remove(&OWNER.id).unwrap();
             let labels: Vec<_> = keys.iter().map(ApiKey::label).collect();
             assert_eq!(labels, ["Night run (…ight)", "…irst"]);
         }
@@ -361,12 +362,12 @@ mod tests {
                 ..KeyTerms::default()
             };
             rotate_key(store, NewKey::new("sik_a".to_owned().into(), terms), start).await;
-            let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
+            let found = find_valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
             assert_eq!((found.account.owner, found.scope), (OWNER, KeyScope::ReadOnly));
             assert_eq!(found.account.integrator, Some(IntegratorId(OWNER.id)));
-            assert_eq!(valid(store, OWNER.kind, "sik_a", start + HOUR).await.unwrap(), None);
+            assert_eq!(find_valid(store, OWNER.kind, "sik_a", start + HOUR).await.unwrap(), None);
             rotate_key(store, key("sik_b", Duration::ZERO), start).await;
-            let found = valid(store, OWNER.kind, "sik_b", start + HOUR).await.unwrap().unwrap();
+            let found = find_valid(store, OWNER.kind, "sik_b", start + HOUR).await.unwrap().unwrap();
             assert_eq!(
                 found.scope,
                 KeyScope::ReadOnly,
@@ -381,15 +382,15 @@ mod tests {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
             rotate_key(store, key("sik_a", Duration::ZERO), start).await;
-            let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
-            assert!(found.is_use_due);
-            note_used(store, &[found.digest, [0; 32]], start).await.unwrap();
+            let found = find_valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
+            assert!(found.must_store_use);
+            record_uses(store, &[found.digest, [0; 32]], start).await.unwrap();
             let is_due = async |seconds| {
                 let now = start + Duration::from_secs(seconds);
-                valid(store, OWNER.kind, "sik_a", now).await.unwrap().unwrap().is_use_due
+                find_valid(store, OWNER.kind, "sik_a", now).await.unwrap().unwrap().must_store_use
             };
             assert_eq!((is_due(59).await, is_due(60).await), (false, true));
-            let listed = of_accounts(store, OWNER.kind, &[7, 8]).await.unwrap();
+            let listed = owned_by_accounts(store, OWNER.kind, &[7, 8]).await.unwrap();
             assert_eq!(listed.len(), 1);
             assert_eq!(listed[&7][0].last_used_at, Some(start));
         }

@@ -67,7 +67,7 @@ pub async fn add_integrator(
     integrator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id }, &new.key, now).await?;
     let entry = AuditEntry::new(Actor::CommandLine, AuditAction::CreateIntegrator, &id, now);
-    audit::append(&tx, &[entry.of_integrator(IntegratorId(id))]).await?;
+    audit::append(&tx, &[entry.for_integrator(IntegratorId(id))]).await?;
     tx.commit().await?;
     Ok(IntegratorId(id))
 }
@@ -82,7 +82,7 @@ pub async fn replace_integrator_key(
     let tx = store.begin().await?;
     keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id: id.0 }, key, now).await?;
     tx.commit().await?;
-    key_leases::settle(store).await;
+    key_leases::await_acknowledgements(store).await;
     Ok(())
 }
 
@@ -130,13 +130,13 @@ impl AccountChange {
         }
     }
 
-    fn entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
+    fn audit_entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
         let [of_integrator, of_operator] = actions;
         let is_integrator = self.owner.kind == KeyKind::Integrator;
         let action = if is_integrator { of_integrator } else { of_operator };
-        let entry = AuditEntry::new(self.by, action, &self.owner.id, self.now).between(None, noted);
+        let entry = AuditEntry::new(self.by, action, &self.owner.id, self.now).with_states(None, noted);
         let entry = AuditEntry { reason: self.reason.clone(), ..entry };
-        if is_integrator { entry.of_integrator(IntegratorId(self.owner.id)) } else { entry }
+        if is_integrator { entry.for_integrator(IntegratorId(self.owner.id)) } else { entry }
     }
 }
 
@@ -147,28 +147,28 @@ pub async fn rotate_key(
     new: &NewKey,
 ) -> Result<RotationOutcome, StoreError> {
     let tx = store.begin().await?;
-    match lock(&tx, change.owner).await? {
+    match lock_account(&tx, change.owner).await? {
         None => return Ok(RotationOutcome::Unknown),
-        Some(Standing::Disabled) => return Ok(RotationOutcome::Disabled),
-        Some(Standing::Enabled) => {}
+        Some(AccountState::Disabled) => return Ok(RotationOutcome::Disabled),
+        Some(AccountState::Enabled) => {}
     }
     keys::rotate(&tx, change.owner, new, change.now).await?;
     let actions = [AuditAction::RotateIntegratorKey, AuditAction::RotateOperatorKey];
-    audit::append(&tx, &[change.entry(actions, new.terms.audit_note())]).await?;
+    audit::append(&tx, &[change.audit_entry(actions, new.terms.audit_note())]).await?;
     tx.commit().await?;
-    key_leases::settle(store).await;
+    key_leases::await_acknowledgements(store).await;
     Ok(RotationOutcome::Done)
 }
 
 /// The state of an existing account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum AccountState {
     Enabled,
     Disabled,
 }
 
 /// Locks an account for the rest of the transaction. Returns `None` if the account does not exist.
-async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<Option<Standing>, StoreError> {
+async fn lock_account(tx: &Transaction, owner: KeyOwner) -> Result<Option<AccountState>, StoreError> {
     let disabled_at = match owner.kind {
         KeyKind::Integrator => {
             let found = integrator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?;
@@ -180,7 +180,7 @@ async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<Option<Standing>, Sto
         }
         KeyKind::Taxpayer => None,
     };
-    Ok(disabled_at.map(|at| if at.is_some() { Standing::Disabled } else { Standing::Enabled }))
+    Ok(disabled_at.map(|at| if at.is_some() { AccountState::Disabled } else { AccountState::Enabled }))
 }
 
 /// Loads one page of the integrators or the operators with their keys, ordered by id, and the number of all of them.
@@ -196,7 +196,7 @@ pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHo
         }
     };
     let ids: Vec<_> = found.iter().map(|holder| holder.id).collect();
-    let mut keys = keys::of_accounts(store, kind, &ids).await?;
+    let mut keys = keys::owned_by_accounts(store, kind, &ids).await?;
     for holder in &mut found {
         holder.keys = keys.remove(&holder.id).unwrap_or_default();
     }
@@ -213,7 +213,7 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
 }
 
 /// True if there is an integrator. Only a new database has none.
-pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
+pub async fn has_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }
 

@@ -59,12 +59,12 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
 
 /// Returns the password hash of an account with this email. A new password of another account with the same email is
 /// hashed with the same salt, so that one hash checks both.
-pub async fn hash_with_email(store: &Store, email: &str) -> Result<Option<String>, StoreError> {
+pub async fn password_hash_with_email(store: &Store, email: &str) -> Result<Option<String>, StoreError> {
     Ok(with_email(store, email).await?.into_iter().next().map(|found| found.password_hash))
 }
 
 /// Returns the hash of a person's password; `None` if the person has none.
-pub async fn password_of(store: &Store, owner: SessionOwner) -> Result<Option<String>, StoreError> {
+pub async fn password_hash(store: &Store, owner: SessionOwner) -> Result<Option<String>, StoreError> {
     let reader = store.reader();
     Ok(match owner {
         SessionOwner::Operator(id) => {
@@ -130,9 +130,9 @@ pub async fn set_password(
     if !write_password(&tx, owner, hash, now).await? {
         return Ok(None);
     }
-    invitations::delete_of(&tx, owner).await?;
+    invitations::delete_owned_by(&tx, owner).await?;
     sessions::close_all(&tx, owner).await?;
-    audit::append(&tx, &[sessions::entry_by(by, owner, AuditAction::ChangePassword, now)]).await?;
+    audit::append(&tx, &[sessions::audit_entry(by, owner, AuditAction::ChangePassword, now)]).await?;
     tx.commit().await.map(Some)
 }
 

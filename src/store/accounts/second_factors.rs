@@ -22,7 +22,7 @@ use crate::store::operations::audit;
 /// After this many wrong codes in a day, the codes of the authenticator app are refused for the rest of the day. Only a
 /// recovery code, or a reset of the factor by somebody else, helps then. Three codes are right at a time, so an
 /// attacker who knows the password has had at most 60 chances in a million.
-const REFUSED_MAX: i64 = 20;
+const WRONG_CODES_PER_DAY_MAX: i64 = 20;
 const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum FactorState {
 
 /// Returns the text that identifies a person in the tables of second factors and in the vault, which seals the secret
 /// for it.
-fn name(owner: SessionOwner) -> String {
+fn person_key(owner: SessionOwner) -> String {
     format!("{}/{}", owner.kind(), owner.id())
 }
 
@@ -54,9 +54,9 @@ pub async fn find(
     owner: SessionOwner,
     now: Timestamp,
 ) -> Result<Option<SecondFactor>, StoreError> {
-    let name = name(owner);
-    let Some(row) = Entity::find_by_id(name.as_str()).one(store.reader()).await? else { return Ok(None) };
-    let text = store.vault().open(&name, &row.secret)?;
+    let key = person_key(owner);
+    let Some(row) = Entity::find_by_id(key.as_str()).one(store.reader()).await? else { return Ok(None) };
+    let text = store.vault().open(&key, &row.secret)?;
     let place = RowRef { table: "second_factors", id: owner.id() };
     let secret = TotpSecret::parse(&text).ok_or_else(|| place.corrupt("the TOTP secret is not base32"))?;
     let is_confirmed = row.confirmed_at.is_some();
@@ -69,7 +69,7 @@ pub struct FactorStates(HashMap<String, FactorState>);
 
 impl FactorStates {
     pub fn get(&self, owner: SessionOwner) -> FactorState {
-        self.0.get(&name(owner)).copied().unwrap_or(FactorState::Off)
+        self.0.get(&person_key(owner)).copied().unwrap_or(FactorState::Off)
     }
 }
 
@@ -79,7 +79,7 @@ pub async fn states(
     owners: impl Iterator<Item = SessionOwner>,
     now: Timestamp,
 ) -> Result<FactorStates, StoreError> {
-    let found = Entity::find().filter(Column::Owner.is_in(owners.map(name)));
+    let found = Entity::find().filter(Column::Owner.is_in(owners.map(person_key)));
     let found = found.filter(Column::ConfirmedAt.is_not_null()).all(store.reader()).await?;
     let states = found.into_iter().map(|row| {
         let state = if is_locked(&row, now) { FactorState::Locked } else { FactorState::On };
@@ -90,12 +90,12 @@ pub async fn states(
 
 /// True if a sign-in of this person needs a code in addition to the password.
 pub(super) async fn is_on(store: &Store, owner: SessionOwner) -> Result<bool, StoreError> {
-    let found = Entity::find_by_id(name(owner)).one(store.reader()).await?;
+    let found = Entity::find_by_id(person_key(owner)).one(store.reader()).await?;
     Ok(found.is_some_and(|row| row.confirmed_at.is_some()))
 }
 
 fn is_locked(row: &Model, now: Timestamp) -> bool {
-    row.refused >= REFUSED_MAX && row.refused_since > day_before(now)
+    row.refused >= WRONG_CODES_PER_DAY_MAX && row.refused_since > day_before(now)
 }
 
 fn day_before(now: Timestamp) -> i64 {
@@ -109,29 +109,29 @@ pub async fn begin(
     owner: SessionOwner,
     secret: &TotpSecret,
 ) -> Result<Option<()>, StoreError> {
-    let name = name(owner);
-    let sealed = store.vault().seal(&name, &secret.text())?;
+    let key = person_key(owner);
+    let sealed = store.vault().seal(&key, &secret.text())?;
     let tx = store.begin().await?;
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     Entity::delete_many()
-        .filter(Column::Owner.eq(name.as_str()))
+        .filter(Column::Owner.eq(key.as_str()))
         .filter(Column::ConfirmedAt.is_null())
         .exec(&tx)
         .await?;
-    if Entity::find_by_id(name.as_str()).one(&tx).await?.is_some() {
+    if Entity::find_by_id(key.as_str()).one(&tx).await?.is_some() {
         return Ok(None);
     }
     let row =
-        Model { owner: name, secret: sealed, confirmed_at: None, last_step: 0, refused: 0, refused_since: 0 };
+        Model { owner: key, secret: sealed, confirmed_at: None, last_step: 0, refused: 0, refused_since: 0 };
     Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     tx.commit().await.map(Some)
 }
 
 /// The first right code, with which a person confirms a second factor.
 #[derive(Debug, Clone, Copy)]
-pub struct Confirmation {
+pub struct CodeConfirmation {
     pub owner: SessionOwner,
     /// The time step of the code.
     pub step: i64,
@@ -141,10 +141,10 @@ pub struct Confirmation {
 /// Puts a second factor in force and ends the person's sessions. `None` if no second factor waits for confirmation.
 pub async fn confirm(
     store: &Store,
-    confirmation: Confirmation,
+    confirmation: CodeConfirmation,
     codes: &[RecoveryCode],
 ) -> Result<Option<()>, StoreError> {
-    let Confirmation { owner, step, now } = confirmation;
+    let CodeConfirmation { owner, step, now } = confirmation;
     let tx = store.begin().await?;
     let confirmed = owned_by(owner)
         .filter(Column::ConfirmedAt.is_null())
@@ -156,11 +156,11 @@ pub async fn confirm(
         return Ok(None);
     }
     let rows = codes.iter().map(|code| {
-        second_factor_code_row::Model { owner: name(owner), hash: code.hash() }.into_active_model()
+        second_factor_code_row::Model { owner: person_key(owner), hash: code.hash() }.into_active_model()
     });
     second_factor_code_row::Entity::insert_many(rows).exec_without_returning(&tx).await?;
     sessions::close_all(&tx, owner).await?;
-    audit::append(&tx, &[sessions::entry(owner, AuditAction::EnableSecondFactor, now)]).await?;
+    audit::append(&tx, &[sessions::own_audit_entry(owner, AuditAction::EnableSecondFactor, now)]).await?;
     tx.commit().await.map(Some)
 }
 
@@ -172,7 +172,7 @@ pub async fn use_step(
     step: i64,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let is_open = Column::Refused.lt(REFUSED_MAX).or(Column::RefusedSince.lte(day_before(now)));
+    let is_open = Column::Refused.lt(WRONG_CODES_PER_DAY_MAX).or(Column::RefusedSince.lte(day_before(now)));
     let tx = store.begin().await?;
     let used = owned_by(owner)
         .filter(Column::ConfirmedAt.is_not_null())
@@ -194,21 +194,24 @@ pub async fn use_recovery_code(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    let used = second_factor_code_row::Entity::delete_by_id((name(owner), code.hash())).exec(&tx).await?;
+    let used =
+        second_factor_code_row::Entity::delete_by_id((person_key(owner), code.hash())).exec(&tx).await?;
     if used.rows_affected == 0 {
         return Ok(false);
     }
     owned_by(owner).col_expr(Column::Refused, Expr::value(0_i64)).exec(&tx).await?;
-    audit::append(&tx, &[sessions::entry(owner, AuditAction::UseRecoveryCode, now)]).await?;
+    audit::append(&tx, &[sessions::own_audit_entry(owner, AuditAction::UseRecoveryCode, now)]).await?;
     tx.commit().await?;
     Ok(true)
 }
 
 /// Counts a wrong code and records it in the audit. If it is the last one that a day allows, also records that the
 /// app's codes are refused from now on.
-pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) -> Result<(), StoreError> {
+pub async fn record_wrong_code(store: &Store, owner: SessionOwner, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let Some(row) = Entity::find_by_id(name(owner)).lock_exclusive().one(&tx).await? else { return Ok(()) };
+    let Some(row) = Entity::find_by_id(person_key(owner)).lock_exclusive().one(&tx).await? else {
+        return Ok(());
+    };
     let is_new_day = row.refused == 0 || row.refused_since <= day_before(now);
     let refused = if is_new_day { 1 } else { row.refused.saturating_add(1) };
     let since = if is_new_day { now.as_microsecond() } else { row.refused_since };
@@ -217,9 +220,9 @@ pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) ->
         .col_expr(Column::RefusedSince, Expr::value(since))
         .exec(&tx)
         .await?;
-    let mut entries = vec![sessions::entry(owner, AuditAction::RefuseCode, now)];
-    if refused == REFUSED_MAX {
-        entries.push(sessions::entry(owner, AuditAction::LockSecondFactor, now));
+    let mut entries = vec![sessions::own_audit_entry(owner, AuditAction::RefuseCode, now)];
+    if refused == WRONG_CODES_PER_DAY_MAX {
+        entries.push(sessions::own_audit_entry(owner, AuditAction::LockSecondFactor, now));
     }
     audit::append(&tx, &entries).await?;
     tx.commit().await
@@ -227,7 +230,7 @@ pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) ->
 
 /// The removal of a second factor, by its person or by somebody who resets it.
 #[derive(Debug, Clone)]
-pub struct Removal {
+pub struct FactorRemoval {
     pub owner: SessionOwner,
     pub by: Actor,
     pub action: AuditAction,
@@ -237,31 +240,31 @@ pub struct Removal {
 
 /// Removes a second factor with its recovery codes and ends the person's sessions. Returns true if the factor was
 /// confirmed, false if there was no confirmed one, and `None` if there is no such person.
-pub async fn remove(store: &Store, removal: Removal) -> Result<Option<bool>, StoreError> {
-    let Removal { owner, by, action, reason, now } = removal;
+pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool>, StoreError> {
+    let FactorRemoval { owner, by, action, reason, now } = removal;
     let tx = store.begin().await?;
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
-    let row = Entity::find_by_id(name(owner)).one(&tx).await?;
-    delete_of(&tx, owner).await?;
+    let row = Entity::find_by_id(person_key(owner)).one(&tx).await?;
+    delete_owned_by(&tx, owner).await?;
     sessions::close_all(&tx, owner).await?;
-    let entry = AuditEntry { reason, ..sessions::entry_by(by, owner, action, now) };
+    let entry = AuditEntry { reason, ..sessions::audit_entry(by, owner, action, now) };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
     Ok(Some(row.is_some_and(|row| row.confirmed_at.is_some())))
 }
 
 /// Deletes the second factor of a person, with its recovery codes.
-pub(super) async fn delete_of(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
-    Entity::delete_by_id(name(owner)).exec(tx).await?;
+pub(super) async fn delete_owned_by(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
+    Entity::delete_by_id(person_key(owner)).exec(tx).await?;
     let codes = second_factor_code_row::Entity::delete_many();
-    codes.filter(second_factor_code_row::Column::Owner.eq(name(owner))).exec(tx).await?;
+    codes.filter(second_factor_code_row::Column::Owner.eq(person_key(owner))).exec(tx).await?;
     Ok(())
 }
 
 fn owned_by(owner: SessionOwner) -> UpdateMany<Entity> {
-    Entity::update_many().filter(Column::Owner.eq(name(owner)))
+    Entity::update_many().filter(Column::Owner.eq(person_key(owner)))
 }
 
 #[cfg(test)]
@@ -295,7 +298,7 @@ mod tests {
     /// Puts a second factor with these recovery codes in force.
     async fn enrol(test: &TestStore, owner: SessionOwner, codes: &[RecoveryCode]) {
         begin(&test.store, owner, &TotpSecret::new([7; 20])).await.unwrap().unwrap();
-        let confirmation = Confirmation { owner, step: 1, now: now() };
+        let confirmation = CodeConfirmation { owner, step: 1, now: now() };
         confirm(&test.store, confirmation, codes).await.unwrap().unwrap();
     }
 
@@ -309,8 +312,8 @@ mod tests {
             let store = &test.store;
             let owner = operator(&test).await;
             let secret = TotpSecret::new([7; 20]);
-            let codes = RecoveryCode::make(|| [1; 10]);
-            let confirmation = Confirmation { owner, step: 100, now: now() };
+            let codes = RecoveryCode::draw_set(|| [1; 10]);
+            let confirmation = CodeConfirmation { owner, step: 100, now: now() };
             assert_eq!(confirm(store, confirmation, &codes[..1]).await.unwrap(), None, "nothing is begun");
             begin(store, owner, &secret).await.unwrap().unwrap();
             assert!(!is_in_force(&test, owner).await && !use_step(store, owner, 99, now()).await.unwrap());
@@ -337,14 +340,14 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let owner = operator(&test).await;
-            let codes = RecoveryCode::make(|| [1; 10]);
+            let codes = RecoveryCode::draw_set(|| [1; 10]);
             enrol(&test, owner, &codes[..1]).await;
-            for _ in 1..REFUSED_MAX {
-                note_refused(store, owner, now()).await.unwrap();
+            for _ in 1..WRONG_CODES_PER_DAY_MAX {
+                record_wrong_code(store, owner, now()).await.unwrap();
             }
             assert!(use_step(store, owner, 2, now()).await.unwrap(), "a right code is accepted");
             assert_eq!(state(&test, owner, now()).await, FactorState::On);
-            note_refused(store, owner, now()).await.unwrap();
+            record_wrong_code(store, owner, now()).await.unwrap();
             assert_eq!(state(&test, owner, now()).await, FactorState::Locked);
             assert!(!use_step(store, owner, 3, now()).await.unwrap());
             let later = now() + DAY;
@@ -361,9 +364,9 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let owner = operator(&test).await;
-            let codes = RecoveryCode::make(|| [1; 10]);
+            let codes = RecoveryCode::draw_set(|| [1; 10]);
             enrol(&test, owner, &codes[..1]).await;
-            let removal = |owner| Removal {
+            let removal = |owner| FactorRemoval {
                 owner,
                 by: Actor::CommandLine,
                 action: AuditAction::ResetSecondFactor,

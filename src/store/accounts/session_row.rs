@@ -62,11 +62,11 @@ impl Model {
     }
 
     pub(super) fn owner(&self) -> Result<SessionOwner, StoreError> {
-        to_owner(&self.place(), &self.kind, self.account_id, self.taxpayer_id)
+        to_owner(&self.row_ref(), &self.kind, self.account_id, self.taxpayer_id)
     }
 
     pub(super) fn times(&self) -> Result<SessionTimes, StoreError> {
-        let at = self.place();
+        let at = self.row_ref();
         Ok(SessionTimes {
             created_at: at.moment(self.created_at)?,
             seen_at: at.moment(self.seen_at)?,
@@ -75,17 +75,17 @@ impl Model {
     }
 
     pub(super) fn place_of_sign_in(&self) -> Result<SignInPlace, StoreError> {
-        let at = self.place();
+        let at = self.row_ref();
         let address = self.address.as_ref().map(|address| at.parse(address)).transpose()?;
         Ok(SignInPlace { address, browser: self.browser.clone() })
     }
 
     pub(super) fn confirmed_at(&self) -> Result<Timestamp, StoreError> {
-        self.place().moment(self.confirmed_at)
+        self.row_ref().moment(self.confirmed_at)
     }
 
     /// Returns the reference to this row for errors. It names the account, because the hash would identify a session.
-    fn place(&self) -> RowRef<i64> {
+    fn row_ref(&self) -> RowRef<i64> {
         RowRef { table: "sessions", id: self.account_id }
     }
 }

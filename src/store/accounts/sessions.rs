@@ -31,7 +31,7 @@ pub async fn open(
         return Ok(None);
     }
     let address = new.place.address;
-    let entry = AuditEntry { address, ..entry(new.owner, AuditAction::SignIn, now) };
+    let entry = AuditEntry { address, ..own_audit_entry(new.owner, AuditAction::SignIn, now) };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await.map(Some)
 }
@@ -50,9 +50,9 @@ async fn insert(
     }
     Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(tx).await?;
     if let Some(replaced) = new.replaces {
-        Entity::delete_by_id(hash(replaced)).exec(tx).await?;
+        Entity::delete_by_id(token_hash(replaced)).exec(tx).await?;
     }
-    let row = Model::new(hash(new.token), new, &limits.begin(now), awaits_code);
+    let row = Model::new(token_hash(new.token), new, &limits.begin(now), awaits_code);
     Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
     Ok(Some(()))
 }
@@ -86,10 +86,10 @@ pub async fn find(
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
     let found = peek(store, token, limits, now).await?;
-    if found.as_ref().is_some_and(|session| session.times.is_use_due(now)) {
+    if found.as_ref().is_some_and(|session| session.times.must_store_use(now)) {
         let tx = store.begin().await?;
         let seen = Entity::update_many().col_expr(Column::SeenAt, Expr::value(now.as_microsecond()));
-        seen.filter(Column::Hash.eq(hash(token))).exec(&tx).await?;
+        seen.filter(Column::Hash.eq(token_hash(token))).exec(&tx).await?;
         tx.commit().await?;
     }
     Ok(found)
@@ -103,7 +103,7 @@ pub async fn peek(
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
-    let Some(row) = Entity::find_by_id(hash(token)).one(store.reader()).await? else { return Ok(None) };
+    let Some(row) = Entity::find_by_id(token_hash(token)).one(store.reader()).await? else { return Ok(None) };
     let times = row.times()?;
     if !limits.allow(&times, now) {
         return Ok(None);
@@ -118,7 +118,11 @@ pub async fn peek(
 pub async fn confirm(store: &Store, token: &SecretString, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     let confirmed = Entity::update_many().col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()));
-    confirmed.filter(Column::Hash.eq(hash(token))).filter(Column::AwaitsCode.eq(false)).exec(&tx).await?;
+    confirmed
+        .filter(Column::Hash.eq(token_hash(token)))
+        .filter(Column::AwaitsCode.eq(false))
+        .exec(&tx)
+        .await?;
     tx.commit().await
 }
 
@@ -130,28 +134,28 @@ pub async fn close(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    Entity::delete_by_id(hash(token)).exec(&tx).await?;
-    audit::append(&tx, &[entry(owner, AuditAction::SignOut, now)]).await?;
+    Entity::delete_by_id(token_hash(token)).exec(&tx).await?;
+    audit::append(&tx, &[own_audit_entry(owner, AuditAction::SignOut, now)]).await?;
     tx.commit().await
 }
 
 /// Ends all sessions of a person, also those that wait for a code. Returns their number.
 pub(super) async fn close_all(tx: &Transaction, owner: SessionOwner) -> Result<u64, StoreError> {
-    Ok(Entity::delete_many().filter(of_owner(owner)).exec(tx).await?.rows_affected)
+    Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
 /// Loads the sessions of a person that are in force, the one that was used last first. `own` is the token of the
 /// session that makes the request.
-pub async fn of_person(
+pub async fn owned_by(
     store: &Store,
     owner: SessionOwner,
     own: &SecretString,
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Vec<OpenSession>, StoreError> {
-    let found = Entity::find().filter(of_owner(owner)).filter(Column::AwaitsCode.eq(false));
+    let found = Entity::find().filter(is_owned_by(owner)).filter(Column::AwaitsCode.eq(false));
     let rows = found.order_by_desc(Column::SeenAt).all(store.reader()).await?;
-    let own = hash(own);
+    let own = token_hash(own);
     let mut sessions = Vec::with_capacity(rows.len());
     for row in rows {
         let times = row.times()?;
@@ -177,51 +181,51 @@ pub async fn close_others(
     now: Timestamp,
 ) -> Result<u64, StoreError> {
     let tx = store.begin().await?;
-    let others = Entity::delete_many().filter(of_owner(owner)).filter(Column::Hash.ne(hash(own)));
+    let others = Entity::delete_many().filter(is_owned_by(owner)).filter(Column::Hash.ne(token_hash(own)));
     let others = match id {
         Some(id) => others.filter(Column::Hash.starts_with(id)),
         None => others,
     };
     let ended = others.exec(&tx).await?.rows_affected;
-    let entry = entry(owner, AuditAction::EndSessions, now);
-    audit::append(&tx, &[entry.between(None, Some(format!("sessions {ended}")))]).await?;
+    let entry = own_audit_entry(owner, AuditAction::EndSessions, now);
+    audit::append(&tx, &[entry.with_states(None, Some(format!("sessions {ended}")))]).await?;
     tx.commit().await?;
     Ok(ended)
 }
 
 /// Records that a sign-in to an existing account was refused, and from where it was tried.
-pub async fn note_refused(
+pub async fn record_refused_sign_in(
     store: &Store,
     owner: SessionOwner,
     address: Option<IpAddr>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let entry = AuditEntry { address, ..entry(owner, AuditAction::RefuseSignIn, now) };
+    let entry = AuditEntry { address, ..own_audit_entry(owner, AuditAction::RefuseSignIn, now) };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await
 }
 
 /// Returns the audit entry for an action of a person on its own sign-in or account.
-pub(super) fn entry(owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
-    entry_by(owner.actor(), owner, action, now)
+pub(super) fn own_audit_entry(owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
+    audit_entry(owner.actor(), owner, action, now)
 }
 
 /// Returns the audit entry for an action of somebody on the sign-in or account of a person.
-pub(super) fn entry_by(by: Actor, owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
+pub(super) fn audit_entry(by: Actor, owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
     let entry = AuditEntry::new(by, action, &owner.id(), now);
     match owner {
-        SessionOwner::Contact { taxpayer, .. } => entry.of_taxpayer(taxpayer),
-        SessionOwner::Integrator(id) => entry.of_integrator(id),
+        SessionOwner::Contact { taxpayer, .. } => entry.for_taxpayer(taxpayer),
+        SessionOwner::Integrator(id) => entry.for_integrator(id),
         SessionOwner::Operator(_) => entry,
     }
 }
 
-fn of_owner(owner: SessionOwner) -> Condition {
+fn is_owned_by(owner: SessionOwner) -> Condition {
     Condition::all().add(Column::Kind.eq(owner.kind().as_str())).add(Column::AccountId.eq(owner.id()))
 }
 
-fn hash(token: &SecretString) -> String {
+fn token_hash(token: &SecretString) -> String {
     hex::encode(Sha256::digest(token.expose_secret()))
 }
 
@@ -307,7 +311,7 @@ mod tests {
             open(store, new, LIMITS, now).await.unwrap().unwrap();
             assert_eq!(find(store, &tokens[0], LIMITS, now).await.unwrap(), None);
             await_code(store, NewSession { token: &tokens[0], ..new }, now).await.unwrap().unwrap();
-            let listed = of_person(store, owner, &tokens[1], LIMITS, now).await.unwrap();
+            let listed = owned_by(store, owner, &tokens[1], LIMITS, now).await.unwrap();
             assert_eq!(listed.len(), 3, "those that wait for a code are none: {listed:?}");
             assert_eq!(listed.iter().filter(|one| one.place == place).count(), 2);
             assert_eq!(listed.iter().filter(|one| one.is_own).count(), 1);
@@ -318,7 +322,7 @@ mod tests {
             let own = listed.iter().find(|one| one.is_own).unwrap();
             assert_eq!(end(Some(&own.id)).await, 0, "a session does not end itself here");
             assert_eq!(end(None).await, 2, "also the one that waits for a code");
-            let left = of_person(store, owner, &tokens[1], LIMITS, now).await.unwrap();
+            let left = owned_by(store, owner, &tokens[1], LIMITS, now).await.unwrap();
             assert!(matches!(left.as_slice(), [own] if own.is_own), "{left:?}");
         }
     }

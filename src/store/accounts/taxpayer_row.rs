@@ -84,7 +84,7 @@ impl From<&Taxpayer> for Model {
             email: taxpayer.email.clone(),
             email_key: caseless(&taxpayer.email),
             tin: taxpayer.tin.clone(),
-            tin_normal: normal_form::tin(&taxpayer.tin).unwrap_or_default(),
+            tin_normal: normal_form::normal_tin(&taxpayer.tin).unwrap_or_default(),
             tin_skeleton: look_alike::skeleton(&taxpayer.tin),
             phone: taxpayer.phone.clone(),
             nature_of_business: taxpayer.nature_of_business.clone(),

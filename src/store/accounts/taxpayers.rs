@@ -16,8 +16,8 @@ use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
 use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
-use crate::store::db::column::{RowRef, caseless, contains};
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::column::{RowRef, caseless, contains_pattern};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 
@@ -39,7 +39,7 @@ pub async fn with_ids(
     ids: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Taxpayer>, StoreError> {
     let mut found = HashMap::new();
-    for chunk in portions(ids) {
+    for chunk in statement_portions(ids) {
         let rows =
             Entity::find().filter(Column::Id.is_in(chunk.iter().map(|id| id.0))).all(connection).await?;
         for row in rows {
@@ -51,7 +51,7 @@ pub async fn with_ids(
 
 /// Returns the integrator of a taxpayer, which pays for it. Reads it from the database only once, because it never
 /// changes.
-pub async fn payer_of(store: &Store, id: TaxpayerId) -> Result<Option<IntegratorId>, StoreError> {
+pub async fn load_payer(store: &Store, id: TaxpayerId) -> Result<Option<IntegratorId>, StoreError> {
     if let Some(payer) = store.payers().find(id) {
         return Ok(Some(payer));
     }
@@ -95,7 +95,7 @@ pub async fn owned_by_with_tin(
     integrator: IntegratorId,
     tin: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
+    let Some(normal) = normal_form::normal_tin(tin) else { return Ok(None) };
     let same = Column::TinNormal.eq(normal);
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
@@ -108,7 +108,7 @@ pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<T
 
 /// Finds a taxpayer of any integrator by tax number, in any spelling.
 pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
-    let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
+    let Some(normal) = normal_form::normal_tin(tin) else { return Ok(None) };
     let same = Column::TinNormal.eq(normal);
     Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
@@ -131,11 +131,11 @@ pub async fn count_owned_by(store: &Store, integrator: IntegratorId) -> Result<u
 
 fn text_condition(search: Option<&str>) -> Condition {
     let text = search.map(normal_form::fold).filter(|text| !text.is_empty());
-    Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains(&text))))
+    Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains_pattern(&text))))
 }
 
 fn search_condition(text: &str) -> Condition {
-    let tin = normal_form::tin(text);
+    let tin = normal_form::normal_tin(text);
     let id = parse_number(text);
     Condition::any()
         .add(text_condition(Some(text)))
@@ -143,7 +143,7 @@ fn search_condition(text: &str) -> Condition {
         .add_option(id.map(|id| Column::Id.eq(id)))
 }
 
-pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact>, StoreError> {
+pub async fn contacts_owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact>, StoreError> {
     let rows = contact_row::Entity::find()
         .filter(contact_row::Column::TaxpayerId.eq(taxpayer.0))
         .order_by_asc(contact_row::Column::Id)
@@ -153,7 +153,7 @@ pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Cont
 }
 
 /// Loads the contact persons of these taxpayers, ordered by id.
-pub async fn contacts_of_each(
+pub async fn contacts_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Vec<Contact>>, StoreError> {
@@ -171,7 +171,7 @@ pub async fn contacts_of_each(
 
 /// Returns a fault for each value that must be unique and that another taxpayer already has. A fault names the field of
 /// the request Create Taxpayer.
-pub async fn taken_values(
+pub async fn find_taken_values(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
     login: Option<&str>,
@@ -251,7 +251,7 @@ pub async fn page(
     page: Page,
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
     let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
-    let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
+    let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::normal_tin(&tin).unwrap_or(tin)));
     let sought = filter.search.as_deref().map(search_condition);
     let found = Entity::find().filter(Condition::all().add_option(status).add_option(tin).add_option(sought));
     page::load(store, found.order_by_desc(Column::Id), page).await
@@ -304,7 +304,7 @@ mod tests {
     async fn insert(test: &TestStore, rows: &[(i64, &str)]) -> Result<(), StoreError> {
         let tx = test.store.begin().await?;
         for (id, tin) in rows {
-            let normal = normal_form::tin(tin).unwrap_or_default();
+            let normal = normal_form::normal_tin(tin).unwrap_or_default();
             let sql = format!(
                 "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, \
                  service_id, service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \

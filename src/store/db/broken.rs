@@ -6,27 +6,27 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use sea_orm::DbErr;
 
-use crate::store::db::error::is_wrong;
+use crate::store::db::error::is_permanent;
 
 /// The maximum number of different errors that are logged, because each logged error is kept in memory.
-const TOLD_MAX: usize = 1_000;
+const LOGGED_MAX: usize = 1_000;
 
-static TOLD: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+static LOGGED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 /// Logs the error of a statement, the first time that this statement fails in this way.
-pub(super) fn tell(sql: &str, error: &DbErr) {
-    if !is_wrong(error) {
+pub(super) fn log_once(sql: &str, error: &DbErr) {
+    if !is_permanent(error) {
         return;
     }
-    let name = name_of(sql);
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if told.len() < TOLD_MAX && told.insert(format!("{name}: {error}")) {
+    let name = statement_name(sql);
+    let mut told = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.len() < LOGGED_MAX && told.insert(format!("{name}: {error}")) {
         tracing::error!(statement = name, %error, "a statement failed and will fail again");
     }
 }
 
 /// Returns the verb and the first table of a statement.
-fn name_of(sql: &str) -> String {
+fn statement_name(sql: &str) -> String {
     let mut words = sql.split_whitespace();
     let verb = words.next().unwrap_or_default();
     let is_before_table = |word: &str| ["FROM", "INTO", "UPDATE"].contains(&word);
@@ -51,7 +51,7 @@ mod tests {
             ("WITH due AS (SELECT key FROM lanes) SELECT 1", "WITH lanes"),
             ("PRAGMA optimize", "PRAGMA"),
         ] {
-            assert_eq!(name_of(sql), name);
+            assert_eq!(statement_name(sql), name);
         }
     }
 }

@@ -69,11 +69,11 @@ pub(crate) fn caseless(text: &str) -> String {
 
 /// The maximum length of a pattern in bytes. No searched column holds a longer text, and SQLite refuses patterns of
 /// more than 50,000 bytes.
-const SEARCHED_BYTES_MAX: usize = 8_192;
+const PATTERN_BYTES_MAX: usize = 8_192;
 
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.
-pub(crate) fn contains(text: &str) -> LikeExpr {
-    let text = &text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)];
+pub(crate) fn contains_pattern(text: &str) -> LikeExpr {
+    let text = &text[..text.floor_char_boundary(PATTERN_BYTES_MAX)];
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     LikeExpr::new(format!("%{escaped}%")).escape('\\')
 }

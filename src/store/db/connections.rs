@@ -24,21 +24,21 @@ use crate::store::db::vault::Vault;
 pub use crate::store::db::group_commit::{Sharing, Transaction};
 pub use crate::store::db::pool::Pool;
 pub use crate::store::db::pool_settings::PoolSettings;
-pub use crate::store::db::readers::making_page;
+pub use crate::store::db::readers::run_as_page;
 
 /// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
 const ROWS_PER_STATEMENT: usize = 256;
 /// Statements take a multiple of this number of rows, except the last. So each connection prepares only few statements.
-const ROWS_STEP: usize = 64;
+const ROWS_PER_STATEMENT_STEP: usize = 64;
 
 /// Splits rows or keys into slices. Each slice is for one statement.
-pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+pub(crate) fn statement_portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
         let count = match rest.len() {
             0 => return None,
-            few if few <= ROWS_STEP => few,
-            many => many.min(ROWS_PER_STATEMENT) / ROWS_STEP * ROWS_STEP,
+            few if few <= ROWS_PER_STATEMENT_STEP => few,
+            many => many.min(ROWS_PER_STATEMENT) / ROWS_PER_STATEMENT_STEP * ROWS_PER_STATEMENT_STEP,
         };
         let (portion, others) = rest.split_at(count);
         rest = others;
@@ -47,7 +47,7 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
 }
 
 /// The statement for a lock that only one process can hold, so that only one process migrates. The number is arbitrary.
-const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
+const LOCK_MIGRATION: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
 
@@ -100,7 +100,7 @@ impl Store {
         let tx = self.begin().await?.without_limits();
         if self.backend() == DbBackend::Postgres {
             tx.execute_unprepared(WITHOUT_LIMITS).await?;
-            tx.execute_unprepared(ONE_MIGRATES).await?;
+            tx.execute_unprepared(LOCK_MIGRATION).await?;
         }
         Migrator::up(tx.driver_transaction()?, None).await?;
         tx.commit().await
@@ -131,11 +131,11 @@ impl Store {
     }
 
     /// Executes one statement and commits it. After an error the statement may still have been committed.
-    pub(crate) async fn execute_alone(
+    pub(crate) async fn execute_and_commit(
         &self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, StoreError> {
-        self.writer.query_one_alone(statement).await
+        self.writer.query_one_and_commit(statement).await
     }
 
     /// Replaces the write connections of PostgreSQL. Call this after the end of a thread with its own runtime:
@@ -166,8 +166,8 @@ impl Store {
     }
 
     /// Returns the integrator of a taxpayer from memory; `None` if this process has not read it yet.
-    /// `taxpayers::payer_of` reads it.
-    pub fn known_payer_of(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
+    /// `taxpayers::load_payer` reads it.
+    pub fn known_payer(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
         self.payers.find(taxpayer)
     }
 
@@ -211,7 +211,7 @@ impl Store {
             )
             .returning_col("next")
             .to_owned();
-        self.execute_alone(self.backend().build(&statement)).await?;
+        self.execute_and_commit(self.backend().build(&statement)).await?;
         self.reader().execute_unprepared("SELECT 1").await?;
         Ok(())
     }
@@ -286,16 +286,16 @@ mod tests {
     async fn pages_have_connections_of_their_own() {
         for test in stores().await {
             let query = async || test.store.reader().execute_unprepared("SELECT 1").await;
-            assert!(making_page(query()).await.is_ok());
+            assert!(run_as_page(query()).await.is_ok());
             test.store.readers.pages.close().await.unwrap();
-            assert!(making_page(query()).await.is_err());
+            assert!(run_as_page(query()).await.is_err());
             assert!(query().await.is_ok(), "the API goes on");
         }
     }
 
     #[test]
     fn rows_are_written_in_statements_of_few_sizes() {
-        let sizes = |count| portions(&vec![(); count]).map(<[()]>::len).collect::<Vec<_>>();
+        let sizes = |count| statement_portions(&vec![(); count]).map(<[()]>::len).collect::<Vec<_>>();
         assert_eq!(sizes(0), [0; 0]);
         assert_eq!((sizes(1), sizes(63), sizes(64)), (vec![1], vec![63], vec![64]));
         assert_eq!((sizes(65), sizes(130)), (vec![64, 1], vec![128, 2]));

@@ -2,7 +2,7 @@
 //! own timeout.
 //!
 //! A value of the driver may need a runtime when it is dropped, to return its connection to the pool. An actor's thread
-//! drops its last values after its own runtime has ended, so `InRuntime` drops them in the pool's runtime.
+//! drops its last values after its own runtime has ended, so `DroppedInRuntime` drops them in the pool's runtime.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,12 +27,12 @@ pub(crate) struct Deadlines {
 }
 
 /// Holds a value of the driver and drops it inside a runtime, because the driver needs one to clean up.
-pub(crate) struct InRuntime<T> {
+pub(crate) struct DroppedInRuntime<T> {
     value: Option<T>,
     runtime: Handle,
 }
 
-impl<T> InRuntime<T> {
+impl<T> DroppedInRuntime<T> {
     pub(crate) fn new(value: T, runtime: Handle) -> Self {
         Self { value: Some(value), runtime }
     }
@@ -46,14 +46,14 @@ impl<T> InRuntime<T> {
     }
 }
 
-impl<T> Drop for InRuntime<T> {
+impl<T> Drop for DroppedInRuntime<T> {
     fn drop(&mut self) {
         let _inside = Handle::try_current().is_err().then(|| self.runtime.enter());
         drop(self.value.take());
     }
 }
 
-impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
+impl<F: Future> Future for DroppedInRuntime<Pin<Box<F>>> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -125,16 +125,16 @@ impl Liveness {
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
         // The box keeps the futures that await the call small.
-        self.answer(limit, InRuntime::new(Box::pin(call), runtime.clone()))
+        self.await_answer(limit, DroppedInRuntime::new(Box::pin(call), runtime.clone()))
     }
 
-    async fn answer<T>(
+    async fn await_answer<T>(
         &self,
         limit: CallLimit,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> Result<T, DbErr> {
         let call = timeout(limit.duration, call);
-        let mut given_up = GivenUp { liveness: self, is_over: false };
+        let mut given_up = AbandonGuard { liveness: self, is_over: false };
         let result = call.await;
         given_up.is_over = result.is_ok();
         let Ok(result) = result else {
@@ -159,12 +159,12 @@ pub(crate) struct CallLimit {
 }
 
 /// Watches one call: if this value is dropped before the call has completed, the pool is marked as doubted.
-struct GivenUp<'a> {
+struct AbandonGuard<'a> {
     liveness: &'a Liveness,
     is_over: bool,
 }
 
-impl Drop for GivenUp<'_> {
+impl Drop for AbandonGuard<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.liveness.doubt();
@@ -228,7 +228,7 @@ mod tests {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (sender, receiver) = mpsc::channel();
-        drop(InRuntime::new(NeedsRuntime(sender), runtime.handle().clone()));
+        drop(DroppedInRuntime::new(NeedsRuntime(sender), runtime.handle().clone()));
         assert!(receiver.recv().unwrap());
     }
 }

@@ -37,7 +37,7 @@ impl From<DbErr> for StoreError {
     fn from(error: DbErr) -> Self {
         match error.sql_err() {
             Some(sea_orm::SqlErr::UniqueConstraintViolation(what)) => Self::Duplicate(what),
-            _ if is_wrong(&error) => Self::Broken(error),
+            _ if is_permanent(&error) => Self::Broken(error),
             _ => Self::Unavailable(error),
         }
     }
@@ -47,7 +47,7 @@ impl StoreError {
     /// True if the error may concern only one member of a shared transaction, in which nothing was committed: the
     /// database has answered, and its answer is about a row, a statement or the session. Each member may then succeed
     /// in a transaction of its own. A database that does not answer, or that is full, would fail them all again.
-    pub(crate) fn may_concern_one(&self) -> bool {
+    pub(crate) fn may_concern_one_member(&self) -> bool {
         match self {
             Self::Broken(_)
             | Self::Duplicate(_)
@@ -61,7 +61,7 @@ impl StoreError {
 
     /// True if PostgreSQL cancelled a statement because it, or its wait for a lock, took too long.
     pub(crate) fn is_timeout(&self) -> bool {
-        self.code().is_some_and(|code| TIMEOUTS.contains(&code.as_str()))
+        self.code().is_some_and(|code| TIMEOUT_CODES.contains(&code.as_str()))
     }
 
     /// Returns the code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
@@ -72,24 +72,24 @@ impl StoreError {
 }
 
 /// The SQLSTATE codes of a lock that was not granted in time and of a cancelled statement.
-const TIMEOUTS: [&str; 2] = ["55P03", "57014"];
+const TIMEOUT_CODES: [&str; 2] = ["55P03", "57014"];
 /// The SQLSTATE classes of errors after which PostgreSQL has rolled back the transaction.
-const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
+const ROLLED_BACK_CLASSES: [&str; 3] = ["23", "25", "40"];
 /// The beginnings of the SQLSTATE codes that concern the whole server: the connection, a refused login, resources such
 /// as the disk, a crash or a start in progress, a deleted database, the operating system, and a server that takes no
 /// writes. The codes of an ended session (57P01) and of a cancelled statement (57014) are missing, because they may
 /// concern only one of many sessions.
-const WHOLE_SERVER: [&str; 9] = ["08", "28", "3D", "53", "57P02", "57P03", "57P04", "58", "25006"];
+const WHOLE_SERVER_CODES: [&str; 9] = ["08", "28", "3D", "53", "57P02", "57P03", "57P04", "58", "25006"];
 /// SQLite's codes for a database that is locked, out of memory, read-only, failing or full, or that cannot be opened.
 /// An extended result code holds its basic code in the lowest byte.
-const WHOLE_FILE: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, 13, 14, 26];
+const SQLITE_WHOLE_FILE_CODES: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, 13, 14, 26];
 const SQLITE_BUSY: u32 = 5;
 /// The SQLSTATE classes of errors that a statement or a row causes by itself: a feature that does not exist, the number
 /// or the contents of values, a constraint, the syntax, a view's condition, a raised exception, damaged data.
-const WRONG: [&str; 8] = ["0A", "21", "22", "23", "42", "44", "P0", "XX"];
+const PERMANENT_CLASSES: [&str; 8] = ["0A", "21", "22", "23", "42", "44", "P0", "XX"];
 /// SQLite's codes for errors of the same kinds: a wrong statement, a damaged file, a value that is too long, a
 /// constraint, a value of another type, a wrong use of the library, a parameter out of range.
-const WRONG_HERE: [u32; 7] = [1, 11, 18, 19, 20, 21, 25];
+const SQLITE_PERMANENT_CODES: [u32; 7] = [1, 11, 18, 19, 20, 21, 25];
 /// The length of an SQLSTATE. SQLite's codes are shorter.
 const SQLSTATE_LEN: usize = 5;
 
@@ -112,9 +112,9 @@ fn code(error: &DbErr) -> Option<String> {
 }
 
 /// True if a retry would fail in the same way.
-pub(super) fn is_wrong(error: &DbErr) -> bool {
+pub(super) fn is_permanent(error: &DbErr) -> bool {
     match driver_error(error) {
-        Some(SqlxError::Database(error)) => error.code().is_some_and(|code| is_code_wrong(&code)),
+        Some(SqlxError::Database(error)) => error.code().is_some_and(|code| is_code_permanent(&code)),
         Some(
             SqlxError::ColumnDecode { .. }
             | SqlxError::ColumnIndexOutOfBounds { .. }
@@ -128,11 +128,11 @@ pub(super) fn is_wrong(error: &DbErr) -> bool {
     }
 }
 
-fn is_code_wrong(code: &str) -> bool {
+fn is_code_permanent(code: &str) -> bool {
     if code.len() == SQLSTATE_LEN {
-        return WRONG.iter().any(|class| code.starts_with(class));
+        return PERMANENT_CLASSES.iter().any(|class| code.starts_with(class));
     }
-    sqlite_code(code).is_some_and(|code| WRONG_HERE.contains(&code))
+    sqlite_code(code).is_some_and(|code| SQLITE_PERMANENT_CODES.contains(&code))
 }
 
 /// True if the database answered, and if the answer is about a statement or a row and not about the whole database. An
@@ -148,9 +148,9 @@ fn is_about_statement(error: &DbErr) -> bool {
 
 fn is_about_database(code: &str) -> bool {
     if code.len() == SQLSTATE_LEN {
-        return WHOLE_SERVER.iter().any(|beginning| code.starts_with(beginning));
+        return WHOLE_SERVER_CODES.iter().any(|beginning| code.starts_with(beginning));
     }
-    sqlite_code(code).is_some_and(|code| WHOLE_FILE.contains(&code))
+    sqlite_code(code).is_some_and(|code| SQLITE_WHOLE_FILE_CODES.contains(&code))
 }
 
 /// Returns the basic code of an extended result code of SQLite.
@@ -160,7 +160,7 @@ fn sqlite_code(code: &str) -> Option<u32> {
 
 /// True if this error of a commit proves that the transaction was rolled back.
 pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
-    code(error).is_some_and(|code| ROLLED_BACK.iter().any(|class| code.starts_with(class)))
+    code(error).is_some_and(|code| ROLLED_BACK_CLASSES.iter().any(|class| code.starts_with(class)))
 }
 
 /// True if a statement failed because another connection has locked the SQLite database.
@@ -185,7 +185,7 @@ mod tests {
             "25P03", "P0001", "1", "11", "1811", "2067", "19",
         ];
         for code in whole {
-            assert!(is_about_database(code) && !is_code_wrong(code), "{code}");
+            assert!(is_about_database(code) && !is_code_permanent(code), "{code}");
         }
         for code in one {
             assert!(!is_about_database(code), "{code}");
@@ -197,12 +197,12 @@ mod tests {
         for wrong in
             ["22003", "22P05", "23502", "23514", "42703", "42P01", "P0001", "XX001", "1", "11", "20", "1811"]
         {
-            assert!(is_code_wrong(wrong), "{wrong}");
+            assert!(is_code_permanent(wrong), "{wrong}");
         }
         for passing in
             ["40001", "40P01", "55P03", "57014", "57P01", "25P03", "53100", "08006", "5", "6", "10", "13"]
         {
-            assert!(!is_code_wrong(passing), "{passing}");
+            assert!(!is_code_permanent(passing), "{passing}");
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
             let wrong =
                 reader.query_all_raw(Statement::from_string(backend, "SELECT colour FROM lanes")).await;
             let error = StoreError::from(wrong.unwrap_err());
-            assert!(matches!(error, StoreError::Broken(_)) && error.may_concern_one(), "{error}");
+            assert!(matches!(error, StoreError::Broken(_)) && error.may_concern_one_member(), "{error}");
             let row = reader.query_one_raw(Statement::from_string(backend, "SELECT 'text' AS number")).await;
             let number: Result<i64, DbErr> = row.unwrap().unwrap().try_get("", "number");
             assert!(matches!(StoreError::from(number.unwrap_err()), StoreError::Broken(_)));
@@ -232,7 +232,7 @@ mod tests {
             lanes::lock(&holder, &lane("7"), IfTaken::Await).await.unwrap();
             let waiting = test.store.begin().await.unwrap();
             let refused = lanes::lock(&waiting, &lane("7"), IfTaken::Await).await.unwrap_err();
-            assert!(refused.is_timeout() && refused.may_concern_one(), "{refused}");
+            assert!(refused.is_timeout() && refused.may_concern_one_member(), "{refused}");
             drop(waiting);
             let tx = test.store.begin().await.unwrap();
             let other = lanes::lock(&tx, &lane("8"), IfTaken::Await).await;

@@ -15,12 +15,12 @@ use sea_orm::{
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
-use crate::store::db::broken::tell;
-use crate::store::db::deadline::{Deadlines, InRuntime};
+use crate::store::db::broken::log_once;
+use crate::store::db::deadline::{Deadlines, DroppedInRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::metrics::StoreMetrics;
 use crate::store::db::pool::{CallGuard, Pool};
-use crate::store::db::pool_settings::WAIT;
+use crate::store::db::pool_settings::BUSY_WAIT;
 
 /// How long a commit group accepts new members. Without this limit, the group might never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
@@ -63,7 +63,7 @@ pub(crate) struct CommitGroup {
 
 /// A write transaction. If it is dropped without a commit, its changes are rolled back.
 pub struct Transaction {
-    kind: InRuntime<TransactionKind>,
+    kind: DroppedInRuntime<TransactionKind>,
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
@@ -100,10 +100,10 @@ impl WriterPool {
             let (own, watch) = self.pool.begin(options).await?;
             return Ok(Transaction::new(TransactionKind::Dedicated(own), self.pool.backend(), watch));
         };
-        let mut held = timeout(WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy())?;
+        let mut held = timeout(BUSY_WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy_error())?;
         if held.as_ref().is_some_and(|shared| !shared.is_open_to(sharing)) {
             let sizes = self.metrics.group_sizes.clone();
-            let ended = self.pool.runtime().spawn(async move { end(held, &sizes).await });
+            let ended = self.pool.runtime().spawn(async move { commit_group(held, &sizes).await });
             held = ended.await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
@@ -111,10 +111,10 @@ impl WriterPool {
             // Transactions that already wait for the lock get it before this task and can still join the group.
             let last = Arc::clone(slot).lock_owned();
             let sizes = self.metrics.group_sizes.clone();
-            self.pool.runtime().spawn(async move { drop(end(last.await, &sizes).await) });
+            self.pool.runtime().spawn(async move { drop(commit_group(last.await, &sizes).await) });
         }
-        let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
-        group.next().await?;
+        let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy_error())?;
+        group.begin_member().await?;
         group.is_full = sharing == Sharing::Apart;
         let watch = group.watch.clone();
         Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
@@ -122,7 +122,7 @@ impl WriterPool {
 
     /// Executes and commits one statement, without a separate commit on PostgreSQL. Only for a statement that may be
     /// executed twice: after an error it may have been committed.
-    pub(crate) async fn query_one_alone(
+    pub(crate) async fn query_one_and_commit(
         &self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, StoreError> {
@@ -146,9 +146,9 @@ impl WriterPool {
     /// Commits the open group and closes the connections.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         if let Some(slot) = &self.slot
-            && let Ok(held) = timeout(WAIT, Arc::clone(slot).lock_owned()).await
+            && let Ok(held) = timeout(BUSY_WAIT, Arc::clone(slot).lock_owned()).await
         {
-            drop(end(held, &self.metrics.group_sizes).await);
+            drop(commit_group(held, &self.metrics.group_sizes).await);
         }
         Ok(self.pool.close().await?)
     }
@@ -175,21 +175,21 @@ impl CommitGroup {
     }
 
     /// Begins a member with a savepoint. First rolls back the previous member if it was dropped without a commit.
-    async fn next(&mut self) -> Result<(), StoreError> {
+    async fn begin_member(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.members += 1;
         self.open = Some(self.members);
-        self.run("SAVEPOINT", self.members).await
+        self.run_savepoint_command("SAVEPOINT", self.members).await
     }
 
     /// Keeps the changes of the current member. They become durable when the group commits.
-    fn keep(&mut self) {
+    fn keep_member(&mut self) {
         self.open = None;
     }
 
     async fn undo_open(&mut self) -> Result<(), StoreError> {
         if let Some(member) = self.open {
-            self.run("ROLLBACK TO", member).await?;
+            self.run_savepoint_command("ROLLBACK TO", member).await?;
             self.open = None;
         }
         Ok(())
@@ -199,10 +199,10 @@ impl CommitGroup {
     /// example because the disk is full; the error then prevents the commit.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
-        self.run("RELEASE", 1).await
+        self.run_savepoint_command("RELEASE", 1).await
     }
 
-    async fn run(&self, command: &str, member: u32) -> Result<(), StoreError> {
+    async fn run_savepoint_command(&self, command: &str, member: u32) -> Result<(), StoreError> {
         let sql = format!("{command} member_{member}");
         self.watch.call(Duration::MAX, self.whole.execute_unprepared(&sql)).await?;
         Ok(())
@@ -211,7 +211,7 @@ impl CommitGroup {
 
 /// Commits the group. Run this in a task of its own, so that dropping a member does not cancel the commit, and in the
 /// pool's runtime: the runtime of an actor's thread may end while members on other threads wait for the commit.
-async fn end(
+async fn commit_group(
     mut held: OwnedMutexGuard<Option<CommitGroup>>,
     sizes: &Histogram,
 ) -> OwnedMutexGuard<Option<CommitGroup>> {
@@ -228,7 +228,7 @@ async fn end(
 
 impl Transaction {
     fn new(kind: TransactionKind, backend: DbBackend, watch: CallGuard) -> Self {
-        let kind = InRuntime::new(kind, watch.runtime().clone());
+        let kind = DroppedInRuntime::new(kind, watch.runtime().clone());
         let ends_at = Instant::now() + watch.deadlines.transaction;
         Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
     }
@@ -248,7 +248,7 @@ impl Transaction {
     pub(crate) fn without_limits(self) -> Self {
         let forever = Duration::from_hours(24);
         let deadlines = Deadlines { call: forever, transaction: forever };
-        Self { ends_at: Instant::now() + forever, watch: self.watch.with(deadlines), ..self }
+        Self { ends_at: Instant::now() + forever, watch: self.watch.with_deadlines(deadlines), ..self }
     }
 
     /// Commits. The changes are on disk when this returns.
@@ -256,14 +256,14 @@ impl Transaction {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) if self.has_failed.load(Ordering::Relaxed) => {
                 own.rollback().await?;
-                Err(StoreError::Unavailable(given_up("a statement of the transaction has failed")))
+                Err(StoreError::Unavailable(given_up_error("a statement of the transaction has failed")))
             }
             Some(TransactionKind::Dedicated(own)) => {
-                self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_failed)
+                self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_error)
             }
             Some(TransactionKind::Grouped(mut group)) => {
-                group.keep();
-                self.settle(group).await
+                group.keep_member();
+                self.wait_for_commit(group).await
             }
             None => Err(StoreError::Unsettled),
         }
@@ -275,13 +275,13 @@ impl Transaction {
             Some(TransactionKind::Dedicated(own)) => {
                 Ok(self.watch.call(Duration::MAX, own.rollback()).await?)
             }
-            Some(TransactionKind::Grouped(group)) => self.settle(group).await,
+            Some(TransactionKind::Grouped(group)) => self.wait_for_commit(group).await,
             None => Ok(()),
         }
     }
 
     /// Lets the next member run and waits for the group's commit.
-    async fn settle(
+    async fn wait_for_commit(
         &self,
         group: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
     ) -> Result<(), StoreError> {
@@ -296,7 +296,7 @@ impl Transaction {
         match self.kind.get() {
             Some(TransactionKind::Dedicated(own)) => Ok(own),
             Some(TransactionKind::Grouped(group)) => Ok(&group.whole),
-            None => Err(given_up("the transaction has ended")),
+            None => Err(given_up_error("the transaction has ended")),
         }
     }
 
@@ -308,7 +308,7 @@ impl Transaction {
     async fn call<T>(&self, call: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
         let left = self.ends_at.saturating_duration_since(Instant::now());
         let result = if left.is_zero() {
-            Err(given_up("the transaction takes too long"))
+            Err(given_up_error("the transaction takes too long"))
         } else {
             self.watch.call(left, call).await
         };
@@ -327,34 +327,34 @@ impl ConnectionTrait for Transaction {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let sql = statement.sql.clone();
-        self.call(self.database()?.execute_raw(statement)).await.inspect_err(|error| tell(&sql, error))
+        self.call(self.database()?.execute_raw(statement)).await.inspect_err(|error| log_once(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        self.call(self.database()?.execute_unprepared(sql)).await.inspect_err(|error| tell(sql, error))
+        self.call(self.database()?.execute_unprepared(sql)).await.inspect_err(|error| log_once(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
-        self.call(self.database()?.query_one_raw(statement)).await.inspect_err(|error| tell(&sql, error))
+        self.call(self.database()?.query_one_raw(statement)).await.inspect_err(|error| log_once(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
-        self.call(self.database()?.query_all_raw(statement)).await.inspect_err(|error| tell(&sql, error))
+        self.call(self.database()?.query_all_raw(statement)).await.inspect_err(|error| log_once(&sql, error))
     }
 }
 
-fn busy() -> StoreError {
+fn busy_error() -> StoreError {
     StoreError::Unavailable(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }
 
-fn given_up(reason: &str) -> DbErr {
+fn given_up_error(reason: &str) -> DbErr {
     DbErr::Custom(reason.to_owned())
 }
 
 /// Converts the error of a failed commit. Unless the error proves a rollback, the commit may have happened.
-fn commit_failed(error: DbErr) -> StoreError {
+fn commit_error(error: DbErr) -> StoreError {
     if is_rolled_back(&error) {
         return error.into();
     }

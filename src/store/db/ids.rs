@@ -12,7 +12,7 @@ use crate::store::db::group_commit::WriterPool;
 
 /// The number of ids in a block. Each block costs a commit of its own, and each line of an invoice takes an id, because
 /// its item may be new.
-const BLOCK: i64 = 4_096;
+const IDS_PER_BLOCK: i64 = 4_096;
 
 /// The kind of row that an id is for. Each kind has its own sequence of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,9 +45,9 @@ impl IdKind {
 
     /// Returns the minimum number of ids to reserve. Ids of accounts are reserved only for callers that already wait,
     /// so that they stay small and in order of creation.
-    fn block(self) -> i64 {
+    fn block_size(self) -> i64 {
         match self {
-            Self::Customer | Self::Invoice | Self::Item => BLOCK,
+            Self::Customer | Self::Invoice | Self::Item => IDS_PER_BLOCK,
             _ => 1,
         }
     }
@@ -70,19 +70,19 @@ struct Sequence {
 }
 
 /// Counts the ids that one caller wants, until the caller has them or gives up.
-struct Wanted<'a> {
+struct WantedCount<'a> {
     sequence: &'a Sequence,
     count: i64,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedCount<'a> {
     fn new(sequence: &'a Sequence, count: i64) -> Self {
         sequence.wanted.fetch_add(count, Ordering::Relaxed);
         Self { sequence, count }
     }
 }
 
-impl Drop for Wanted<'_> {
+impl Drop for WantedCount<'_> {
     fn drop(&mut self) {
         self.sequence.wanted.fetch_sub(self.count, Ordering::Relaxed);
     }
@@ -101,10 +101,10 @@ impl Ids {
     pub async fn take(&self, kind: IdKind, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let sequence = &self.sequences[kind as usize];
-        let wanted = Wanted::new(sequence, count);
+        let wanted = WantedCount::new(sequence, count);
         let mut block = sequence.block.lock().await;
         if block.end - block.start < count {
-            let size = std::cmp::max(sequence.wanted.load(Ordering::Relaxed), kind.block());
+            let size = std::cmp::max(sequence.wanted.load(Ordering::Relaxed), kind.block_size());
             let end = self.reserve(kind, size).await?;
             *block = end - size..end;
         }
@@ -128,7 +128,7 @@ impl Ids {
             .returning_col("next")
             .to_owned();
         let statement = self.writer.backend().build(&statement);
-        let row = self.writer.query_one_alone(statement).await?.ok_or(StoreError::Stale)?;
+        let row = self.writer.query_one_and_commit(statement).await?.ok_or(StoreError::Stale)?;
         Ok(row.try_get("", "next")?)
     }
 }

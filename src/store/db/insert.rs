@@ -9,18 +9,18 @@ use sea_orm::{
     Iterable, Statement, Value,
 };
 
-use crate::store::db::connections::{Transaction, portions};
+use crate::store::db::connections::{Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 
 /// The statement that inserts rows into the table of the entity `E`.
 pub(crate) struct Insert<E: EntityTrait> {
     conflict: fn() -> String,
-    parts: OnceLock<Parts>,
+    parts: OnceLock<StatementParts>,
     entity: std::marker::PhantomData<fn() -> E>,
 }
 
 /// The parts of the statement's text.
-struct Parts {
+struct StatementParts {
     /// `INSERT INTO`, the table and its columns.
     head: String,
     /// The `ON CONFLICT` clause.
@@ -53,16 +53,16 @@ where
         if rows.is_empty() {
             return Ok(0);
         }
-        let parts = self.parts.get_or_init(|| Parts::for_entity::<E>((self.conflict)()));
+        let parts = self.parts.get_or_init(|| StatementParts::for_entity::<E>((self.conflict)()));
         let backend = tx.get_database_backend();
         if backend == DbBackend::Postgres {
-            let statement = Statement::from_sql_and_values(backend, &parts.arrays, arrays::<E>(rows));
+            let statement = Statement::from_sql_and_values(backend, &parts.arrays, column_arrays::<E>(rows));
             return Ok(tx.execute_raw(statement).await?.rows_affected());
         }
         let mut written = 0;
         let mut rows = rows.into_iter();
-        for count in portions(rows.as_slice()).map(<[_]>::len).collect::<Vec<_>>() {
-            let values: Vec<_> = rows.by_ref().take(count).flat_map(values::<E>).collect();
+        for count in statement_portions(rows.as_slice()).map(<[_]>::len).collect::<Vec<_>>() {
+            let values: Vec<_> = rows.by_ref().take(count).flat_map(row_values::<E>).collect();
             let row = format!("({})", vec!["?"; E::Column::iter().count()].join(","));
             let sql = format!("{} VALUES {} {}", parts.head, vec![row; count].join(","), parts.conflict);
             let statement = Statement::from_sql_and_values(backend, sql, values);
@@ -72,7 +72,7 @@ where
     }
 }
 
-impl Parts {
+impl StatementParts {
     fn for_entity<E: EntityTrait>(conflict: String) -> Self {
         let names: Vec<_> = E::Column::iter().map(|column| column.as_str().to_owned()).collect();
         let head = format!("INSERT INTO {} ({})", E::default().table_name(), names.join(", "));
@@ -101,15 +101,15 @@ impl Parts {
 }
 
 /// Returns the values of a row in the order of the columns.
-fn values<E: EntityTrait>(mut row: E::ActiveModel) -> impl Iterator<Item = Value> {
+fn row_values<E: EntityTrait>(mut row: E::ActiveModel) -> impl Iterator<Item = Value> {
     E::Column::iter().filter_map(move |column| row.take(column).into_value())
 }
 
 /// Returns an array for each column, and after it an array of flags if the column may be NULL.
-fn arrays<E: EntityTrait>(rows: Vec<E::ActiveModel>) -> Vec<Value> {
+fn column_arrays<E: EntityTrait>(rows: Vec<E::ActiveModel>) -> Vec<Value> {
     let mut columns: Vec<Vec<Value>> = E::Column::iter().map(|_| Vec::with_capacity(rows.len())).collect();
     for row in rows {
-        columns.iter_mut().zip(values::<E>(row)).for_each(|(column, value)| column.push(value));
+        columns.iter_mut().zip(row_values::<E>(row)).for_each(|(column, value)| column.push(value));
     }
     let mut arrays = Vec::with_capacity(columns.len());
     for (column, values) in E::Column::iter().zip(columns) {

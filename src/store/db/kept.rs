@@ -20,20 +20,20 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::store::db::deadline::Liveness;
-use crate::store::db::pool_settings::{TEST_WAIT, TRUSTED_IDLE, WAIT};
+use crate::store::db::pool_settings::{BUSY_WAIT, TEST_WAIT, UNTESTED_IDLE_MAX};
 
 /// A kept connection is returned after this time, so that the driver's pool can close connections that are too old.
 const KEPT_FOR: Duration = Duration::from_mins(5);
 
 /// The connections of one pool that are kept for queries.
 pub(crate) enum KeptConnections {
-    Sqlite(Kept<Sqlite>),
-    Postgres(Kept<Postgres>),
+    Sqlite(DriverConnections<Sqlite>),
+    Postgres(DriverConnections<Postgres>),
 }
 
 /// Connections of one driver. Only this type may use the driver's pool, because it may keep all connections of the pool
 /// and leave none for others.
-pub(crate) struct Kept<DB: Database> {
+pub(crate) struct DriverConnections<DB: Database> {
     pool: Pool<DB>,
     liveness: Arc<Liveness>,
     /// The time that queries wait for a connection.
@@ -41,10 +41,10 @@ pub(crate) struct Kept<DB: Database> {
     /// One permit for each connection of the pool.
     places: Semaphore,
     /// The connections that no query uses. `None` after `close`.
-    free: Mutex<Option<Vec<Held<DB>>>>,
+    free: Mutex<Option<Vec<KeptConnection<DB>>>>,
 }
 
-struct Held<DB: Database> {
+struct KeptConnection<DB: Database> {
     connection: PoolConnection<DB>,
     taken_at: Instant,
     used_at: Instant,
@@ -53,10 +53,16 @@ struct Held<DB: Database> {
 impl KeptConnections {
     pub(crate) fn new(connections: &DatabaseConnection, liveness: &Arc<Liveness>, waits: &Histogram) -> Self {
         match connections.get_database_backend() {
-            DbBackend::Postgres => {
-                Self::Postgres(Kept::new(connections.get_postgres_connection_pool(), liveness, waits))
-            }
-            _ => Self::Sqlite(Kept::new(connections.get_sqlite_connection_pool(), liveness, waits)),
+            DbBackend::Postgres => Self::Postgres(DriverConnections::new(
+                connections.get_postgres_connection_pool(),
+                liveness,
+                waits,
+            )),
+            _ => Self::Sqlite(DriverConnections::new(
+                connections.get_sqlite_connection_pool(),
+                liveness,
+                waits,
+            )),
         }
     }
 
@@ -92,13 +98,13 @@ impl KeptConnections {
     /// query. Call this while the pool closes.
     pub(crate) fn close(&self) {
         match self {
-            Self::Sqlite(kept) => drop(kept.free().take()),
-            Self::Postgres(kept) => drop(kept.free().take()),
+            Self::Sqlite(kept) => drop(kept.lock_free().take()),
+            Self::Postgres(kept) => drop(kept.lock_free().take()),
         }
     }
 }
 
-impl<DB> Kept<DB>
+impl<DB> DriverConnections<DB>
 where
     DB: Database,
     SqlxValues: IntoArguments<DB>,
@@ -148,32 +154,32 @@ where
             .map_err(query_error)
     }
 
-    async fn take(&self) -> Result<(Held<DB>, SemaphorePermit<'_>), DbErr> {
+    async fn take(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
         let started = Instant::now();
         let taken = self.acquire().await;
         self.waits.observe(started.elapsed().as_secs_f64());
         taken
     }
 
-    async fn acquire(&self) -> Result<(Held<DB>, SemaphorePermit<'_>), DbErr> {
+    async fn acquire(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
         let timed_out = || DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
-        let place = timeout(WAIT, self.places.acquire()).await.map_err(|_| timed_out())?;
+        let place = timeout(BUSY_WAIT, self.places.acquire()).await.map_err(|_| timed_out())?;
         let place = place.map_err(|_| timed_out())?;
-        let free = self.free().as_mut().and_then(Vec::pop);
+        let free = self.lock_free().as_mut().and_then(Vec::pop);
         let tested = match free {
-            Some(held) if held.used_at.elapsed() > TRUSTED_IDLE => self.test_connection(held).await,
+            Some(held) if held.used_at.elapsed() > UNTESTED_IDLE_MAX => self.test_connection(held).await,
             free => free,
         };
         if let Some(held) = tested {
             return Ok((held, place));
         }
-        let connection = self.pool.acquire().await.map_err(not_acquired)?;
+        let connection = self.pool.acquire().await.map_err(acquire_error)?;
         let now = Instant::now();
-        Ok((Held { connection, taken_at: now, used_at: now }, place))
+        Ok((KeptConnection { connection, taken_at: now, used_at: now }, place))
     }
 
     /// Returns the connection if it still answers, otherwise `None`.
-    async fn test_connection(&self, mut held: Held<DB>) -> Option<Held<DB>> {
+    async fn test_connection(&self, mut held: KeptConnection<DB>) -> Option<KeptConnection<DB>> {
         let Ok(answer) = timeout(TEST_WAIT, held.connection.ping()).await else {
             self.liveness.mark_silent();
             return None;
@@ -181,19 +187,19 @@ where
         answer.ok().map(|()| held)
     }
 
-    fn keep(&self, mut held: Held<DB>) {
+    fn keep(&self, mut held: KeptConnection<DB>) {
         if self.liveness.is_doubted() || held.taken_at.elapsed() > KEPT_FOR {
             return;
         }
         held.used_at = Instant::now();
-        if let Some(free) = self.free().as_mut() {
+        if let Some(free) = self.lock_free().as_mut() {
             free.push(held);
         }
     }
 }
 
-impl<DB: Database> Kept<DB> {
-    fn free(&self) -> std::sync::MutexGuard<'_, Option<Vec<Held<DB>>>> {
+impl<DB: Database> DriverConnections<DB> {
+    fn lock_free(&self) -> std::sync::MutexGuard<'_, Option<Vec<KeptConnection<DB>>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -206,7 +212,7 @@ fn query_error(error: SqlxError) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(error.into()))
 }
 
-fn not_acquired(error: SqlxError) -> DbErr {
+fn acquire_error(error: SqlxError) -> DbErr {
     match error {
         SqlxError::PoolTimedOut => DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
         SqlxError::PoolClosed => DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed),

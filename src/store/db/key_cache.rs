@@ -104,7 +104,7 @@ impl KeyCache {
 
     /// Records the present generation. Keys that were read in an older generation are not used again. Returns true if
     /// the generation is new.
-    pub(crate) fn observe(&self, current: i64) -> bool {
+    pub(crate) fn observe_generation(&self, current: i64) -> bool {
         self.generation.fetch_max(current, Ordering::SeqCst) < current
     }
 
@@ -157,12 +157,12 @@ mod tests {
     #[test]
     fn a_key_is_found_only_under_a_lease_and_in_its_generation() {
         let cache = KeyCache::new();
-        assert!(cache.observe(7) && !cache.observe(7) && !cache.observe(6));
+        assert!(cache.observe_generation(7) && !cache.observe_generation(7) && !cache.observe_generation(6));
         cache.keep([1; 32], key(7));
         assert!(cache.find(&[1; 32]).is_none(), "without a lease");
         cache.trust_until(Instant::now() + Duration::from_mins(1));
         assert!(cache.find(&[1; 32]).is_some() && cache.find(&[2; 32]).is_none());
-        assert!(cache.observe(8));
+        assert!(cache.observe_generation(8));
         assert!(cache.find(&[1; 32]).is_none(), "in a newer generation");
         cache.keep([1; 32], key(7));
         assert!(cache.find(&[1; 32]).is_none(), "read before the newer generation was seen");

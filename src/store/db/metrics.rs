@@ -21,10 +21,10 @@ pub struct StoreMetrics {
 impl Default for StoreMetrics {
     fn default() -> Self {
         Self {
-            read_waits: histograms::of_work(),
-            write_waits: histograms::of_work(),
-            group_sizes: histograms::of_sizes(),
-            transaction_commands: histograms::of_sizes(),
+            read_waits: histograms::for_work(),
+            write_waits: histograms::for_work(),
+            group_sizes: histograms::for_sizes(),
+            transaction_commands: histograms::for_sizes(),
         }
     }
 }

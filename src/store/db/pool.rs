@@ -17,10 +17,12 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::store::db::broken::tell;
-use crate::store::db::deadline::{CallLimit, Deadlines, InRuntime, Liveness, is_exhausted};
+use crate::store::db::broken::log_once;
+use crate::store::db::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhausted};
 use crate::store::db::kept::KeptConnections;
-use crate::store::db::pool_settings::{PoolSettings, READER_CACHE, WAIT, WRITER_CACHE, postgres, sqlite};
+use crate::store::db::pool_settings::{
+    BUSY_WAIT, PoolSettings, READER_CACHE_SIZE, WRITER_CACHE_SIZE, postgres_options, sqlite_options,
+};
 use crate::store::db::readers::Readers;
 use crate::telemetry::histograms;
 
@@ -45,7 +47,7 @@ pub struct Pool(Arc<PoolInner>);
 struct PoolInner {
     options: OptionsFactory,
     /// True if the pool only runs queries. Its connections are then kept for the next query (`kept`).
-    keeps: bool,
+    keeps_connections: bool,
     backend: DbBackend,
     deadlines: Deadlines,
     runtime: Handle,
@@ -61,7 +63,7 @@ struct PoolInner {
 #[derive(Clone)]
 struct Generation {
     connections: DatabaseConnection,
-    kept: Option<Arc<InRuntime<KeptConnections>>>,
+    kept: Option<Arc<DroppedInRuntime<KeptConnections>>>,
     liveness: Arc<Liveness>,
 }
 
@@ -102,7 +104,7 @@ impl CallGuard {
         self.liveness.watch(limit, &self.runtime, call)
     }
 
-    pub(crate) fn with(self, deadlines: Deadlines) -> Self {
+    pub(crate) fn with_deadlines(self, deadlines: Deadlines) -> Self {
         Self { deadlines, ..self }
     }
 }
@@ -119,17 +121,18 @@ impl Pool {
         settings: &PoolSettings,
         is_created: bool,
     ) -> Result<(Self, Readers), DbErr> {
-        let pool = async |connections, keeps| {
+        let pool = async |connections, keeps_connections| {
             let url = url.to_owned();
             let settings = *settings;
             if url.starts_with("sqlite:") {
-                let cache = if keeps { READER_CACHE } else { WRITER_CACHE };
-                let options: OptionsFactory = Box::new(move |_| sqlite(&url, connections, is_created, cache));
-                Self::connect(DbBackend::Sqlite, &settings, options, keeps).await
+                let cache = if keeps_connections { READER_CACHE_SIZE } else { WRITER_CACHE_SIZE };
+                let options: OptionsFactory =
+                    Box::new(move |_| sqlite_options(&url, connections, is_created, cache));
+                Self::connect(DbBackend::Sqlite, &settings, options, keeps_connections).await
             } else {
                 let options: OptionsFactory =
-                    Box::new(move |liveness| postgres(&url, connections, &settings, liveness));
-                Self::connect(DbBackend::Postgres, &settings, options, keeps).await
+                    Box::new(move |liveness| postgres_options(&url, connections, &settings, liveness));
+                Self::connect(DbBackend::Postgres, &settings, options, keeps_connections).await
             }
         };
         let sizes = if url.starts_with("sqlite:") {
@@ -152,17 +155,18 @@ impl Pool {
         backend: DbBackend,
         settings: &PoolSettings,
         options: OptionsFactory,
-        keeps: bool,
+        keeps_connections: bool,
     ) -> Result<Self, DbErr> {
         let liveness = Arc::new(Liveness::new());
         let connections = Database::connect(options(&liveness)).await?;
         let deadlines = settings.deadlines(backend);
         let runtime = Handle::current();
-        let waits = histograms::of_work();
-        let kept = keeps.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
+        let waits = histograms::for_work();
+        let kept = keeps_connections.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
         let current = RwLock::new(Generation { connections, kept, liveness });
         let replacing = Mutex::default();
-        let inner = PoolInner { options, keeps, backend, deadlines, runtime, current, waits, replacing };
+        let inner =
+            PoolInner { options, keeps_connections, backend, deadlines, runtime, current, waits, replacing };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -177,7 +181,7 @@ impl Pool {
     ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
         let (Generation { connections, .. }, watch) = self.connections().await?;
         let begun = Box::pin(async { connections.begin_with_options(options).await });
-        let begun = self.heard(&watch, watch.call(Duration::MAX, begun).await)?;
+        let begun = self.check_silence(&watch, watch.call(Duration::MAX, begun).await)?;
         Ok((begun, watch))
     }
 
@@ -186,13 +190,13 @@ impl Pool {
         F: Future<Output = Result<T, DbErr>> + Send,
     {
         let (current, watch) = self.connections().await?;
-        self.heard(&watch, watch.call(Duration::MAX, call(current)).await)
+        self.check_silence(&watch, watch.call(Duration::MAX, call(current)).await)
     }
 
     /// Marks the pool as silent, so that it is replaced, if it had no free connection and answered no call.
-    fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
+    fn check_silence<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
-            result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
+            result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(BUSY_WAIT);
         if is_stuck && self.0.backend == DbBackend::Postgres {
             watch.liveness.mark_silent();
         }
@@ -224,8 +228,10 @@ impl Pool {
         let liveness = Arc::new(Liveness::new());
         let connections =
             Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
-        let kept =
-            self.0.keeps.then(|| keep_connections(&connections, &liveness, &self.0.waits, &self.0.runtime));
+        let kept = self
+            .0
+            .keeps_connections
+            .then(|| keep_connections(&connections, &liveness, &self.0.waits, &self.0.runtime));
         let new = Generation { connections, kept, liveness };
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
         self.0.runtime.spawn(async move { timeout(CLOSE_WAIT, old.close()).await });
@@ -269,7 +275,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| tell(&sql, error))
+        .inspect_err(|error| log_once(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -280,7 +286,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| tell(sql, error))
+        .inspect_err(|error| log_once(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
@@ -292,7 +298,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| tell(&sql, error))
+        .inspect_err(|error| log_once(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
@@ -304,7 +310,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| tell(&sql, error))
+        .inspect_err(|error| log_once(&sql, error))
     }
 }
 
@@ -313,6 +319,6 @@ fn keep_connections(
     liveness: &Arc<Liveness>,
     waits: &Histogram,
     runtime: &Handle,
-) -> Arc<InRuntime<KeptConnections>> {
-    Arc::new(InRuntime::new(KeptConnections::new(connections, liveness, waits), runtime.clone()))
+) -> Arc<DroppedInRuntime<KeptConnections>> {
+    Arc::new(DroppedInRuntime::new(KeptConnections::new(connections, liveness, waits), runtime.clone()))
 }

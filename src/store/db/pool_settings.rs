@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::store::db::deadline::{Deadlines, Liveness};
 
 /// How long to wait for a free connection, for the lock of the commit group or for a locked database.
-pub(crate) const WAIT: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(5);
 /// How many prepared statements a connection keeps. SQL for a different number of rows is a different statement.
 const STATEMENTS_KEPT: usize = 256;
 /// PostgreSQL itself ends a statement after `statement_timeout`. If no answer has come this long after that, the
@@ -19,9 +19,9 @@ const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// The deadline of an SQLite call. It is long, because a call on a slow disk is not an error.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
 /// A transaction may take this many times the deadline of one call.
-const CALLS_A_TRANSACTION: u32 = 5;
+const CALL_DEADLINES_PER_TRANSACTION: u32 = 5;
 /// A connection that was idle for longer than this is tested before use, because a firewall may have dropped it.
-pub(crate) const TRUSTED_IDLE: Duration = Duration::from_secs(5);
+pub(crate) const UNTESTED_IDLE_MAX: Duration = Duration::from_secs(5);
 /// How long a test of a connection may take.
 pub(crate) const TEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -52,7 +52,7 @@ impl Default for PoolSettings {
             lock_timeout: Duration::from_secs(3),
             statement_timeout: Duration::from_secs(10),
             idle_in_transaction_timeout: Duration::from_secs(5),
-            busy_wait: WAIT,
+            busy_wait: BUSY_WAIT,
         }
     }
 }
@@ -63,13 +63,13 @@ impl PoolSettings {
             DbBackend::Postgres => self.statement_timeout + ANSWER_GRACE,
             _ => SQLITE_CALL_MAX,
         };
-        Deadlines { call, transaction: call * CALLS_A_TRANSACTION }
+        Deadlines { call, transaction: call * CALL_DEADLINES_PER_TRANSACTION }
     }
 
     /// Returns the settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than
     /// running them. `enable_seqscan` is off, because a plan that was made for a small table would still scan the table
     /// after it has grown. The `tcp_` settings end sessions of dead client machines, which hold locks.
-    fn session(&self) -> [(&'static str, String); 9] {
+    fn session_settings(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
             ("jit", "off".into()),
@@ -92,16 +92,21 @@ const ROWS_BUFFERED: usize = 1_024;
 /// The value of SQLite's `cache_size` for each connection; a negative number is a size in KiB. The operating system
 /// caches the file, too, so readers keep little: otherwise a list of large invoices would fill the cache of every
 /// reader.
-pub(super) const WRITER_CACHE: &str = "-65536";
-pub(super) const READER_CACHE: &str = "-8192";
+pub(super) const WRITER_CACHE_SIZE: &str = "-65536";
+pub(super) const READER_CACHE_SIZE: &str = "-8192";
 
-pub(super) fn sqlite(url: &str, connections: u32, is_created: bool, cache: &'static str) -> ConnectOptions {
-    let mut options = common(url, connections);
+pub(super) fn sqlite_options(
+    url: &str,
+    connections: u32,
+    is_created: bool,
+    cache: &'static str,
+) -> ConnectOptions {
+    let mut options = common_options(url, connections);
     options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
             .create_if_missing(is_created)
             .foreign_keys(true)
-            .busy_timeout(WAIT)
+            .busy_timeout(BUSY_WAIT)
             .statement_cache_capacity(STATEMENTS_KEPT)
             .row_buffer_size(ROWS_BUFFERED)
             .pragma("journal_mode", "WAL")
@@ -116,14 +121,14 @@ pub(super) fn sqlite(url: &str, connections: u32, is_created: bool, cache: &'sta
     options
 }
 
-pub(super) fn postgres(
+pub(super) fn postgres_options(
     url: &str,
     connections: u32,
     settings: &PoolSettings,
     liveness: &Arc<Liveness>,
 ) -> ConnectOptions {
-    let mut options = common(url, connections);
-    let session = settings.session();
+    let mut options = common_options(url, connections);
+    let session = settings.session_settings();
     options.map_sqlx_postgres_opts(move |postgres| {
         postgres.statement_cache_capacity(STATEMENTS_KEPT).options(session.clone())
     });
@@ -134,14 +139,18 @@ pub(super) fn postgres(
         pool.before_acquire(move |connection, idle| {
             let liveness = Arc::clone(&before);
             Box::pin(async move {
-                if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
+                if idle.idle_for > UNTESTED_IDLE_MAX {
+                    test_connection(connection, &liveness).await
+                } else {
+                    Ok(true)
+                }
             })
         })
         // Test a returned connection if the pool is in doubt (`is_doubted`): the driver's own test has no time limit.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {
-                if liveness.is_doubted() { test(connection, &liveness).await } else { Ok(true) }
+                if liveness.is_doubted() { test_connection(connection, &liveness).await } else { Ok(true) }
             })
         })
     });
@@ -149,7 +158,7 @@ pub(super) fn postgres(
 }
 
 /// Tests whether a connection still answers. After an error the driver drops the connection.
-async fn test(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
+async fn test_connection(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
     let answer = timeout(TEST_WAIT, connection.ping()).await;
     let answer = answer.unwrap_or_else(|_| {
         liveness.mark_silent();
@@ -158,13 +167,13 @@ async fn test(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool
     answer.map(|()| true)
 }
 
-fn common(url: &str, connections: u32) -> ConnectOptions {
+fn common_options(url: &str, connections: u32) -> ConnectOptions {
     let mut options = ConnectOptions::new(url);
     options
         .max_connections(connections)
         .min_connections(1)
-        .acquire_timeout(WAIT)
-        .connect_timeout(WAIT)
+        .acquire_timeout(BUSY_WAIT)
+        .connect_timeout(BUSY_WAIT)
         .sqlx_logging(false)
         .test_before_acquire(false);
     options

@@ -29,6 +29,6 @@ impl Readers {
 }
 
 /// Runs a future that makes a page: its queries use the pool of pages.
-pub async fn making_page<F: Future>(page: F) -> F::Output {
+pub async fn run_as_page<F: Future>(page: F) -> F::Output {
     MAKES_PAGE.scope((), page).await
 }

@@ -13,12 +13,12 @@ use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
 /// The number of rows in one transaction. It is small, so that other writers wait only briefly.
-const ROWS: i64 = 200;
+const ROWS_PER_TRANSACTION: i64 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The maximum number of passes over one table. If others changed rows during a pass, another pass is needed.
 const PASSES_MAX: u32 = 5;
 /// The maximum number of unreadable texts whose owners a report names.
-const NAMED_MAX: usize = 20;
+const UNREADABLE_NAMED_MAX: usize = 20;
 
 /// A table column that holds sealed texts.
 struct SealedColumn {
@@ -31,7 +31,7 @@ struct SealedColumn {
 }
 
 /// Every table column that holds sealed texts.
-const SEALED: [SealedColumn; 6] = [
+const SEALED_COLUMNS: [SealedColumn; 6] = [
     SealedColumn {
         name: "webhook_secrets",
         table: "webhooks",
@@ -46,7 +46,7 @@ const SEALED: [SealedColumn; 6] = [
         key: "taxpayer_id",
         has_number: true,
         column: "previous_secrets",
-        reseal: webhooks::reseal_previous,
+        reseal: webhooks::reseal_previous_secrets,
     },
     SealedColumn {
         name: "erp_credentials",
@@ -54,7 +54,7 @@ const SEALED: [SealedColumn; 6] = [
         key: "taxpayer_id",
         has_number: true,
         column: "settings",
-        reseal: |vault, id, text| vault.reseal(&integrations::owner(id), text),
+        reseal: |vault, id, text| vault.reseal(&integrations::vault_owner(id), text),
     },
     SealedColumn {
         name: "totp_secrets",
@@ -90,14 +90,14 @@ pub struct ResealReport {
     /// The number of rows that were not resealed, because they changed during the last pass.
     pub left: u64,
     pub unopened: u64,
-    /// The owners of texts that no key opens. The list is cut to `NAMED_MAX`.
+    /// The owners of texts that no key opens. The list is cut to `UNREADABLE_NAMED_MAX`.
     pub unopened_owners: Vec<String>,
 }
 
-/// Reseals the texts of all columns in `SEALED`.
-pub async fn all(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
+/// Reseals the texts of all columns in `SEALED_COLUMNS`.
+pub async fn reseal_columns(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
     let mut done = Vec::new();
-    for texts in &SEALED {
+    for texts in &SEALED_COLUMNS {
         done.push(texts.reseal_all(store).await?);
     }
     Ok(done)
@@ -116,7 +116,7 @@ impl SealedColumn {
         let mut passes = 0;
         loop {
             passes += 1;
-            let mut pass = self.pass(store).await?;
+            let mut pass = self.reseal_once(store).await?;
             resealed += pass.resealed;
             if pass.left == 0 || passes == PASSES_MAX {
                 pass.resealed = resealed;
@@ -126,7 +126,7 @@ impl SealedColumn {
     }
 
     /// Reads all rows of the table once and reseals their texts where needed.
-    async fn pass(&self, store: &Store) -> Result<ResealReport, StoreError> {
+    async fn reseal_once(&self, store: &Store) -> Result<ResealReport, StoreError> {
         let mut report = ResealReport {
             kind: self.name,
             read: 0,
@@ -149,14 +149,14 @@ impl SealedColumn {
         let Self { table, key, column, .. } = self;
         let sql = format!(
             "SELECT {key} AS id, {column} AS sealed FROM {table} WHERE {key} > $1 AND {column} IS NOT NULL \
-             ORDER BY {key} LIMIT {ROWS}"
+             ORDER BY {key} LIMIT {ROWS_PER_TRANSACTION}"
         );
         let statement = Statement::from_sql_and_values(store.backend(), sql, [after]);
         let rows = store.reader().query_all_raw(statement).await?;
-        rows.iter().map(|row| self.row(row)).collect()
+        rows.iter().map(|row| self.to_sealed_row(row)).collect()
     }
 
-    fn row(&self, found: &QueryResult) -> Result<SealedRow, StoreError> {
+    fn to_sealed_row(&self, found: &QueryResult) -> Result<SealedRow, StoreError> {
         let sealed = found.try_get("", "sealed")?;
         if self.has_number {
             let id: i64 = found.try_get("", "id")?;
@@ -181,7 +181,7 @@ impl SealedColumn {
                 Err(error) => {
                     tracing::warn!(%error, table = self.table, "failed to open a sealed text");
                     report.unopened += 1;
-                    if report.unopened_owners.len() < NAMED_MAX {
+                    if report.unopened_owners.len() < UNREADABLE_NAMED_MAX {
                         report.unopened_owners.push(row.id.clone());
                     }
                 }
@@ -271,7 +271,7 @@ mod tests {
         for test in stores().await {
             plant(&test.store).await;
             let pools = PoolSettings::default();
-            let vault = Vault::new(&key(8)).unwrap().with_old([key(7).as_str()]).unwrap();
+            let vault = Vault::new(&key(8)).unwrap().with_old_keys([key(7).as_str()]).unwrap();
             let both = Store::open_existing(&test.url, &pools, vault).await.unwrap();
             let counts = |done: Vec<ResealReport>| {
                 done.into_iter()
@@ -280,7 +280,7 @@ mod tests {
             };
             let lost = vec!["2".to_owned()];
             assert_eq!(
-                counts(all(&both).await.unwrap()),
+                counts(reseal_columns(&both).await.unwrap()),
                 [
                     ("webhook_secrets", 2, 1, 0, lost.clone()),
                     ("replaced_webhook_secrets", 2, 1, 0, vec![]),
@@ -290,7 +290,7 @@ mod tests {
                     ("quarantined_commands", 1, 1, 0, vec![]),
                 ]
             );
-            let again = counts(all(&both).await.unwrap());
+            let again = counts(reseal_columns(&both).await.unwrap());
             assert!(again.iter().all(|(_, _, resealed, left, _)| resealed + left == 0), "{again:?}");
             let new = Store::open_existing(&test.url, &pools, Vault::new(&key(8)).unwrap()).await.unwrap();
             for (sql, owner) in [

@@ -18,7 +18,7 @@ use crate::store::db::error::StoreError;
 /// The length of an encryption key in bytes.
 pub const KEY_LEN: usize = 32;
 const SALT_LEN: usize = 32;
-const FORM: &str = "v2.";
+const FORM_PREFIX: &str = "v2.";
 /// The purpose given to HKDF, so that the derived keys differ from keys that are derived for other uses.
 const PURPOSE: &[u8] = b"einvoice sealed text v2";
 const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
@@ -46,7 +46,10 @@ impl Vault {
     }
 
     /// Adds older keys. They only open texts that were sealed before; new texts are sealed with the current key.
-    pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, InvalidEncryptionKey> {
+    pub fn with_old_keys<'k>(
+        self,
+        keys: impl IntoIterator<Item = &'k str>,
+    ) -> Result<Self, InvalidEncryptionKey> {
         let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })
     }
@@ -63,14 +66,15 @@ impl Vault {
         aws_lc_rs::rand::fill(&mut text).map_err(|_| failed())?;
         let mut sealed = secret.as_bytes().to_vec();
         let key = self.current.derive(&text).ok_or_else(failed)?;
-        key.seal_in_place_append_tag(only_nonce(), Aad::from(owner), &mut sealed).map_err(|_| failed())?;
+        key.seal_in_place_append_tag(constant_nonce(), Aad::from(owner), &mut sealed)
+            .map_err(|_| failed())?;
         text.append(&mut sealed);
-        Ok(format!("{FORM}{}.{}", self.current.id, STANDARD.encode(text)))
+        Ok(format!("{FORM_PREFIX}{}.{}", self.current.id, STANDARD.encode(text)))
     }
 
     /// Opens a sealed secret. Fails if it was sealed for another owner or with an unknown key.
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, StoreError> {
-        let opened = match sealed.strip_prefix(FORM).and_then(|rest| rest.split_once('.')) {
+        let opened = match sealed.strip_prefix(FORM_PREFIX).and_then(|rest| rest.split_once('.')) {
             Some((id, text)) => {
                 if !self.keys().any(|key| key.id == id) {
                     return Err(corrupt(
@@ -90,7 +94,7 @@ impl Vault {
     /// Seals a sealed secret again with the current key. Returns `None` if it is already sealed with this key.
     pub(crate) fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, StoreError> {
         let is_current = sealed
-            .strip_prefix(FORM)
+            .strip_prefix(FORM_PREFIX)
             .and_then(|rest| rest.split_once('.'))
             .is_some_and(|(id, _)| id == self.current.id);
         if is_current {
@@ -122,7 +126,7 @@ impl EncryptionKey {
     fn open(&self, owner: &str, text: &str) -> Option<String> {
         let mut bytes = STANDARD.decode(text).ok()?;
         let (salt, sealed) = bytes.split_at_mut_checked(SALT_LEN)?;
-        let plain = self.derive(salt)?.open_in_place(only_nonce(), Aad::from(owner), sealed).ok()?;
+        let plain = self.derive(salt)?.open_in_place(constant_nonce(), Aad::from(owner), sealed).ok()?;
         String::from_utf8(plain.to_vec()).ok()
     }
 
@@ -137,7 +141,7 @@ impl EncryptionKey {
 }
 
 /// Returns a constant nonce, which is safe because each derived key seals only one text.
-fn only_nonce() -> Nonce {
+fn constant_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
 
@@ -181,7 +185,7 @@ mod tests {
     #[test]
     fn an_old_key_opens_and_does_not_seal() {
         let old = vault(1).seal("7", "hush").unwrap();
-        let both = vault(2).with_old([key(1).as_str()]).unwrap();
+        let both = vault(2).with_old_keys([key(1).as_str()]).unwrap();
         assert_eq!(both.open("7", &old).unwrap(), "hush");
         let new = both.seal("7", "hush").unwrap();
         assert_eq!(vault(2).open("7", &new).unwrap(), "hush");
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_resealed_value_opens_without_the_old_key() {
-        let both = vault(2).with_old([key(1).as_str()]).unwrap();
+        let both = vault(2).with_old_keys([key(1).as_str()]).unwrap();
         for old in [vault(1).seal("7", "hush").unwrap(), sealed_in_the_first_form(1, "7", "hush")] {
             assert!(vault(2).open("7", &old).is_err());
             let new = both.reseal("7", &old).unwrap().unwrap();
@@ -205,7 +209,7 @@ mod tests {
     fn a_text_without_a_key_id_opens_with_any_key() {
         let old = sealed_in_the_first_form(1, "7", "hush");
         assert_eq!(vault(1).open("7", &old).unwrap(), "hush");
-        let both = vault(2).with_old([key(3).as_str(), key(1).as_str()]).unwrap();
+        let both = vault(2).with_old_keys([key(3).as_str(), key(1).as_str()]).unwrap();
         assert_eq!(both.open("7", &old).unwrap(), "hush");
         assert!(vault(2).open("7", &old).is_err());
     }
@@ -214,6 +218,6 @@ mod tests {
     fn a_key_of_another_length_is_refused() {
         assert!(Vault::new("c2hvcnQ=").is_err());
         assert!(Vault::new("not base64!").is_err());
-        assert!(vault(1).with_old(["c2hvcnQ="]).is_err());
+        assert!(vault(1).with_old_keys(["c2hvcnQ="]).is_err());
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::domain::events::checkpoint::{
-    ChainHead, Checkpoint, CheckpointChain, CheckpointFault, CheckpointKey, CheckpointPublicKey,
+    ChainHead, Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, CheckpointTail,
 };
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -29,7 +29,7 @@ pub struct CheckpointReader {
     path: PathBuf,
     file: BufReader<File>,
     key: CheckpointPublicKey,
-    tail: CheckpointChain,
+    tail: CheckpointTail,
     /// The offset after the last complete line, in bytes.
     end: u64,
 }
@@ -38,7 +38,7 @@ pub struct CheckpointReader {
 pub struct CheckpointFile {
     path: PathBuf,
     key: CheckpointKey,
-    tail: CheckpointChain,
+    tail: CheckpointTail,
     end: u64,
     /// The newest head of each taxpayer that the file contains.
     heads: HashMap<TaxpayerId, LogHead>,
@@ -51,7 +51,7 @@ impl CheckpointReader {
             path: path.to_owned(),
             file: BufReader::new(file),
             key,
-            tail: CheckpointChain::default(),
+            tail: CheckpointTail::default(),
             end: 0,
         })
     }
@@ -81,7 +81,7 @@ impl CheckpointReader {
     }
 
     /// Returns the number and the hash of the last checkpoint that was read.
-    pub fn tail(&self) -> &CheckpointChain {
+    pub fn tail(&self) -> &CheckpointTail {
         &self.tail
     }
 }
@@ -89,15 +89,15 @@ impl CheckpointReader {
 impl CheckpointFile {
     /// Creates a value without opening the file. The first call that uses the file opens or creates it.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
-        Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
+        Self { path, key, tail: CheckpointTail::default(), end: 0, heads: HashMap::new() }
     }
 
-    pub fn tail(&self) -> &CheckpointChain {
+    pub fn tail(&self) -> &CheckpointTail {
         &self.tail
     }
 
     pub fn public_key(&self) -> CheckpointPublicKey {
-        self.key.public()
+        self.key.public_key()
     }
 
     /// Returns the newest head of this taxpayer that the file contains.
@@ -134,7 +134,7 @@ impl CheckpointFile {
         let mut reader = CheckpointReader {
             path: path.clone(),
             file: BufReader::new(file),
-            key: self.key.public(),
+            key: self.key.public_key(),
             tail: self.tail.clone(),
             end: self.end,
         };
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn numbers(path: &Path) -> Vec<u64> {
-        let mut reader = CheckpointReader::open(path, key().public()).unwrap();
+        let mut reader = CheckpointReader::open(path, key().public_key()).unwrap();
         std::iter::from_fn(|| reader.read().unwrap()).map(|one| one.number).collect()
     }
 

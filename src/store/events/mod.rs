@@ -17,7 +17,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::json;
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::insert::Insert;
 use crate::store::db::sql::{Aliased, Join, dialect};
@@ -27,7 +27,7 @@ use crate::store::events::event_row::{Column, Entity, Model};
 const EVENTS_OF_INVOICE_MAX: u64 = 1_000;
 
 /// The maximum total size of the events on one page of the feed, in bytes.
-const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
+const FEED_PAGE_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// Returns the sequence and the hash of the last event of a taxpayer's log.
 pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<LogHead, StoreError> {
@@ -91,13 +91,13 @@ pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<
 }
 
 /// Loads the actors of these events, by sequence. Events from before actors were recorded are left out.
-pub async fn actors_of(
+pub async fn actors_by_sequence(
     store: &Store,
     taxpayer: TaxpayerId,
     sequences: &[i64],
 ) -> Result<HashMap<i64, NamedActor>, StoreError> {
     let mut actors = HashMap::new();
-    for portion in portions(sequences) {
+    for portion in statement_portions(sequences) {
         let rows: Vec<(i64, Option<String>)> = Entity::find()
             .select_only()
             .columns([Column::Sequence, Column::Actor])
@@ -173,7 +173,8 @@ fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
         *sum = sum.saturating_add(size);
         Some(*sum)
     });
-    let (fit, all) = sums.fold((0, 0), |(fit, all), sum| (fit + usize::from(sum <= PART_BYTES_MAX), all + 1));
+    let (fit, all) =
+        sums.fold((0, 0), |(fit, all), sum| (fit + usize::from(sum <= FEED_PAGE_BYTES_MAX), all + 1));
     fit.max(all.min(1))
 }
 
@@ -206,7 +207,7 @@ async fn first_at_or_after(
 }
 
 /// Returns those IRNs of `spellings` that have an event of this kind. The comparison is exact.
-pub async fn irns_with(
+pub async fn irns_with_event(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     kind: EventKind,
@@ -241,8 +242,8 @@ mod tests {
     #[test]
     fn a_part_is_never_empty_and_never_larger_than_it_may_be() {
         let fit = |sizes: &[i64]| count_fitting(sizes.iter().copied());
-        assert_eq!((fit(&[]), fit(&[1, 1, 1]), fit(&[PART_BYTES_MAX])), (0, 3, 1));
-        assert_eq!(fit(&[PART_BYTES_MAX + 1, 1]), 1);
-        assert_eq!(fit(&[PART_BYTES_MAX / 2, PART_BYTES_MAX / 2, 1]), 2);
+        assert_eq!((fit(&[]), fit(&[1, 1, 1]), fit(&[FEED_PAGE_BYTES_MAX])), (0, 3, 1));
+        assert_eq!(fit(&[FEED_PAGE_BYTES_MAX + 1, 1]), 1);
+        assert_eq!(fit(&[FEED_PAGE_BYTES_MAX / 2, FEED_PAGE_BYTES_MAX / 2, 1]), 2);
     }
 }

@@ -14,7 +14,7 @@ use sea_orm::{
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::store::db::column::{RowRef, caseless, contains};
+use crate::store::db::column::{RowRef, caseless, contains_pattern};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{SqlOnce, dialect};
@@ -57,7 +57,7 @@ pub struct InvoicePage {
     /// The invoices, without the fields that no list shows (`extras`) and without long lines.
     pub invoices: Vec<Invoice>,
     /// The invoices whose lines were left out because they are long, with the size of these lines in bytes.
-    pub long: HashMap<InvoiceId, usize>,
+    pub long_invoices: HashMap<InvoiceId, usize>,
     /// The number of all invoices that match the filter.
     pub total: u64,
     /// The cursor for the next page; `None` on the last page.
@@ -76,10 +76,10 @@ pub async fn owned_by(
     let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
     let skipped = if let PageStart::At(offset) = start { offset } else { 0 };
     if skipped >= total {
-        return Ok(InvoicePage { invoices: Vec::new(), long: HashMap::new(), total, next: None });
+        return Ok(InvoicePage { invoices: Vec::new(), long_invoices: HashMap::new(), total, next: None });
     }
     let reading = IndexHint::for_filter(store.backend(), filters, total);
-    let ids = ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
+    let ids = select_page_ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
     let mut rows = select_rows()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.in_subquery(ids))
@@ -89,11 +89,11 @@ pub async fn owned_by(
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
     rows.truncate(limit);
-    let long = leave_out_long_lines(&mut rows);
+    let long_invoices = leave_out_long_lines(&mut rows);
     let invoices: Vec<_> = rows.into_iter().map(Invoice::try_from).collect::<Result<_, _>>()?;
     let last = invoices.last().filter(|_| has_more);
     let next = last.map(|invoice| ListCursor { created_at: invoice.created_at, id: invoice.id });
-    Ok(InvoicePage { invoices, long, total, next })
+    Ok(InvoicePage { invoices, long_invoices, total, next })
 }
 
 /// The list contains the lines of an invoice only if they take at most this many bytes, so that a page is never larger
@@ -115,14 +115,14 @@ fn select_rows() -> Select<Entity> {
 
 /// Replaces the sizes in the column `lines` by empty lists, and returns the sizes.
 fn leave_out_long_lines(rows: &mut [Model]) -> HashMap<InvoiceId, usize> {
-    let mut long = HashMap::new();
+    let mut long_invoices = HashMap::new();
     for row in rows {
         if let Ok(size) = row.lines.parse() {
-            long.insert(InvoiceId(row.id), size);
+            long_invoices.insert(InvoiceId(row.id), size);
             "[]".clone_into(&mut row.lines);
         }
     }
-    long
+    long_invoices
 }
 
 static COUNT_BY_STATUS: SqlOnce = SqlOnce::new(|_| {
@@ -185,17 +185,17 @@ struct IndexHint {
 }
 
 /// If at most this many rows match, the query finds and sorts all of them.
-const SORTED_MAX: u64 = 10_000;
+const SORTED_ROWS_MAX: u64 = 10_000;
 
 impl IndexHint {
     fn for_filter(backend: DbBackend, filters: &InvoiceFilter, total: u64) -> Self {
         let is_guessed = dialect(backend).ignores_selectivity() && *filters != InvoiceFilter::default();
-        let is_sorted = is_guessed && total <= SORTED_MAX;
-        Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
+        let is_sorted = is_guessed && total <= SORTED_ROWS_MAX;
+        Self { is_by_order: is_guessed && !is_sorted && !filters.has_exact_value(), is_sorted }
     }
 
     /// Returns a column as an expression. With `is_hidden`, a plus sign keeps SQLite from using an index on it.
-    fn column(column: Column, is_hidden: bool) -> Expr {
+    fn filter_column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
     }
 }
@@ -203,15 +203,20 @@ impl IndexHint {
 impl InvoiceFilter {
     /// True if a filter asks for one exact value. The index of that column then yields the rows in the order of the
     /// list.
-    fn have_a_value(&self) -> bool {
+    fn has_exact_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()
     }
 }
 
 /// Selects the ids of one page. The query reads only an index, not the table.
-fn ids(condition: Condition, start: PageStart, limit: u64, reading: IndexHint) -> SelectStatement {
-    let created_at = || IndexHint::column(Column::CreatedAt, reading.is_sorted);
+fn select_page_ids(
+    condition: Condition,
+    start: PageStart,
+    limit: u64,
+    reading: IndexHint,
+) -> SelectStatement {
+    let created_at = || IndexHint::filter_column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();
     ids.column(Column::Id)
         .from(Entity)
@@ -232,7 +237,7 @@ fn ids(condition: Condition, start: PageStart, limit: u64, reading: IndexHint) -
 
 fn condition(taxpayer: TaxpayerId, filters: &InvoiceFilter, reading: IndexHint) -> Condition {
     let date = |date: Date| date.to_string();
-    let range = |column| IndexHint::column(column, reading.is_by_order);
+    let range = |column| IndexHint::filter_column(column, reading.is_by_order);
     Condition::all()
         .add(Column::TaxpayerId.eq(taxpayer.0))
         .add_option(filters.batch_no.as_ref().map(|batch_no| Column::BatchNo.eq(batch_no)))
@@ -244,6 +249,9 @@ fn condition(taxpayer: TaxpayerId, filters: &InvoiceFilter, reading: IndexHint) 
         .add_option(filters.customer_no.as_ref().map(|no| Column::CustomerNo.eq(no)))
         .add_option(filters.updated_since.map(|since| range(Column::UpdatedAt).gte(since.as_microsecond())))
         .add_option(
-            filters.q.as_ref().map(|text| Expr::col(Column::SearchText).like(contains(&caseless(text)))),
+            filters
+                .q
+                .as_ref()
+                .map(|text| Expr::col(Column::SearchText).like(contains_pattern(&caseless(text)))),
         )
 }

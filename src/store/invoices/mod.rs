@@ -115,7 +115,7 @@ pub async fn owned_by_with_id(
 }
 
 static SAVE: Insert<Entity> =
-    Insert::with_conflict(|| update_on_conflict(&[Column::TaxpayerId, Column::Id], &CHANGING));
+    Insert::with_conflict(|| update_on_conflict(&[Column::TaxpayerId, Column::Id], &CHANGING_COLUMNS));
 
 /// Writes the current state of these invoices. Inserts new invoices and updates existing ones.
 pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
@@ -124,7 +124,7 @@ pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreEr
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING: [Column; 20] = [
+const CHANGING_COLUMNS: [Column; 20] = [
     Column::Category,
     Column::InvoiceType,
     Column::InvoiceDate,

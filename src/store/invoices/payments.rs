@@ -66,7 +66,7 @@ impl Model {
 }
 
 /// Loads the ledger entries of an invoice, oldest first. The actor of an entry is the actor of its event.
-pub async fn owned_by_of_invoice(
+pub async fn owned_by_with_invoice(
     store: &Store,
     taxpayer: TaxpayerId,
     invoice: InvoiceId,
@@ -78,7 +78,7 @@ pub async fn owned_by_of_invoice(
         .all(store.reader())
         .await?;
     let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
-    let mut actors = events::actors_of(store, taxpayer, &sequences).await?;
+    let mut actors = events::actors_by_sequence(store, taxpayer, &sequences).await?;
     let entry = |row: Model| {
         let actor = actors.remove(&row.sequence);
         LedgerEntry::try_from(row).map(|entry| LedgerEntry { actor, ..entry })

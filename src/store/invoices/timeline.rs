@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, TimelineEntry};
-use crate::domain::kernel::audit::{Acting, Actor, NamedActor};
+use crate::domain::kernel::audit::{Actor, ActorWithName, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Operation, Run};
 use crate::store::db::column::RowRef;
@@ -19,11 +19,11 @@ use crate::store::events::event_row;
 use crate::store::runs;
 use crate::store::runs::step_row;
 use crate::store::webhooks::attempt_row;
-use crate::store::webhooks::delivery_log::sequences_about;
+use crate::store::webhooks::delivery_log::select_sequences_about;
 use crate::store::webhooks::delivery_row;
 
 /// How many entries to read from each log: one more than a timeline may have, to find out if there are older ones.
-const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
+const ENTRIES_READ_MAX: u64 = ENTRIES_MAX as u64 + 1;
 
 pub async fn owned_by_with_irn(
     store: &Store,
@@ -69,7 +69,7 @@ fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Irn.eq(irn.as_str()))
         .order_by_desc(Column::Sequence)
-        .limit(LIMIT)
+        .limit(ENTRIES_READ_MAX)
 }
 
 /// Selects a field of an event's data as JSON text. A number keeps all its digits.
@@ -108,7 +108,7 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Tim
         .filter(step_row::Column::RunId.is_in(runs.iter().map(|run| run.id.to_string())))
         .order_by_desc(step_row::Column::StartedAt)
         .order_by_desc(step_row::Column::Id)
-        .limit(LIMIT)
+        .limit(ENTRIES_READ_MAX)
         .all(store.reader())
         .await?;
     let entries = rows.into_iter().rev().map(|row| {
@@ -125,7 +125,7 @@ fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<T
         at: at.moment(row.started_at)?,
         kind: EntryKind::Step,
         attempt: Some(at.count(row.attempt)?),
-        actor: Some(NamedActor::from(&Acting::from(Actor::Service))),
+        actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
         detail: known_fields([("operation", operation), ("error", row.error.map(Value::from))]),
         name: row.step,
         outcome: row.outcome,
@@ -134,19 +134,19 @@ fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<T
 }
 
 async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
-    let about = sequences_about(taxpayer, [irn.as_str().to_owned()]);
+    let about = select_sequences_about(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery_row::Entity::find()
         .filter(delivery_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(delivery_row::Column::Sequence.in_subquery(about))
         .order_by_desc(delivery_row::Column::Sequence)
-        .limit(LIMIT)
+        .limit(ENTRIES_READ_MAX)
         .all(store.reader())
         .await?;
     let made = attempt_row::Entity::find()
         .filter(attempt_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(attempt_row::Column::DeliveryId.is_in(deliveries.iter().map(|row| row.id.as_str())))
         .order_by_desc(attempt_row::Column::At)
-        .limit(LIMIT)
+        .limit(ENTRIES_READ_MAX)
         .all(store.reader())
         .await?;
     let entries = made.into_iter().rev().filter_map(|attempt| {
@@ -176,7 +176,7 @@ fn entry_of_attempt(
         outcome: Some(outcome.to_owned()),
         attempt: Some(at.count(made.attempt)?),
         duration_ms: Some(made.duration_ms),
-        actor: Some(NamedActor::from(&Acting::from(Actor::Service))),
+        actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
         detail: known_fields(detail),
     })
 }

@@ -17,7 +17,7 @@ const CANDIDATES_MAX: usize = 512;
 
 /// The two kinds of lanes whose lease has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndedLanes {
     /// The lanes whose holder crashed. The caller of a claim must count the crash of each lane before the work of the
     /// lane begins.
     Abandoned,
@@ -26,7 +26,7 @@ pub enum Ended {
     Isolated,
 }
 
-impl Ended {
+impl EndedLanes {
     fn owner(self) -> &'static str {
         match self {
             Self::Abandoned => "owner IS NOT NULL",
@@ -38,7 +38,7 @@ impl Ended {
     /// may be due, so the query finds the ended leases first and then checks their due times.
     fn select(self, backend: DbBackend, blocked: &[BlockedStep], limit: usize) -> String {
         let now = dialect(backend).statement_clock();
-        let open = fair_queue::not_blocked("ended", blocked);
+        let open = fair_queue::no_blocked_step_condition("ended", blocked);
         format!(
             "WITH ended AS MATERIALIZED (SELECT key, next_due_at, next_step, taxpayer_id FROM lanes \
              WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now} AND {}) \
@@ -83,12 +83,15 @@ impl Ended {
         if found.is_empty() {
             return Ok(ClaimedLanes::default());
         }
-        let free = claim::free(request.kind, &sql::now(store.backend()))
+        let free = claim::select_free(request.kind, &sql::now(store.backend()))
             .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
             .and_where(Expr::col("lease_until").is_not_null())
             .and_where(Expr::cust(self.owner()))
             .to_owned();
-        Ok(ClaimedLanes { lanes: claim::claim_found(store, request, found, free).await?, last: None })
+        Ok(ClaimedLanes {
+            lanes: claim::claim_found(store, request, found, free).await?,
+            last_taxpayer: None,
+        })
     }
 }
 
@@ -99,8 +102,8 @@ mod tests {
 
     use super::*;
     use crate::store::db::connections::Transaction;
-    use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, START};
-    use crate::store::lanes::leases::{self, LaneRelease, LeaseEnd, NextClaim, Note};
+    use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, ROUND_START};
+    use crate::store::lanes::leases::{self, LaneNote, LaneRelease, LeasesToEnd, NextClaim};
     use crate::store::lanes::{self, LaneKind, LeasedLane, QueuedLane, Wake};
     use crate::store::testing::{query_plan, stores};
 
@@ -114,7 +117,7 @@ mod tests {
             owner,
             lease,
             limit: 8,
-            after: START,
+            after_taxpayer: ROUND_START,
             blocked: &[],
             share: FairShare::without_limits(),
         }
@@ -138,11 +141,11 @@ mod tests {
     }
 
     async fn claim_abandoned(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
-        claim::claim(store, Claimable::Ended(Ended::Abandoned), request).await.unwrap().lanes
+        claim::claim(store, Claimable::Ended(EndedLanes::Abandoned), request).await.unwrap().lanes
     }
 
     async fn claim_isolated(store: &Store, request: &ClaimRequest<'_>) -> Option<LeasedLane> {
-        only(claim::claim(store, Claimable::Ended(Ended::Isolated), request).await.unwrap().lanes)
+        only(claim::claim(store, Claimable::Ended(EndedLanes::Isolated), request).await.unwrap().lanes)
     }
 
     /// Returns the only lane of this list; `None` if the list is empty.
@@ -190,8 +193,8 @@ mod tests {
             let claimed = only(claim_abandoned(store, &request("three", OVER)).await).unwrap();
             assert_eq!(claimed.crashes, 2);
             in_tx(store, async |tx| {
-                leases::note(tx, &claimed.lease, Note::CrashesCounted).await?;
-                leases::note(tx, &claimed.lease, Note::WorkingOn(Some("it"))).await
+                leases::write_note(tx, &claimed.lease, LaneNote::CrashesCounted).await?;
+                leases::write_note(tx, &claimed.lease, LaneNote::WorkingOn(Some("it"))).await
             })
             .await;
             over().await;
@@ -213,7 +216,8 @@ mod tests {
             in_tx(store, async |tx| lanes::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
             claim_due(store, &request("one", OVER)).await;
             over().await;
-            let share = FairShare { max: 4, held: HashMap::from([(1, 1)]), ..FairShare::without_limits() };
+            let share =
+                FairShare { taxpayer_max: 4, held: HashMap::from([(1, 1)]), ..FairShare::without_limits() };
             let ask = ClaimRequest { share, ..request("two", LEASE) };
             let claimed = claim_abandoned(store, &ask).await;
             let count_of = |taxpayer: i64| claimed.iter().filter(|one| one.taxpayer_id == taxpayer).count();
@@ -268,15 +272,15 @@ mod tests {
             let store = &test.store;
             due(store, &["7", "8"]).await;
             let mine = claim_due(store, &request("one", LEASE)).await;
-            leases::end(store, LeaseEnd::Stopped("one")).await.unwrap();
+            leases::end(store, LeasesToEnd::Stopped("one")).await.unwrap();
             let tx = store.begin().await.unwrap();
             assert!(
-                leases::note(&tx, &mine[0].lane.lease, Note::WorkingOn(None)).await.is_err(),
+                leases::write_note(&tx, &mine[0].lane.lease, LaneNote::WorkingOn(None)).await.is_err(),
                 "nothing of it is written any more"
             );
             drop(tx);
             assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 2);
-            leases::end(store, LeaseEnd::AllCrashed).await.unwrap();
+            leases::end(store, LeasesToEnd::AllCrashed).await.unwrap();
             assert_eq!(claim_due(store, &request("three", LEASE)).await, []);
             let claimed = claim_abandoned(store, &request("three", LEASE)).await;
             let crashes: Vec<_> = claimed.iter().map(|one| one.lane.crashes).collect();
@@ -328,7 +332,7 @@ mod tests {
                 DbBackend::Postgres => "lanes_leased",
                 _ => "INDEX lanes_leased (kind=? AND lease_until",
             };
-            for ended in [Ended::Abandoned, Ended::Isolated] {
+            for ended in [EndedLanes::Abandoned, EndedLanes::Isolated] {
                 let sql = ended.select(backend, &[SIGN_BLOCKED], 8);
                 let values: [Value; 1] = ["endpoint".into()];
                 let steps = query_plan(&test.store, &sql, values).await;

@@ -14,15 +14,15 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, SqlOnce};
-use crate::store::lanes::abandoned::Ended;
+use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::fair_queue::{self, BlockedStep};
-use crate::store::lanes::{LaneKind, Lease, LeasedLane, PROBE, later, on_keys};
+use crate::store::lanes::{LaneKind, Lease, LeasedLane, PROBE_STEP, later, statement_on_keys};
 
-/// The value of `ClaimRequest::after` that starts a round at the first taxpayer. It is less than every taxpayer
-/// id.
-pub const START: i64 = -1;
+/// The value of `ClaimRequest::after_taxpayer` that starts a round at the first taxpayer. It is less than every
+/// taxpayer id.
+pub const ROUND_START: i64 = -1;
 /// The taxpayer id of lanes without a taxpayer.
-pub(super) const NOBODY: i64 = 0;
+pub(super) const NO_TAXPAYER: i64 = 0;
 
 /// The lanes that a claim takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Claimable {
     /// Lanes that are due and have no holder.
     Due,
     /// Lanes that are due and whose lease has ended.
-    Ended(Ended),
+    Ended(EndedLanes),
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub struct ClaimRequest<'a> {
     pub lease: Duration,
     pub limit: usize,
     /// The id of the last taxpayer that the previous claim served. This claim starts with the next higher id.
-    pub after: i64,
+    pub after_taxpayer: i64,
     pub blocked: &'a [BlockedStep],
     pub share: FairShare,
 }
@@ -49,7 +49,7 @@ pub struct ClaimRequest<'a> {
 /// their slow lanes leave room for others. Lanes without a taxpayer are not limited.
 #[derive(Debug, Clone)]
 pub struct FairShare {
-    pub max: usize,
+    pub taxpayer_max: usize,
     /// The number of lanes that the dispatcher holds now, keyed by taxpayer id.
     pub held: HashMap<i64, usize>,
     pub integrator_max: usize,
@@ -61,7 +61,7 @@ impl FairShare {
     #[cfg(test)]
     pub fn without_limits() -> Self {
         Self {
-            max: usize::MAX,
+            taxpayer_max: usize::MAX,
             held: HashMap::new(),
             integrator_max: usize::MAX,
             held_by_integrator: HashMap::new(),
@@ -70,15 +70,15 @@ impl FairShare {
 
     /// Returns how many more lanes the taxpayer may hold.
     pub(super) fn room_left(&self, taxpayer: i64) -> usize {
-        if taxpayer == NOBODY {
+        if taxpayer == NO_TAXPAYER {
             return usize::MAX;
         }
-        self.max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
+        self.taxpayer_max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
     }
 
     /// Returns the SQL condition that a lane's taxpayer and its integrator may hold more lanes, beginning with `AND`.
     /// Empty if none of them has reached its limit.
-    pub(super) fn is_left(&self) -> String {
+    pub(super) fn room_left_condition(&self) -> String {
         let full: Vec<_> =
             self.held.keys().filter(|id| self.room_left(**id) == 0).map(ToString::to_string).collect();
         let taxpayers = match full.as_slice() {
@@ -88,7 +88,7 @@ impl FairShare {
         let full: Vec<_> = self
             .held_by_integrator
             .keys()
-            .filter(|id| self.left_to(**id) == 0)
+            .filter(|id| self.integrator_room_left(**id) == 0)
             .map(ToString::to_string)
             .collect();
         match full.as_slice() {
@@ -102,13 +102,13 @@ impl FairShare {
     }
 
     /// Returns how many more lanes the integrator may hold with all its taxpayers.
-    fn left_to(&self, integrator: IntegratorId) -> usize {
+    fn integrator_room_left(&self, integrator: IntegratorId) -> usize {
         let held = self.held_by_integrator.get(&integrator).copied().unwrap_or(0);
         self.integrator_max.saturating_sub(held)
     }
 
     /// Returns these lanes without those that exceed the limits of their integrators.
-    pub(super) async fn within(
+    pub(super) async fn without_excess(
         &self,
         store: &Store,
         lanes: Vec<(i64, String)>,
@@ -119,11 +119,11 @@ impl FairShare {
         let mut added: HashMap<IntegratorId, usize> = HashMap::new();
         let mut kept = Vec::with_capacity(lanes.len());
         for lane in lanes {
-            if lane.0 != NOBODY
-                && let Some(integrator) = taxpayers::payer_of(store, TaxpayerId(lane.0)).await?
+            if lane.0 != NO_TAXPAYER
+                && let Some(integrator) = taxpayers::load_payer(store, TaxpayerId(lane.0)).await?
             {
                 let added = added.entry(integrator).or_default();
-                if *added >= self.left_to(integrator) {
+                if *added >= self.integrator_room_left(integrator) {
                     continue;
                 }
                 *added += 1;
@@ -140,12 +140,12 @@ pub struct ClaimedLane {
     pub lane: LeasedLane,
 }
 
-/// The claimed lanes in the order in which to work on them. `last` is the taxpayer after whom the next claim of due
-/// lanes starts.
+/// The claimed lanes in the order in which to work on them. `last_taxpayer` is the taxpayer after whom the next claim
+/// of due lanes starts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClaimedLanes {
     pub lanes: Vec<ClaimedLane>,
-    pub last: Option<i64>,
+    pub last_taxpayer: Option<i64>,
 }
 
 /// Claims up to `limit` lanes, from each taxpayer in turn, and at most as many as the taxpayer may still hold.
@@ -221,7 +221,7 @@ fn claim_statement(
         .value("owner", owner)
         .value("epoch", Expr::col("epoch").add(1_i64))
         .value("lease_until", later(&sql::now(backend), lease))
-        .value("crashes", crashes(owner))
+        .value("crashes", crashes_after_claim(owner))
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()))
         .returning(Query::returning().columns(["key", "epoch", "crashes", "working_on"]))
@@ -230,13 +230,13 @@ fn claim_statement(
 
 /// Returns the number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
 /// crash. An expired lease of the same owner adds none: its process is alive and only lost the lease.
-fn crashes(owner: &str) -> Expr {
+fn crashes_after_claim(owner: &str) -> Expr {
     let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
 /// Selects the lanes of this kind that are due and free: released, or with an expired lease.
-pub(crate) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
+pub(crate) fn select_free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
         .from("lanes")
@@ -250,7 +250,7 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
     let now = dialect.clock();
     let idle = format!(
         " AND lanes.lease_until IS NULL \
-         AND (lanes.next_step IS NULL OR lanes.next_step <> '{PROBE}' OR lanes.next_due_at <= {now})"
+         AND (lanes.next_step IS NULL OR lanes.next_step <> '{PROBE_STEP}' OR lanes.next_due_at <= {now})"
     );
     let rows = dialect.json_elements("$2", "rows");
     let given = format!("(SELECT value ->> 0 AS name FROM {rows} ORDER BY 1) AS given");
@@ -278,7 +278,7 @@ pub async fn claim_idle(
     }
     let lease = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 4);
     let values = [owner.into(), lease.into()];
-    let rows = tx.query_all_raw(on_keys(tx, &CLAIM_IDLE, kind, keys, values)).await?;
+    let rows = tx.query_all_raw(statement_on_keys(tx, &CLAIM_IDLE, kind, keys, values)).await?;
     rows.iter()
         .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
         .collect()
@@ -299,7 +299,7 @@ mod tests {
     async fn free_lanes_are_looked_for_once() {
         for test in stores().await {
             let backend = test.store.backend();
-            let free = free(LaneKind::Endpoint, &sql::now(backend)).limit(8).to_owned();
+            let free = select_free(LaneKind::Endpoint, &sql::now(backend)).limit(8).to_owned();
             let Statement { sql, values, .. } = backend.build(&claim_statement(
                 backend,
                 LaneKind::Endpoint,
@@ -344,7 +344,7 @@ mod tests {
             assert_eq!((lease.key.as_str(), take().await), ("7", None), "it is held");
             rest(lease, None).await;
             let lease = take().await.expect("a lane that waits for another attempt has new work now");
-            rest(lease, Some(lanes::PROBE)).await;
+            rest(lease, Some(lanes::PROBE_STEP)).await;
             assert_eq!(take().await, None, "it is parked");
             let tx = store.begin().await.unwrap();
             lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();

@@ -13,7 +13,7 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
-use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, START};
+use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, ROUND_START};
 
 /// A step of the pipeline that cannot run now, for example because a breaker is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl BlockedStep {
 
     /// Returns the SQL condition that a lane does not need this step, or that the step is not blocked for the lane's
     /// taxpayer.
-    fn is_not_blocked(&self, table: &str) -> String {
+    fn not_blocked_condition(&self, table: &str) -> String {
         let differs = format!("{table}.next_step IS NULL OR {table}.next_step <> '{}'", self.step);
         match &self.taxpayers {
             None => format!("({differs})"),
@@ -56,24 +56,27 @@ impl BlockedStep {
 
 /// Claims up to `limit` due lanes, starting with the taxpayer after the one served last.
 pub(super) async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
-    let taxpayers = round_robin(store, request).await?;
+    let taxpayers = next_taxpayers(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
-    let found = interleave(most_urgent(store, request, &taxpayers).await?, request.limit);
-    let found = request.share.within(store, found).await?;
-    let free = claim::free(request.kind, &sql::now(store.backend()))
+    let found = interleave(most_urgent_lanes(store, request, &taxpayers).await?, request.limit);
+    let found = request.share.without_excess(store, found).await?;
+    let free = claim::select_free(request.kind, &sql::now(store.backend()))
         .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
         .and_where(Expr::col("lease_until").is_null())
         .to_owned();
-    Ok(ClaimedLanes { lanes: claim::claim_found(store, request, found, free).await?, last: Some(last) })
+    Ok(ClaimedLanes {
+        lanes: claim::claim_found(store, request, found, free).await?,
+        last_taxpayer: Some(last),
+    })
 }
 
 /// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the
 /// lower ids, each in ascending order.
-async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
-    let mut found = taxpayers(store, request, request.after, i64::MAX, request.limit).await?;
-    if found.len() < request.limit && request.after > START {
+async fn next_taxpayers(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
+    let mut found = due_taxpayers(store, request, request.after_taxpayer, i64::MAX, request.limit).await?;
+    if found.len() < request.limit && request.after_taxpayer > ROUND_START {
         let missing = request.limit - found.len();
-        found.extend(taxpayers(store, request, START, request.after, missing).await?);
+        found.extend(due_taxpayers(store, request, ROUND_START, request.after_taxpayer, missing).await?);
     }
     Ok(found)
 }
@@ -81,14 +84,14 @@ async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i6
 /// Returns up to `limit` ids of taxpayers that have free lanes. The ids are greater than `after` and at most
 /// `up_to`. The recursive query jumps from one taxpayer to the next in the index, so it reads only one lane of
 /// each.
-async fn taxpayers(
+async fn due_taxpayers(
     store: &Store,
     request: &ClaimRequest<'_>,
     after: i64,
     up_to: i64,
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
-    let free = free(store.backend(), request.blocked) + &request.share.is_left();
+    let free = free_condition(store.backend(), request.blocked) + &request.share.room_left_condition();
     let next = |from: &str| {
         format!(
             "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
@@ -110,12 +113,12 @@ async fn taxpayers(
 
 /// Returns the taxpayer id and key of the most urgent lanes. It takes the same number of lanes from each
 /// taxpayer (the limit divided by the number of taxpayers), but not more than the taxpayer may still hold.
-async fn most_urgent(
+async fn most_urgent_lanes(
     store: &Store,
     request: &ClaimRequest<'_>,
     taxpayers: &[i64],
 ) -> Result<Vec<(i64, String)>, StoreError> {
-    let free = free(store.backend(), request.blocked);
+    let free = free_condition(store.backend(), request.blocked);
     let to_fill = request.limit.div_ceil(taxpayers.len());
     let turns = taxpayers.iter().enumerate().map(|(index, taxpayer)| {
         let number = index + 2;
@@ -163,19 +166,19 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
 }
 
 /// Returns the SQL condition that a lane is due, has no lease and does not need a blocked step.
-pub(super) fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
+pub(super) fn free_condition(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
-    let open = not_blocked("lanes", blocked);
+    let open = no_blocked_step_condition("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
 /// Returns the SQL condition that a lane of this table needs no blocked step, beginning with `AND`. Empty if no step is
 /// blocked.
-pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
+pub(crate) fn no_blocked_step_condition(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();
     for step in blocked {
         open.push_str(" AND ");
-        open.push_str(&step.is_not_blocked(table));
+        open.push_str(&step.not_blocked_condition(table));
     }
     open
 }
@@ -189,9 +192,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes::claim::NOBODY;
-    use crate::store::lanes::leases::{self, LaneRelease, LeaseEnd};
-    use crate::store::lanes::{self, LaneKind, Lease, QueuedLane, Waiting, Wake, views};
+    use crate::store::lanes::claim::NO_TAXPAYER;
+    use crate::store::lanes::leases::{self, LaneRelease, LeasesToEnd};
+    use crate::store::lanes::{self, LaneKind, Lease, QueuedLane, WaitingLanes, Wake, views};
     use crate::store::testing::{self, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -201,7 +204,8 @@ mod tests {
     }
 
     async fn hasten_signs(store: &Store, blocked: &[BlockedStep]) -> Result<u64, StoreError> {
-        lanes::hasten(store, Waiting::For { kind: LaneKind::Run, steps: &["sign"], blocked }).await
+        lanes::make_waiting_due(store, WaitingLanes::For { kind: LaneKind::Run, steps: &["sign"], blocked })
+            .await
     }
 
     async fn add(store: &Store, lanes: &[QueuedLane]) {
@@ -217,7 +221,7 @@ mod tests {
     }
 
     async fn claim_leases(store: &Store, limit: usize) -> Vec<Lease> {
-        let claimed = claim_due(store, &request(limit, START, &[])).await.unwrap();
+        let claimed = claim_due(store, &request(limit, ROUND_START, &[])).await.unwrap();
         claimed.lanes.into_iter().map(|turn| turn.lane.lease).collect()
     }
 
@@ -227,7 +231,7 @@ mod tests {
             owner: "me",
             lease: LEASE,
             limit,
-            after,
+            after_taxpayer: after,
             blocked,
             share: FairShare::without_limits(),
         }
@@ -242,7 +246,10 @@ mod tests {
         blocked: &[BlockedStep],
     ) -> (Vec<String>, i64) {
         let taken = claim_due(store, &request(limit, after, blocked)).await.unwrap();
-        (taken.lanes.into_iter().map(|turn| turn.lane.lease.key).collect(), taken.last.unwrap_or(after))
+        (
+            taken.lanes.into_iter().map(|turn| turn.lane.lease.key).collect(),
+            taken.last_taxpayer.unwrap_or(after),
+        )
     }
 
     #[tokio::test]
@@ -252,7 +259,7 @@ mod tests {
             let noisy: Vec<_> = (0..1_000).map(|n| lane(1, 1_000 - n, None)).collect();
             add(store, &noisy).await;
             add(store, &[lane(2, 5_000, None), lane(3, 7_000, None), lane(3, 6_000, None)]).await;
-            let (keys, last) = claim_keys(store, 5, START, &[]).await;
+            let (keys, last) = claim_keys(store, 5, ROUND_START, &[]).await;
             assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
             add(store, &[lane(2, 9_000, None)]).await;
             assert_eq!(
@@ -292,16 +299,19 @@ mod tests {
             let store = &test.store;
             add(store, &(0..20).map(|n| lane(1, n, None)).collect::<Vec<_>>()).await;
             add(store, &[lane(2, 5, None)]).await;
-            add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
+            add(store, &(0..3).map(|n| lane(NO_TAXPAYER, n, None)).collect::<Vec<_>>()).await;
             let owners = async |limit, held: &[(i64, usize)]| {
-                let share =
-                    FairShare { max: 6, held: held.iter().copied().collect(), ..FairShare::without_limits() };
+                let share = FairShare {
+                    taxpayer_max: 6,
+                    held: held.iter().copied().collect(),
+                    ..FairShare::without_limits()
+                };
                 let request = ClaimRequest {
                     kind: LaneKind::Run,
                     owner: "me",
                     lease: LEASE,
                     limit,
-                    after: NOBODY,
+                    after_taxpayer: NO_TAXPAYER,
                     blocked: &[],
                     share,
                 };
@@ -316,7 +326,7 @@ mod tests {
                 owners
             };
             assert_eq!(owners(1, &[(1, 6), (2, 1)]).await, [2], "a taxpayer that holds its share is skipped");
-            assert_eq!(owners(8, &[(1, 4), (NOBODY, 9)]).await, [0, 0, 0, 1, 1]);
+            assert_eq!(owners(8, &[(1, 4), (NO_TAXPAYER, 9)]).await, [0, 0, 0, 1, 1]);
             assert_eq!(owners(8, &[]).await, [1; 6]);
             assert_eq!(owners(8, &[(1, 6)]).await, [0; 0]);
         }
@@ -328,9 +338,12 @@ mod tests {
             let store = &test.store;
             let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
             add(store, &lanes).await;
-            assert_eq!(claim_keys(store, 8, START, &[blocked_for("sign", None)]).await.0, ["1/20"]);
-            assert_eq!(claim_keys(store, 8, START, &[blocked_for("sign", None)]).await.0, [""; 0]);
-            assert_eq!(claim_keys(store, 8, START, &[blocked_for("health", None)]).await.0, ["1/10", "2/5"]);
+            assert_eq!(claim_keys(store, 8, ROUND_START, &[blocked_for("sign", None)]).await.0, ["1/20"]);
+            assert_eq!(claim_keys(store, 8, ROUND_START, &[blocked_for("sign", None)]).await.0, [""; 0]);
+            assert_eq!(
+                claim_keys(store, 8, ROUND_START, &[blocked_for("health", None)]).await.0,
+                ["1/10", "2/5"]
+            );
         }
     }
 
@@ -340,8 +353,8 @@ mod tests {
             let store = &test.store;
             add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
             let blocked = [blocked_for("sign", Some(&[1, 7])), blocked_for("confirm", Some(&[]))];
-            assert_eq!(claim_keys(store, 8, START, &blocked).await.0, ["1/20", "2/5"]);
-            assert_eq!(claim_keys(store, 8, START, &[]).await.0, ["1/10"]);
+            assert_eq!(claim_keys(store, 8, ROUND_START, &blocked).await.0, ["1/20", "2/5"]);
+            assert_eq!(claim_keys(store, 8, ROUND_START, &[]).await.0, ["1/10"]);
         }
     }
 
@@ -376,15 +389,19 @@ mod tests {
             };
             leases::release(&tx, &leases.iter().map(waits).collect::<Vec<_>>()).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(claim_keys(store, 8, START, &[]).await.0.len(), 0);
+            assert_eq!(claim_keys(store, 8, ROUND_START, &[]).await.0.len(), 0);
             hasten_signs(store, &[blocked_for("sign", Some(&[1]))]).await.unwrap();
             assert_eq!(
-                claim_keys(store, 8, START, &[]).await.0.len(),
+                claim_keys(store, 8, ROUND_START, &[]).await.0.len(),
                 0,
                 "it is still blocked for this taxpayer"
             );
             hasten_signs(store, &[]).await.unwrap();
-            assert_eq!(claim_keys(store, 8, START, &[]).await.0, ["1/3", "1/9"], "the most urgent first");
+            assert_eq!(
+                claim_keys(store, 8, ROUND_START, &[]).await.0,
+                ["1/3", "1/9"],
+                "the most urgent first"
+            );
         }
     }
 
@@ -394,14 +411,14 @@ mod tests {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
             let leases = claim_leases(store, 2).await;
-            assert_eq!((leases.len(), claim_keys(store, 2, START, &[]).await.0.len()), (2, 0));
+            assert_eq!((leases.len(), claim_keys(store, 2, ROUND_START, &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
             let due =
                 LaneRelease { next_step: Some("sign"), ..LaneRelease::new(&leases[0], Some(Duration::ZERO)) };
             let not_due = LaneRelease::new(&leases[1], Some(Duration::from_mins(1)));
             leases::release(&tx, &[due, not_due]).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(claim_keys(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
+            assert_eq!(claim_keys(store, 2, ROUND_START, &[blocked_for("sign", None)]).await.0.len(), 0);
             assert_eq!(views::due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
             let ahead_of = async |deadline, key| {
                 views::more_urgent(store, LaneKind::Run, 1, deadline, key).await.unwrap()
@@ -409,7 +426,7 @@ mod tests {
             assert_eq!(ahead_of(2, "").await, 1);
             assert_eq!(ahead_of(1, "").await, 0);
             assert_eq!(ahead_of(1, "2").await, 1, "of equal deadlines the lesser key is first");
-            assert_eq!(claim_keys(store, 2, START, &[]).await.0, ["1/1"]);
+            assert_eq!(claim_keys(store, 2, ROUND_START, &[]).await.0, ["1/1"]);
         }
     }
 
@@ -420,20 +437,20 @@ mod tests {
             add(store, &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>()).await;
             let all = async |owner: &'static str| {
                 let mut keys = Vec::new();
-                let mut after = START;
+                let mut after = ROUND_START;
                 for _ in 0..40 {
                     let request = ClaimRequest {
                         kind: LaneKind::Run,
                         owner,
                         lease: LEASE,
                         limit: 10,
-                        after,
+                        after_taxpayer: after,
                         blocked: &[],
                         share: FairShare::without_limits(),
                     };
                     let taken = claim_due(store, &request).await.unwrap();
                     keys.extend(taken.lanes.into_iter().map(|turn| turn.lane.lease.key));
-                    after = taken.last.unwrap_or(after);
+                    after = taken.last_taxpayer.unwrap_or(after);
                 }
                 keys
             };
@@ -462,11 +479,11 @@ mod tests {
             leases::release(&tx, &[LaneRelease::new(&claimed[0], Some(SET_BACK))]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
-            assert_eq!(lanes::hasten(store, Waiting::All).await.unwrap(), 1);
+            assert_eq!(lanes::make_waiting_due(store, WaitingLanes::All).await.unwrap(), 1);
             let again = claim(LEASE).await;
             assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
             assert_eq!(
-                leases::end(store, LeaseEnd::Beyond(LEASE * 2)).await.unwrap(),
+                leases::end(store, LeasesToEnd::Beyond(LEASE * 2)).await.unwrap(),
                 1,
                 "not what is held now"
             );

@@ -11,7 +11,7 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, Aliased, Join, dialect};
 use crate::store::lanes::lock::{IfTaken, lock_unversioned};
-use crate::store::lanes::{ABANDONED, LaneName, Lease, later};
+use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LaneName, Lease, later};
 
 /// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
 /// bad query plans: with a bare column instead of `->>`, SQLite would index the list and scan all lanes;
@@ -35,7 +35,7 @@ pub struct LaneRelease {
 pub enum NextClaim {
     /// Like any other lane.
     Ordinary,
-    /// Alone (`Ended::Isolated`), because its work was in flight at two crashes.
+    /// Alone (`EndedLanes::Isolated`), because its work was in flight at two crashes.
     Alone,
     /// Alone, too. The lane keeps its next step, and its count of crashes until its work ends without a crash.
     AloneAndCounted,
@@ -50,12 +50,12 @@ impl LaneRelease {
 
     /// Returns the columns of the table `given`: key, epoch, delay, next step, the end of the lease, and 1 if the
     /// crashes of the lane stay counted.
-    fn row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
+    fn to_given_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
         let delay = self.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
         let (lease_until, keeps_crashes) = match self.next_claim {
             NextClaim::Ordinary | NextClaim::Never => (None, 0),
-            NextClaim::Alone => (Some(ABANDONED), 0),
-            NextClaim::AloneAndCounted => (Some(ABANDONED), 1),
+            NextClaim::Alone => (Some(ABANDONED_LEASE_UNTIL), 0),
+            NextClaim::AloneAndCounted => (Some(ABANDONED_LEASE_UNTIL), 1),
         };
         (&self.lease.key, self.lease.epoch, delay, self.next_step, lease_until, keeps_crashes)
     }
@@ -63,14 +63,14 @@ impl LaneRelease {
 
 /// The result of `fence` for a list of leases. A lease in neither set is no longer held.
 #[derive(Debug, Default)]
-pub struct Fenced {
+pub struct FencedLeases {
     /// The leases that are still held, with their lanes locked for the rest of the transaction.
     pub held: HashSet<Lease>,
     /// The leases whose lanes another transaction has locked, so that their state is not known.
     pub skipped: HashSet<Lease>,
 }
 
-impl Fenced {
+impl FencedLeases {
     /// Fails with `Stale` if a lease is no longer held.
     pub fn require(&self, lease: &Lease) -> Result<(), StoreError> {
         if self.held.contains(lease) { Ok(()) } else { Err(StoreError::Stale) }
@@ -79,12 +79,16 @@ impl Fenced {
 
 /// Locks the lanes of these leases for the rest of the transaction. All leases must be of one kind. Until the
 /// transaction ends, nobody else can claim or release a lane whose lease is still held.
-pub async fn fence(tx: &Transaction, leases: &[Lease], if_taken: IfTaken) -> Result<Fenced, StoreError> {
+pub async fn fence(
+    tx: &Transaction,
+    leases: &[Lease],
+    if_taken: IfTaken,
+) -> Result<FencedLeases, StoreError> {
     let held = lock_held(tx, leases, if_taken).await?;
     if if_taken == IfTaken::Await {
-        return Ok(Fenced { held, skipped: HashSet::new() });
+        return Ok(FencedLeases { held, skipped: HashSet::new() });
     }
-    let mut fenced = Fenced { held, skipped: HashSet::new() };
+    let mut fenced = FencedLeases { held, skipped: HashSet::new() };
     let rest: Vec<_> = leases.iter().filter(|lease| !fenced.held.contains(*lease)).collect();
     let names: Vec<_> = rest.iter().map(|lease| LaneName::from(*lease)).collect();
     let names_skipped = lock_unversioned(tx, &names).await?;
@@ -108,8 +112,9 @@ async fn lock_held(
     if_taken: IfTaken,
 ) -> Result<HashSet<Lease>, StoreError> {
     let Some(kind) = leases.first().map(|lease| lease.kind) else { return Ok(HashSet::new()) };
-    let rows =
-        tx.query_all_raw(on_leases(tx, lock_given(tx.get_database_backend(), if_taken), leases)).await?;
+    let rows = tx
+        .query_all_raw(statement_on_leases(tx, lock_given_sql(tx.get_database_backend(), if_taken), leases))
+        .await?;
     rows.iter()
         .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
         .collect()
@@ -119,7 +124,7 @@ async fn lock_held(
 pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), StoreError> {
     let Some(first) = releases.first() else { return Ok(()) };
     let backend = tx.get_database_backend();
-    let given: Vec<_> = releases.iter().map(LaneRelease::row).collect();
+    let given: Vec<_> = releases.iter().map(LaneRelease::to_given_row).collect();
     let values: [Value; 2] = [first.lease.kind.as_str().into(), json(&given).into()];
     let statement = Statement::from_sql_and_values(backend, release_sql(backend), values);
     let rows = tx.execute_raw(statement).await?.rows_affected();
@@ -162,14 +167,14 @@ async fn prolong(
 ) -> Result<HashSet<String>, StoreError> {
     let tx = store.begin().await?;
     let sql = prolong_sql(store.backend(), duration, if_taken);
-    let rows = tx.query_all_raw(on_leases(&tx, sql, leases)).await?;
+    let rows = tx.query_all_raw(statement_on_leases(&tx, sql, leases)).await?;
     tx.commit().await?;
     rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
 }
 
 /// A note that a process writes to the row of a lane that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Note<'a> {
+pub enum LaneNote<'a> {
     /// The piece of work that is in progress. If the process crashes, the next holder of the lane knows it.
     WorkingOn(Option<&'a str>),
     /// The crashes of the lane have been added to the counts of its pieces of work. Sets the count of the lane to zero.
@@ -177,11 +182,11 @@ pub enum Note<'a> {
 }
 
 /// Writes a note to the row of a held lane. Fails with `Stale` if the lease is no longer held.
-pub async fn note(tx: &Transaction, lease: &Lease, note: Note<'_>) -> Result<(), StoreError> {
+pub async fn write_note(tx: &Transaction, lease: &Lease, note: LaneNote<'_>) -> Result<(), StoreError> {
     let mut statement = Query::update();
     match note {
-        Note::WorkingOn(what) => statement.value("working_on", what),
-        Note::CrashesCounted => statement.value("crashes", 0).value("working_on", Option::<String>::None),
+        LaneNote::WorkingOn(what) => statement.value("working_on", what),
+        LaneNote::CrashesCounted => statement.value("crashes", 0).value("working_on", Option::<String>::None),
     };
     statement.table("lanes").cond_where(is_held(lease));
     let rows = tx.execute(&statement).await?.rows_affected();
@@ -190,7 +195,7 @@ pub async fn note(tx: &Transaction, lease: &Lease, note: Note<'_>) -> Result<(),
 
 /// The leases that a call of `end` ends.
 #[derive(Debug, Clone, Copy)]
-pub enum LeaseEnd<'a> {
+pub enum LeasesToEnd<'a> {
     /// The leases of a process that shuts down in an orderly way. The next claims count no crash.
     Stopped(&'a str),
     /// The leases of a process that has certainly ended.
@@ -203,28 +208,28 @@ pub enum LeaseEnd<'a> {
 }
 
 /// Ends leases. Except for `Stopped`, the next claims of their lanes count a crash. Returns the number of ended leases.
-pub async fn end(store: &Store, which: LeaseEnd<'_>) -> Result<u64, StoreError> {
+pub async fn end(store: &Store, which: LeasesToEnd<'_>) -> Result<u64, StoreError> {
     let now = sql::now(store.backend());
     let lease_until = Expr::col("lease_until");
     let mut statement = Query::update();
     statement.table("lanes");
     match which {
-        LeaseEnd::Stopped(owner) => statement
+        LeasesToEnd::Stopped(owner) => statement
             .value("owner", Option::<String>::None)
             .value("epoch", Expr::col("epoch").add(1_i64))
             .value("lease_until", Option::<i64>::None)
             .value("next_due_at", now)
             .value("working_on", Option::<String>::None)
             .and_where(lease_until.is_not_null().and(Expr::col("owner").eq(owner))),
-        LeaseEnd::Crashed(owner) => statement
-            .value("lease_until", ABANDONED)
+        LeasesToEnd::Crashed(owner) => statement
+            .value("lease_until", ABANDONED_LEASE_UNTIL)
             .and_where(lease_until.is_not_null().and(Expr::col("owner").eq(owner))),
-        LeaseEnd::AllCrashed => {
-            statement.value("lease_until", ABANDONED).and_where(lease_until.is_not_null())
+        LeasesToEnd::AllCrashed => {
+            statement.value("lease_until", ABANDONED_LEASE_UNTIL).and_where(lease_until.is_not_null())
         }
-        LeaseEnd::Beyond(longest) => {
-            statement.value("lease_until", ABANDONED).and_where(lease_until.gt(later(&now, longest)))
-        }
+        LeasesToEnd::Beyond(longest) => statement
+            .value("lease_until", ABANDONED_LEASE_UNTIL)
+            .and_where(lease_until.gt(later(&now, longest))),
     };
     let tx = store.begin().await?;
     let ended = tx.execute(&statement).await?.rows_affected();
@@ -232,7 +237,7 @@ pub async fn end(store: &Store, which: LeaseEnd<'_>) -> Result<u64, StoreError> 
     Ok(ended)
 }
 
-fn on_leases(tx: &Transaction, sql: String, leases: &[Lease]) -> Statement {
+fn statement_on_leases(tx: &Transaction, sql: String, leases: &[Lease]) -> Statement {
     let kind = leases.first().map_or("", |lease| lease.kind.as_str());
     let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
     let values: [Value; 2] = [kind.into(), json(&given).into()];
@@ -243,7 +248,7 @@ fn prolong_sql(backend: DbBackend, duration: Duration, if_taken: IfTaken) -> Str
     format!(
         "WITH held AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM held \
          WHERE lanes.kind = $1 AND lanes.key = held.name RETURNING lanes.key AS name",
-        lock_given(backend, if_taken),
+        lock_given_sql(backend, if_taken),
         dialect(backend).clock(),
         duration.as_micros(),
     )
@@ -276,7 +281,7 @@ fn release_sql(backend: DbBackend) -> String {
 
 /// Builds the query that locks the lanes of the list `given` that are still held, in the order of their keys. The
 /// lateral join makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the list and the table.
-fn lock_given(backend: DbBackend, if_taken: IfTaken) -> String {
+fn lock_given_sql(backend: DbBackend, if_taken: IfTaken) -> String {
     let lock = match if_taken {
         IfTaken::Await => "FOR UPDATE",
         IfTaken::Skip => "FOR UPDATE SKIP LOCKED",
@@ -345,8 +350,8 @@ mod tests {
             tx.commit().await.unwrap();
             let gone = claim_due(store, LaneKind::Endpoint, "gone", LEASE, 1).await.unwrap();
             claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1).await.unwrap();
-            end(store, LeaseEnd::Crashed("gone")).await.unwrap();
-            let free = claim::free(LaneKind::Endpoint, &sql::now(store.backend()));
+            end(store, LeasesToEnd::Crashed("gone")).await.unwrap();
+            let free = claim::select_free(LaneKind::Endpoint, &sql::now(store.backend()));
             let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free).await.unwrap();
             let taken: Vec<_> = claimed.iter().map(|lane| (lane.lease.key.as_str(), lane.crashes)).collect();
             assert_eq!(taken, [(gone[0].key.as_str(), 1)]);
@@ -451,7 +456,7 @@ mod tests {
             _ => "USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
         for sql in [
-            lock_given(backend, IfTaken::Await),
+            lock_given_sql(backend, IfTaken::Await),
             prolong_sql(backend, LEASE, IfTaken::Skip),
             release_sql(backend),
         ] {

@@ -22,7 +22,7 @@ pub enum IfTaken {
 /// Nor is a lane that became free between the two statements of `lock`: this transaction has locked it, but has not
 /// read its state.
 #[derive(Debug, Default)]
-pub struct Locked {
+pub struct LockedLanes {
     own: HashMap<LaneName, LockedLane>,
     /// The lanes that another transaction has locked.
     pub skipped: HashSet<LaneName>,
@@ -35,7 +35,7 @@ struct LockedLane {
     is_leased: bool,
 }
 
-impl Locked {
+impl LockedLanes {
     pub fn contains(&self, lane: &LaneName) -> bool {
         self.own.contains_key(lane)
     }
@@ -96,13 +96,17 @@ static LOCK_FREE: SqlOnce =
 
 /// Locks these lanes for the rest of the transaction and increments their versions. Creates the lanes that do not
 /// exist, except with `IfTaken::Skip`.
-pub async fn lock(tx: &Transaction, lanes: &[LaneName], if_taken: IfTaken) -> Result<Locked, StoreError> {
-    let mut locked = Locked::default();
+pub async fn lock(
+    tx: &Transaction,
+    lanes: &[LaneName],
+    if_taken: IfTaken,
+) -> Result<LockedLanes, StoreError> {
+    let mut locked = LockedLanes::default();
     let sql = match if_taken {
         IfTaken::Await => &LOCK,
         IfTaken::Skip => &LOCK_FREE,
     };
-    for row in tx.query_all_raw(on_lanes(tx, sql, lanes)).await? {
+    for row in tx.query_all_raw(statement_on_lanes(tx, sql, lanes)).await? {
         let lane = LockedLane {
             version: row.try_get("", "version")?,
             epoch: row.try_get("", "epoch")?,
@@ -136,11 +140,11 @@ pub async fn lock_unversioned(tx: &Transaction, lanes: &[LaneName]) -> Result<Ha
     if lanes.is_empty() || tx.get_database_backend() == DbBackend::Sqlite {
         return Ok(HashSet::new());
     }
-    let rows = tx.query_all_raw(on_lanes(tx, &LOCK_OR_LIST, lanes)).await?;
+    let rows = tx.query_all_raw(statement_on_lanes(tx, &LOCK_OR_LIST, lanes)).await?;
     rows.iter().map(LaneName::try_from).collect()
 }
 
-fn on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
+fn statement_on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
     let backend = tx.get_database_backend();
     // A set, because PostgreSQL rejects an upsert of the same key twice.
     let given: BTreeSet<_> = lanes.iter().map(|lane| (lane.kind.as_str(), &lane.key)).collect();

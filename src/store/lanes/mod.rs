@@ -15,7 +15,7 @@ pub mod views;
 mod wake;
 
 pub use self::lock::{IfTaken, lock, lock_unversioned};
-pub use self::wake::{QueuedLane, Waiting, Wake, enqueue, hasten, wake};
+pub use self::wake::{QueuedLane, WaitingLanes, Wake, enqueue, make_waiting_due, wake};
 
 use std::time::Duration;
 
@@ -101,17 +101,17 @@ pub struct LeasedLane {
     pub lease: Lease,
     /// How many processes in a row crashed while they held the lane.
     pub crashes: u32,
-    /// The piece of work that the previous holder recorded as in progress (`leases::note`).
+    /// The piece of work that the previous holder recorded as in progress (`leases::write_note`).
     pub working_on: Option<String>,
 }
 
 /// The `lease_until` that marks a lease as ended, whatever its length was: the lease expired in 1970. An isolated lane
 /// has this value, too, and no owner (`abandoned`).
-pub(super) const ABANDONED: i64 = 0;
+pub(super) const ABANDONED_LEASE_UNTIL: i64 = 0;
 
 /// The `next_step` of the lane of a parked endpoint: after many failures, it gets only one delivery now and then, as a
 /// probe. New work does not wake such a lane before its due time.
-pub const PROBE: &str = "probe";
+pub const PROBE_STEP: &str = "probe";
 
 fn later(now: &Expr, by: Duration) -> Expr {
     now.clone().add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
@@ -119,7 +119,7 @@ fn later(now: &Expr, by: Duration) -> Expr {
 
 /// Builds a statement on the lanes of the kind `$1` with the keys in the JSON list `$2`. The values `more` are the next
 /// parameters.
-fn on_keys<const N: usize>(
+fn statement_on_keys<const N: usize>(
     tx: &Transaction,
     sql: &SqlOnce,
     kind: LaneKind,

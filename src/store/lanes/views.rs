@@ -11,7 +11,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::fair_queue::{free, statement};
+use crate::store::lanes::fair_queue::{free_condition, statement};
 
 /// The state of one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub async fn state(
 
 /// Counts the due lanes without a lease, keyed by taxpayer id.
 pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
-    let due = free(store.backend(), &[]);
+    let due = free_condition(store.backend(), &[]);
     let sql = format!(
         "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
          GROUP BY lanes.taxpayer_id"
@@ -60,7 +60,7 @@ pub async fn more_urgent(
     deadline: i64,
     key: &str,
 ) -> Result<u64, StoreError> {
-    let due = free(store.backend(), &[]);
+    let due = free_condition(store.backend(), &[]);
     let sql = format!(
         "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
          AND (lanes.deadline < $3 OR (lanes.deadline = $3 AND lanes.key < $4)) AND {due}"

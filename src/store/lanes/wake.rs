@@ -9,7 +9,7 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, SqlOnce, dialect};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
-use crate::store::lanes::{LaneKind, PROBE, on_keys};
+use crate::store::lanes::{LaneKind, PROBE_STEP, statement_on_keys};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedLane {
@@ -73,7 +73,7 @@ static WAKE: SqlOnce = SqlOnce::new(|dialect| {
     let now = dialect.clock();
     let rows = dialect.json_elements("$2", "rows");
     let keeps = format!(
-        "($3 = 'not-parked' AND lanes.next_step = '{PROBE}' AND lanes.next_due_at > {now}) \
+        "($3 = 'not-parked' AND lanes.next_step = '{PROBE_STEP}' AND lanes.next_due_at > {now}) \
          OR ($3 = 'without-holder' AND lanes.lease_until IS NOT NULL)"
     );
     format!(
@@ -101,7 +101,7 @@ pub async fn wake(
         Wake::NotParked => "not-parked",
         Wake::WithoutHolder => "without-holder",
     };
-    for row in tx.query_all_raw(on_keys(tx, &WAKE, kind, keys, [which.into()])).await? {
+    for row in tx.query_all_raw(statement_on_keys(tx, &WAKE, kind, keys, [which.into()])).await? {
         if row.try_get("", "is_held")? {
             held.insert(row.try_get("", "name")?);
         }
@@ -109,9 +109,9 @@ pub async fn wake(
     Ok(held)
 }
 
-/// The waiting lanes that `hasten` makes due.
+/// The waiting lanes that `make_waiting_due` makes due.
 #[derive(Debug, Clone, Copy)]
-pub enum Waiting<'a> {
+pub enum WaitingLanes<'a> {
     /// The lanes that wait for one of these steps, unless `blocked` says that the step is still blocked for the lane's
     /// taxpayer.
     For { kind: LaneKind, steps: &'a [&'static str], blocked: &'a [BlockedStep] },
@@ -121,15 +121,15 @@ pub enum Waiting<'a> {
 }
 
 /// Makes waiting lanes due now. Returns the number of changed lanes.
-pub async fn hasten(store: &Store, which: Waiting<'_>) -> Result<u64, StoreError> {
+pub async fn make_waiting_due(store: &Store, which: WaitingLanes<'_>) -> Result<u64, StoreError> {
     let now = dialect(store.backend()).clock();
     let condition = match which {
-        Waiting::All => String::new(),
-        Waiting::For { kind, steps, blocked } => format!(
+        WaitingLanes::All => String::new(),
+        WaitingLanes::For { kind, steps, blocked } => format!(
             " AND kind = '{}' AND next_step IN ('{}') AND (lease_until IS NULL OR lease_until < {now}){}",
             kind.as_str(),
             steps.join("', '"),
-            fair_queue::not_blocked("lanes", blocked)
+            fair_queue::no_blocked_step_condition("lanes", blocked)
         ),
     };
     let sql = format!("UPDATE lanes SET next_due_at = {now} WHERE next_due_at > {now}{condition}");
@@ -164,7 +164,7 @@ mod tests {
             let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
             assert!(is_held, "it was claimed");
             let rest = LaneRelease {
-                next_step: Some(PROBE),
+                next_step: Some(PROBE_STEP),
                 ..LaneRelease::new(&lease, Some(Duration::from_mins(1)))
             };
             leases::release(&tx, &[rest]).await.unwrap();

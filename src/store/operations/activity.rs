@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::audit::{Acting, ActorKind, AuditEntry, NamedActor};
+use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::accounts::{contacts, keys};
 use crate::store::db::column::RowRef;
@@ -142,7 +142,7 @@ async fn events(
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Sequence.lt(before))
         .filter(is_about_invoices)
-        .filter(names_actor(actor))
+        .filter(actor_condition(actor))
         .order_by_desc(Column::Sequence)
         .limit(count)
         .into_model::<EventRow>()
@@ -153,7 +153,7 @@ async fn events(
 
 /// Selects the events of one kind of actor, or of all actors except the authority and the service. The JSON text of an
 /// actor begins with its kind.
-fn names_actor(actor: Option<ActorKind>) -> Condition {
+fn actor_condition(actor: Option<ActorKind>) -> Condition {
     let starts = |kind: ActorKind| event_row::Column::Actor.starts_with(format!(r#"{{"kind":"{kind}""#));
     match actor {
         Some(kind) => Condition::all().add(starts(kind)),
@@ -213,7 +213,7 @@ struct Names {
 impl Names {
     async fn load(store: &Store, taxpayer: TaxpayerId) -> Result<Self, StoreError> {
         let people = contacts::owned_by(store, taxpayer).await?;
-        let mut keys = keys::of_accounts(store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
+        let mut keys = keys::owned_by_accounts(store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
         let keys = keys.remove(&taxpayer.0).unwrap_or_default();
         let names = people.into_iter().map(|person| {
             let contact = person.contact;
@@ -229,7 +229,7 @@ impl Names {
     fn entry(&self, entry: AuditEntry) -> ActivityEntry {
         let contact = entry.actor.contact_id().and_then(|id| self.contacts.get(&id.0));
         let key = entry.actor.key_id().and_then(|id| self.keys.get(&id.to_string()));
-        let actor = NamedActor::from(&Acting::from(entry.actor));
+        let actor = NamedActor::from(&ActorWithName::from(entry.actor));
         ActivityEntry {
             at: entry.at,
             actor: NamedActor { name: contact.or(key).cloned(), ..actor },
@@ -249,7 +249,7 @@ mod tests {
     fn entry(second: i64) -> ActivityEntry {
         ActivityEntry {
             at: Timestamp::from_second(second).unwrap(),
-            actor: NamedActor::from(&Acting::from(Actor::CommandLine)),
+            actor: NamedActor::from(&ActorWithName::from(Actor::CommandLine)),
             action: second.to_string(),
             subject: None,
             from: None,

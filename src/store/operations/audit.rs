@@ -72,7 +72,7 @@ pub async fn page(
 }
 
 /// Returns those runs of this list that an operator has paused: their last operator action is a pause.
-pub async fn held_runs(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
+pub async fn paused_by_operator(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {
         let last = Entity::find()
@@ -110,7 +110,7 @@ mod tests {
     async fn the_audit_takes_entries_and_nothing_else() {
         for test in stores().await {
             let states = (Some("running".to_owned()), Some("paused".to_owned()));
-            let entry = pause(Actor::Operator(1)).of_taxpayer(TaxpayerId(7)).between(states.0, states.1);
+            let entry = pause(Actor::Operator(1)).for_taxpayer(TaxpayerId(7)).with_states(states.0, states.1);
             let tx = test.store.begin().await.unwrap();
             append(&tx, std::slice::from_ref(&entry)).await.unwrap();
             tx.commit().await.unwrap();
@@ -164,7 +164,7 @@ mod tests {
             let entries = [
                 pause(Actor::Integrator(own)),
                 pause(Actor::Integrator(other)),
-                pause(Actor::CommandLine).of_integrator(own),
+                pause(Actor::CommandLine).for_integrator(own),
                 pause(Actor::Operator(1)),
             ];
             let tx = test.store.begin().await.unwrap();

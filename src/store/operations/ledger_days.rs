@@ -93,7 +93,7 @@ mod tests {
     fn run(no: &str, operation: Operation, created: i64, updated: i64) -> Run {
         let irn = Irn::parse(&format!("{no}-94ad90fb-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), operation);
-        Run { updated_at: at(updated), ..Run::open(clock::new_id(), TaxpayerId(7), request, at(created)) }
+        Run { updated_at: at(updated), ..Run::new(clock::new_id(), TaxpayerId(7), request, at(created)) }
     }
 
     #[tokio::test]

@@ -72,7 +72,7 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
     );
     // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
     // longer name that contains it.
-    let named = format!("%\"{}\"%", event.edge.event());
+    let named = format!("%\"{}\"%", event.edge.event_kind());
     let values: [Value; 3] =
         [LaneKind::Outage.as_str().into(), format!("{}/{}", event.outage, event.edge).into(), named.into()];
     tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
@@ -80,7 +80,7 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
 }
 
 /// Returns the queued notifications of this lane's taxpayer up to and including the one of this lane, earliest first.
-pub async fn queued_up_to(store: &Store, lease: &Lease) -> Result<Vec<QueuedNotice>, StoreError> {
+pub async fn queued_notices_up_to(store: &Store, lease: &Lease) -> Result<Vec<QueuedNotice>, StoreError> {
     let sql = "SELECT queued.key, queued.taxpayer_id FROM lanes JOIN lanes AS queued ON queued.kind = lanes.kind \
         AND queued.taxpayer_id = lanes.taxpayer_id AND queued.deadline <= lanes.deadline \
         WHERE lanes.kind = $1 AND lanes.key = $2 AND queued.next_due_at IS NOT NULL ORDER BY queued.deadline";
@@ -297,7 +297,8 @@ mod tests {
     #[tokio::test]
     async fn a_notice_is_queued_for_each_taxpayer_that_subscribed() {
         for test in stores().await {
-            let [start, end] = [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event().as_str());
+            let [start, end] =
+                [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event_kind().as_str());
             subscribe(&test, 1, &[start, end], true).await;
             subscribe(&test, 2, &[end, "authority.outage-startedx", "x authority.outage-started"], true)
                 .await;
@@ -320,7 +321,8 @@ mod tests {
     #[tokio::test]
     async fn the_notices_of_a_taxpayer_are_in_the_order_of_the_events() {
         for test in stores().await {
-            let [start, end] = [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event().as_str());
+            let [start, end] =
+                [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event_kind().as_str());
             subscribe(&test, 1, &[start, end], true).await;
             let [first, second] = [clock::new_id(), clock::new_id()];
             let events =
@@ -338,7 +340,7 @@ mod tests {
             for (count, event) in (1..).zip(events) {
                 let key = format!("{}/{}/1", event.outage, event.edge);
                 let lease = Lease { kind: LaneKind::Outage, key, epoch: 0 };
-                let found = queued_up_to(&test.store, &lease).await.unwrap();
+                let found = queued_notices_up_to(&test.store, &lease).await.unwrap();
                 assert_eq!(found.iter().map(|one| one.event).collect::<Vec<_>>(), events[..count]);
             }
             test.store.close().await;

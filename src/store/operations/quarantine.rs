@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder
 
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
-use crate::domain::quarantine::{END_UNKNOWN, QuarantineState, QuarantinedCommand};
+use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
@@ -93,7 +93,7 @@ pub async fn take(
     let (action, result) = match to {
         QuarantineState::Dropped => (AuditAction::DropCommand, None),
         QuarantineState::Kept | QuarantineState::Replayed => {
-            (AuditAction::ReplayCommand, Some(END_UNKNOWN.to_owned()))
+            (AuditAction::ReplayCommand, Some(END_UNKNOWN_MESSAGE.to_owned()))
         }
     };
     let tx = store.begin().await?;
@@ -110,8 +110,8 @@ pub async fn take(
         return Ok(false);
     }
     let states = (QuarantineState::Kept.to_string(), to.to_string());
-    let entry =
-        AuditEntry::from_order(by, action, &found.reference, now).between(Some(states.0), Some(states.1));
+    let entry = AuditEntry::for_operator_request(by, action, &found.reference, now)
+        .with_states(Some(states.0), Some(states.1));
     audit::append(&tx, &[AuditEntry { taxpayer_id: found.taxpayer_id, ..entry }]).await?;
     tx.commit().await?;
     Ok(true)
@@ -207,7 +207,7 @@ mod tests {
             let filter =
                 QuarantineFilter { state: Some(QuarantineState::Replayed), ..QuarantineFilter::default() };
             let replayed = quarantine_list::page(store, &filter, ALL).await.unwrap().0;
-            assert_eq!(replayed[0].result.as_deref(), Some(END_UNKNOWN), "until the end is recorded");
+            assert_eq!(replayed[0].result.as_deref(), Some(END_UNKNOWN_MESSAGE), "until the end is recorded");
             let filter = audit::AuditFilter { taxpayer_id: Some(TaxpayerId(7)), ..Default::default() };
             assert_eq!(audit::page(store, filter, ALL).await.unwrap().1, 2);
             test.store.close().await;

@@ -23,7 +23,7 @@ use crate::store::runs::{self, run_list};
 use crate::store::webhooks::{crashed_deliveries, delivery_row};
 
 /// The kinds of lanes whose keys are taxpayer ids, although their column `taxpayer_id` may be 0.
-const OF_TAXPAYERS: [LaneKind; 2] = [LaneKind::Reconciliation, LaneKind::Verification];
+const TAXPAYER_LANE_KINDS: [LaneKind; 2] = [LaneKind::Reconciliation, LaneKind::Verification];
 
 /// The filter of the list. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default)]
@@ -36,12 +36,12 @@ pub struct QuarantineFilter {
 
 /// Returns everything in quarantine as a table expression. Crashes of runs and deliveries are counted in their own
 /// rows. A lane keeps its own count if its work is something else, or if counting for its run or deliveries failed.
-fn all(backend: DbBackend) -> String {
+fn quarantined_work_sql(backend: DbBackend) -> String {
     let kinds = LaneKind::ALL.map(|kind| format!("'{}'", kind.as_str())).join(", ");
     let index =
         if dialect(backend).ignores_selectivity() { "INDEXED BY pipeline_runs_quarantined" } else { "" };
-    let run = runs::QUARANTINED;
-    let delivery = crashed_deliveries::QUARANTINED;
+    let run = runs::QUARANTINED_CONDITION;
+    let delivery = crashed_deliveries::QUARANTINED_CONDITION;
     format!(
         "(SELECT 'command' AS kind, reference AS id, taxpayer_id, at, state, command AS name, 0 AS crashes \
          FROM quarantine \
@@ -69,7 +69,7 @@ impl QuarantineFilter {
         add("state", self.state.map(|state| state.as_str().into()));
         add("name", self.name.as_deref().map(Into::into));
         if let Some(TaxpayerId(taxpayer)) = self.taxpayer_id {
-            let tasks = OF_TAXPAYERS.map(|kind| format!("'{}/{taxpayer}'", kind.as_str())).join(", ");
+            let tasks = TAXPAYER_LANE_KINDS.map(|kind| format!("'{}/{taxpayer}'", kind.as_str())).join(", ");
             let _ = write!(sql, " AND (taxpayer_id = {taxpayer} OR (kind = 'task' AND id IN ({tasks})))");
         }
         (sql, values)
@@ -80,7 +80,7 @@ impl QuarantineFilter {
 pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, i64)>, StoreError> {
     let sql = format!(
         "SELECT kind, COUNT(*) AS work FROM {} WHERE state = 'kept' GROUP BY kind",
-        all(store.backend())
+        quarantined_work_sql(store.backend())
     );
     let rows = store.reader().query_all_raw(Statement::from_string(store.backend(), sql)).await?;
     let mut counts: HashMap<String, i64> = HashMap::new();
@@ -96,7 +96,7 @@ pub async fn page(
     filter: &QuarantineFilter,
     page: Page,
 ) -> Result<(Vec<QuarantinedWork>, u64), StoreError> {
-    let table = all(store.backend());
+    let table = quarantined_work_sql(store.backend());
     let (condition, values) = filter.condition();
     let query = |sql: String| Statement::from_sql_and_values(store.backend(), sql, values.clone());
     let count = query(format!("SELECT COUNT(*) AS work FROM {table}{condition}"));
@@ -113,7 +113,7 @@ pub async fn page(
         let kind: String = row.try_get("", "kind")?;
         let at = RowRef::<String> { table: "quarantine", id: row.try_get("", "id")? };
         let kind = at.parse(&kind)?;
-        found.push(Found {
+        found.push(FoundWork {
             kind,
             taxpayer: row
                 .try_get::<Option<i64>>("", "taxpayer_id")?
@@ -130,7 +130,7 @@ pub async fn page(
 }
 
 /// A row of the list before its command, run or delivery is loaded.
-struct Found {
+struct FoundWork {
     kind: WorkKind,
     id: String,
     taxpayer: Option<TaxpayerId>,
@@ -142,13 +142,13 @@ struct Found {
 /// Returns the taxpayer whose id is the key of the task's lane; `None` for a lane with another kind of key.
 fn taxpayer_of_task(id: &str) -> Option<i64> {
     let (kind, key) = id.split_once('/')?;
-    OF_TAXPAYERS.iter().find(|one| one.as_str() == kind)?;
+    TAXPAYER_LANE_KINDS.iter().find(|one| one.as_str() == kind)?;
     key.parse().ok()
 }
 
 /// Loads the work to which the rows refer, in the order of the rows. Leaves out work that has left the quarantine in
 /// the meantime.
-async fn load(store: &Store, found: Vec<Found>) -> Result<Vec<QuarantinedWork>, StoreError> {
+async fn load(store: &Store, found: Vec<FoundWork>) -> Result<Vec<QuarantinedWork>, StoreError> {
     let ids = |kind| found.iter().filter(move |one| one.kind == kind).map(|one| one.id.clone());
     let mut loaded: HashMap<(WorkKind, String), QuarantinedWork> = HashMap::new();
     let mut keep = |work: QuarantinedWork| drop(loaded.insert((work.kind, work.reference.clone()), work));
@@ -165,7 +165,7 @@ async fn load(store: &Store, found: Vec<Found>) -> Result<Vec<QuarantinedWork>, 
     let deliveries = delivery_row::Column::Id.is_in(ids(WorkKind::Delivery));
     let deliveries = delivery_row::Entity::find()
         .filter(deliveries)
-        .filter(Expr::cust(crashed_deliveries::QUARANTINED))
+        .filter(Expr::cust(crashed_deliveries::QUARANTINED_CONDITION))
         .all(store.reader())
         .await?;
     for row in deliveries {
@@ -175,7 +175,13 @@ async fn load(store: &Store, found: Vec<Found>) -> Result<Vec<QuarantinedWork>, 
         keep(QuarantinedWork::from_delivery(row.try_into()?, kind, updated_at));
     }
     for task in found.iter().filter(|one| one.kind == WorkKind::Task) {
-        keep(QuarantinedWork::task(task.id.clone(), task.name.clone(), task.taxpayer, task.at, task.crashes));
+        keep(QuarantinedWork::for_task(
+            task.id.clone(),
+            task.name.clone(),
+            task.taxpayer,
+            task.at,
+            task.crashes,
+        ));
     }
     Ok(found.into_iter().filter_map(|one| loaded.remove(&(one.kind, one.id))).collect())
 }
@@ -188,7 +194,10 @@ mod tests {
     #[tokio::test]
     async fn the_few_in_quarantine_are_found_without_reading_all_runs_and_dead_letters() {
         for test in stores().await {
-            let sql = format!("SELECT kind, id FROM {} ORDER BY at DESC", all(test.store.backend()));
+            let sql = format!(
+                "SELECT kind, id FROM {} ORDER BY at DESC",
+                quarantined_work_sql(test.store.backend())
+            );
             let values: [Value; 0] = [];
             let steps = query_plan(&test.store, &sql, values).await;
             for index in ["pipeline_runs_quarantined", "deliveries_quarantined"] {

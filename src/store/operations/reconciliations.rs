@@ -13,7 +13,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
     AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
 };
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::db::sql::dialect;
@@ -36,14 +36,14 @@ fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
 pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     Entity::insert(Model::from(one).into_active_model())
         .on_conflict(
-            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING).to_owned(),
+            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING_COLUMNS).to_owned(),
         )
         .exec_without_returning(tx)
         .await?;
     Ok(())
 }
 
-const CHANGING: [Column; 10] = [
+const CHANGING_COLUMNS: [Column; 10] = [
     Column::State,
     Column::Attempts,
     Column::Compared,
@@ -63,7 +63,7 @@ pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]
         .zip(findings)
         .map(|(number, one_of)| finding::Model::from_finding(one, number, one_of))
         .collect();
-    for chunk in portions(&numbered) {
+    for chunk in statement_portions(&numbered) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
         finding::Entity::insert_many(rows).exec_without_returning(tx).await?;
     }
@@ -179,7 +179,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
+fn select_findings(one: &Reconciliation) -> Select<finding::Entity> {
     finding::Entity::find()
         .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
         .filter(finding::Column::ReconciliationId.eq(one.id.to_string()))
@@ -187,7 +187,7 @@ fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
 
 /// Loads one page of the findings of a reconciliation, ordered by their numbers.
 pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result<Vec<Finding>, StoreError> {
-    let rows = found_by(one)
+    let rows = select_findings(one)
         .order_by_asc(finding::Column::Number)
         .offset(page.offset())
         .limit(page.per_page)
@@ -288,7 +288,7 @@ mod tests {
             let next = async || next_open(store.reader(), TaxpayerId(7)).await.unwrap().map(|one| one.id);
             assert_eq!(next().await, None);
             let interrupted =
-                new_reconciliation(AskedBy::Operator, 1).begin(at(1)).broken_off("x".into(), false, at(2));
+                new_reconciliation(AskedBy::Operator, 1).begin(at(1)).break_off("x".into(), false, at(2));
             let interrupted = save_and_commit(store, interrupted).await;
             assert_eq!(next().await, Some(interrupted.id));
             let queued = save_and_commit(store, new_reconciliation(AskedBy::Operator, 4)).await;
@@ -323,7 +323,7 @@ mod tests {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
             let run = |id, second| {
                 let request = RunRequest::sample(irn.as_str(), Operation::Submit);
-                Run::open(clock::new_id(), TaxpayerId(id), request, at(second))
+                Run::new(clock::new_id(), TaxpayerId(id), request, at(second))
             };
             runs::save(&tx, &[&run(6, 99), &run(7, 100), &run(8, 200)]).await.unwrap();
             let requested = QueuedLane { key: "8".into(), taxpayer_id: 8, deadline: 0, next_step: None };

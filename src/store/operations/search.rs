@@ -22,7 +22,7 @@ use crate::store::invoices::invoice_row;
 /// The number of taxpayers whose invoices and events a search looks up. They are the newest ones.
 pub const TAXPAYERS_MAX: u64 = 10_000;
 /// The most invoices that a search returns.
-const FOUND_MAX: u64 = 20;
+const INVOICES_FOUND_MAX: u64 = 20;
 /// The id of an event contains the time at which the id was made. The time of the event differs from it by less than
 /// this.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
 fn join_newest_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
     let joined = dialect.lateral_join(Join::Inner, rows, condition);
     let newest = format!("SELECT id FROM taxpayers ORDER BY id DESC LIMIT {TAXPAYERS_MAX}");
-    format!("SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {FOUND_MAX}", rows.alias)
+    format!("SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {INVOICES_FOUND_MAX}", rows.alias)
 }
 
 static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
@@ -62,7 +62,7 @@ pub async fn event_with_id(
     taxpayer: Option<TaxpayerId>,
     id: Uuid,
 ) -> Result<Option<Event>, StoreError> {
-    let Some(made) = made_at(id) else { return Ok(None) };
+    let Some(made) = id_timestamp(id) else { return Ok(None) };
     let backend = store.backend();
     let limit = |at: Result<Timestamp, jiff::Error>| at.unwrap_or(made).as_microsecond();
     let after = limit(made.checked_sub(CLOCK_DIFFERENCE));
@@ -80,7 +80,7 @@ pub async fn event_with_id(
     row.map(Event::try_from).transpose()
 }
 
-fn made_at(id: Uuid) -> Option<Timestamp> {
+fn id_timestamp(id: Uuid) -> Option<Timestamp> {
     let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
     Timestamp::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?).ok()
 }
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn the_time_of_an_id_is_read() {
         let id = Uuid::parse_str("017f22e2-79b0-7cc3-98c4-dc0c0c07398f").unwrap();
-        assert_eq!(made_at(id).unwrap().to_string(), "2022-02-22T19:22:22Z");
-        assert_eq!(made_at(Uuid::nil()), None);
+        assert_eq!(id_timestamp(id).unwrap().to_string(), "2022-02-22T19:22:22Z");
+        assert_eq!(id_timestamp(Uuid::nil()), None);
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::supplier_document_row;
@@ -57,7 +57,7 @@ pub async fn page_owned_by(
 /// Returns those IRN keys of this list that are in the inbox of any taxpayer.
 pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSet<String>, StoreError> {
     let mut received = HashSet::new();
-    for chunk in portions(irn_keys) {
+    for chunk in statement_portions(irn_keys) {
         let found: Vec<String> = Entity::find()
             .select_only()
             .column(Column::IrnKey)

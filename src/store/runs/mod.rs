@@ -67,7 +67,7 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
 }
 
 /// The runs that need attention. The partial index `pipeline_runs_stopped` has the same condition, word for word.
-const STOPPED: &str = "state IN ('waiting', 'paused', 'refused')";
+const STOPPED_CONDITION: &str = "state IN ('waiting', 'paused', 'refused')";
 
 /// Loads the runs of a taxpayer that wait, are paused or were refused, latest change first.
 pub async fn stopped_owned_by(
@@ -77,7 +77,7 @@ pub async fn stopped_owned_by(
 ) -> Result<Vec<Run>, StoreError> {
     let rows = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Expr::cust(STOPPED))
+        .filter(Expr::cust(STOPPED_CONDITION))
         .order_by_desc(Column::UpdatedAt)
         .limit(limit)
         .all(store.reader())
@@ -86,17 +86,21 @@ pub async fn stopped_owned_by(
 }
 
 /// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, word for word.
-pub(in crate::store) const QUARANTINED: &str = "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
-const _: () = assert!(CRASHES_MAX == 3 && PANICS_MAX == 2, "QUARANTINED and the migration say so");
-/// The condition that the quarantine of a run in `QUARANTINED` can be lifted: only crashes caused it, and it was never
-/// lifted.
-const LIFTABLE: &str = "panics = 0 AND NOT is_lifted";
+pub(in crate::store) const QUARANTINED_CONDITION: &str = "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
+const _: () = assert!(CRASHES_MAX == 3 && PANICS_MAX == 2, "QUARANTINED_CONDITION and the migration say so");
+/// The condition that the quarantine of a run in `QUARANTINED_CONDITION` can be lifted: only crashes caused it, and it
+/// was never lifted.
+const LIFTABLE_CONDITION: &str = "panics = 0 AND NOT is_lifted";
 
 /// Loads up to `limit` runs whose quarantine can be lifted and that have not changed after `since`, the oldest first.
-pub async fn liftable(store: &Store, since: Timestamp, limit: u64) -> Result<Vec<Run>, StoreError> {
+pub async fn with_liftable_quarantine(
+    store: &Store,
+    since: Timestamp,
+    limit: u64,
+) -> Result<Vec<Run>, StoreError> {
     let rows = Entity::find()
-        .filter(Expr::cust(QUARANTINED))
-        .filter(Expr::cust(LIFTABLE))
+        .filter(Expr::cust(QUARANTINED_CONDITION))
+        .filter(Expr::cust(LIFTABLE_CONDITION))
         .filter(Column::UpdatedAt.lte(since.as_microsecond()))
         .order_by_asc(Column::UpdatedAt)
         .limit(limit)
@@ -112,7 +116,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     }
     Entity::insert_many(runs.iter().map(|run| Model::from(*run).into_active_model()))
         .on_conflict(
-            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING).to_owned(),
+            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING_COLUMNS).to_owned(),
         )
         .exec_without_returning(tx)
         .await?;
@@ -120,7 +124,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING: [run_row::Column; 17] = [
+const CHANGING_COLUMNS: [run_row::Column; 17] = [
     Column::State,
     Column::Document,
     Column::Digest,

@@ -13,12 +13,12 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
-use crate::store::db::column::{RowRef, contains, json};
-use crate::store::db::connections::{Store, portions};
+use crate::store::db::column::{RowRef, contains_pattern, json};
+use crate::store::db::connections::{Store, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::runs::run_row::{Column, Entity};
-use crate::store::runs::unfinished::SOON;
+use crate::store::runs::unfinished::DUE_SOON_WITHIN;
 
 words! {
     /// Runs that have not ended, by their deadlines: missed, or within an hour.
@@ -58,7 +58,7 @@ impl RunFilter {
             .add_option(self.irn.as_ref().map(|irn| Column::IrnKey.eq(irn.key())))
             .add_option(self.step.map(is_at))
             .add_option(self.wait_reason.map(|reason| Column::WaitReason.eq(reason.as_str())))
-            .add_option(self.error.as_deref().map(mentions))
+            .add_option(self.error.as_deref().map(error_contains))
             .add_option(before.map(|before| Column::CreatedAt.lte(before)))
             .add_option(self.deadline.map(|deadline| has_deadline(deadline, now)))
     }
@@ -83,15 +83,15 @@ fn is_at(step: Step) -> Condition {
     next.add(Column::Intent.eq(step.as_str()))
 }
 
-fn mentions(text: &str) -> Expr {
+fn error_contains(text: &str) -> Expr {
     let error = Func::lower(Expr::col(Column::LastError));
-    Expr::expr(error).like(contains(&text.to_lowercase()))
+    Expr::expr(error).like(contains_pattern(&text.to_lowercase()))
 }
 
 /// The states are literals, because with parameters PostgreSQL could not use the index of unfinished runs.
 fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
     let unfinished = Condition::all().add(Expr::cust("state IN ('running', 'waiting', 'paused')"));
-    let soon = now.saturating_add(SOON).unwrap_or(Timestamp::MAX);
+    let soon = now.saturating_add(DUE_SOON_WITHIN).unwrap_or(Timestamp::MAX);
     let now = now.as_microsecond();
     let soon = soon.as_microsecond();
     match deadline {
@@ -121,7 +121,7 @@ pub async fn page(
 }
 
 /// Selects the matching runs in one of these states.
-fn in_states(filter: &RunFilter, states: &[RunState], now: Timestamp) -> Select<Entity> {
+fn select_in_states(filter: &RunFilter, states: &[RunState], now: Timestamp) -> Select<Entity> {
     let in_state = Column::State.is_in(states.iter().map(|state| state.as_str()));
     Entity::find().filter(filter.condition(now)).filter(in_state)
 }
@@ -133,7 +133,7 @@ pub async fn count(
     states: &[RunState],
     now: Timestamp,
 ) -> Result<u64, StoreError> {
-    Ok(in_states(filter, states, now).count(store.reader()).await?)
+    Ok(select_in_states(filter, states, now).count(store.reader()).await?)
 }
 
 /// Returns the ids of up to `limit` matching runs in one of these states, the oldest first.
@@ -144,7 +144,7 @@ pub async fn ids(
     now: Timestamp,
     limit: u64,
 ) -> Result<Vec<RunId>, StoreError> {
-    let found = in_states(filter, states, now).order_by_asc(Column::Id);
+    let found = select_in_states(filter, states, now).order_by_asc(Column::Id);
     let ids: Vec<String> =
         found.limit(limit).select_only().column(Column::Id).into_tuple().all(store.reader()).await?;
     ids.iter().map(|id| RowRef { table: "pipeline_runs", id }.parse(id)).collect()
@@ -153,7 +153,7 @@ pub async fn ids(
 /// Loads the runs with these ids, the oldest first. Ids that do not exist are skipped.
 pub async fn with_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreError> {
     let mut found = Vec::new();
-    for chunk in portions(ids) {
+    for chunk in statement_portions(ids) {
         let wanted = Column::Id.is_in(chunk.iter().map(ToString::to_string));
         let rows = Entity::find().filter(wanted).order_by_asc(Column::Id).all(store.reader()).await?;
         for row in rows {
@@ -182,7 +182,7 @@ mod tests {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), operation);
         let created = at(i64::from(number));
-        Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, created).due_by(at(10_000))
+        Run::new(Uuid::from_u128(number.into()), TaxpayerId(7), request, created).with_deadline(at(10_000))
     }
 
     fn runs() -> Vec<Run> {

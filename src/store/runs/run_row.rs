@@ -50,7 +50,7 @@ impl TryFrom<Model> for Run {
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let at = RowRef { table: "pipeline_runs", id: row.id.clone() };
         let document = at.json(&row.document)?;
-        let payload = RunPayload::read(at.parse(&row.operation)?, document);
+        let payload = RunPayload::from_document(at.parse(&row.operation)?, document);
         let payload = payload.map_err(|fault| at.corrupt(fault))?;
         Ok(Self {
             id: at.parse(&row.id)?,

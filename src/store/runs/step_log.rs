@@ -67,7 +67,7 @@ pub async fn unfinished_attempt(
 }
 
 /// How many calls of a run are shown. A run that waits through a long outage makes thousands.
-pub const SHOWN_MAX: usize = 100;
+pub const CALLS_SHOWN_MAX: usize = 100;
 
 /// Loads the newest logged calls of a run, ordered by start time.
 pub async fn newest(store: &Store, taxpayer: TaxpayerId, run: RunId) -> Result<Vec<StepRecord>, StoreError> {
@@ -76,7 +76,7 @@ pub async fn newest(store: &Store, taxpayer: TaxpayerId, run: RunId) -> Result<V
         .filter(step_row::Column::RunId.eq(run.to_string()))
         .order_by_desc(step_row::Column::StartedAt)
         .order_by_desc(step_row::Column::Id)
-        .limit(SHOWN_MAX as u64)
+        .limit(CALLS_SHOWN_MAX as u64)
         .all(store.reader())
         .await?;
     rows.into_iter().rev().map(StepRecord::try_from).collect()
@@ -95,7 +95,7 @@ mod tests {
     async fn the_newest_calls_of_a_run_are_shown_oldest_first() {
         let taxpayer = TaxpayerId(7);
         let run = Uuid::from_u128(1);
-        let last = u32::try_from(SHOWN_MAX).unwrap() + 5;
+        let last = u32::try_from(CALLS_SHOWN_MAX).unwrap() + 5;
         let attempt = |run, number: u32| StepAttempt {
             taxpayer,
             id: Uuid::from_u128(number.into()),

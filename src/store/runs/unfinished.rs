@@ -11,7 +11,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// A deadline that is nearer than this counts as due soon.
-pub const SOON: Duration = Duration::from_hours(1);
+pub const DUE_SOON_WITHIN: Duration = Duration::from_hours(1);
 
 /// The unfinished runs in one state and, if they wait, with one reason to wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,21 +24,21 @@ pub struct UnfinishedRuns {
     pub oldest: Timestamp,
     /// The number of these runs that have missed their deadlines.
     pub overdue: i64,
-    /// The number of these runs whose deadlines are within `SOON`.
+    /// The number of these runs whose deadlines are within `DUE_SOON_WITHIN`.
     pub due_soon: i64,
 }
 
 /// The states are literals, because with parameters PostgreSQL could not use the partial index of unfinished runs.
-const UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN(created_at) AS oldest, \
+const COUNT_UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN(created_at) AS oldest, \
     CAST(SUM(CASE WHEN deadline_at <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS overdue, \
     CAST(SUM(CASE WHEN deadline_at > $1 AND deadline_at <= $2 THEN 1 ELSE 0 END) AS BIGINT) AS due_soon \
     FROM pipeline_runs WHERE state IN ('running', 'waiting', 'paused') GROUP BY state, wait_reason";
 
 /// Counts the unfinished runs of all taxpayers.
 pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>, StoreError> {
-    let soon = now.saturating_add(SOON).unwrap_or(Timestamp::MAX);
+    let soon = now.saturating_add(DUE_SOON_WITHIN).unwrap_or(Timestamp::MAX);
     let values = [now.as_microsecond().into(), soon.as_microsecond().into()];
-    let statement = Statement::from_sql_and_values(store.backend(), UNFINISHED, values);
+    let statement = Statement::from_sql_and_values(store.backend(), COUNT_UNFINISHED, values);
     let rows = store.reader().query_all_raw(statement).await?;
     let at = RowRef { table: "pipeline_runs", id: "unfinished" };
     rows.iter()
@@ -76,8 +76,8 @@ mod tests {
     fn run(number: u32, state: RunState, created: i64, deadline: i64) -> Run {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), Operation::Submit);
-        let run = Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, at(created));
-        Run { phase: RunPhase::sample(state), ..run.due_by(at(deadline)) }
+        let run = Run::new(Uuid::from_u128(number.into()), TaxpayerId(7), request, at(created));
+        Run { phase: RunPhase::sample(state), ..run.with_deadline(at(deadline)) }
     }
 
     #[tokio::test]
@@ -122,7 +122,7 @@ mod tests {
                 DbBackend::Postgres => "pipeline_runs_unfinished",
                 _ => "USING COVERING INDEX pipeline_runs_unfinished",
             };
-            let steps = query_plan(&test.store, UNFINISHED, [1_i64.into(), 2_i64.into()]).await;
+            let steps = query_plan(&test.store, COUNT_UNFINISHED, [1_i64.into(), 2_i64.into()]).await;
             assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
         }
     }

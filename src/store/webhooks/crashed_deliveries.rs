@@ -26,8 +26,8 @@ use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 const FAILURE_INTERRUPTED: &str = "interrupted";
 const FAILURE_QUARANTINED: &str = "quarantined";
 
-const WAS_UNDER_WAY: &str = "the process ended while this attempt was under way; the next one follows";
-const MAY_HAVE_BEEN_UNDER_WAY: &str =
+const INTERRUPTED_ERROR: &str = "the process ended while this attempt was under way; the next one follows";
+const MAYBE_INTERRUPTED_ERROR: &str =
     "the process ended while this attempt was, or may have been, under way; the next one follows";
 
 /// An endpoint whose lane was held by a process that crashed.
@@ -52,12 +52,13 @@ pub async fn count_crash(
 ) -> Result<Vec<QuarantinedDelivery>, StoreError> {
     let mut outcomes = Vec::new();
     for endpoint in endpoints {
-        let recorded = load(tx, select_recorded(endpoint)).await?;
+        let recorded = load_deliveries(tx, select_recorded(endpoint)).await?;
         // While a delivery goes alone, no other delivery of the endpoint is in flight.
-        let was_alone = recorded.iter().any(|(delivery, _)| delivery.goes_alone());
-        let others = if was_alone { Vec::new() } else { load(tx, select_first_due(endpoint, now)).await? };
-        outcomes.extend(recorded.into_iter().map(|one| interrupt(one, WAS_UNDER_WAY, now)));
-        outcomes.extend(others.into_iter().map(|one| interrupt(one, MAY_HAVE_BEEN_UNDER_WAY, now)));
+        let was_alone = recorded.iter().any(|(delivery, _)| delivery.must_run_alone());
+        let others =
+            if was_alone { Vec::new() } else { load_deliveries(tx, select_first_due(endpoint, now)).await? };
+        outcomes.extend(recorded.into_iter().map(|one| interrupt(one, INTERRUPTED_ERROR, now)));
+        outcomes.extend(others.into_iter().map(|one| interrupt(one, MAYBE_INTERRUPTED_ERROR, now)));
     }
     deliveries::record(tx, &outcomes, now).await?;
     keep_schedules(tx, outcomes.iter().map(|(delivery, ..)| delivery)).await?;
@@ -65,19 +66,19 @@ pub async fn count_crash(
     Ok(dead.map(|(delivery, kind, _)| (delivery, kind)).collect())
 }
 
-fn pending_of(taxpayer: TaxpayerId) -> Condition {
+fn pending_condition(taxpayer: TaxpayerId) -> Condition {
     Condition::all().add(Column::TaxpayerId.eq(taxpayer.0)).add(Expr::cust("state = 'pending'"))
 }
 
 fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
     let ids = endpoint.recorded.iter().map(String::as_str);
-    Entity::find().filter(pending_of(endpoint.taxpayer)).filter(Column::Id.is_in(ids))
+    Entity::find().filter(pending_condition(endpoint.taxpayer)).filter(Column::Id.is_in(ids))
 }
 
 /// Selects the chain heads that have been due for the longest time and have no crash count yet.
 fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
     Entity::find()
-        .filter(pending_of(endpoint.taxpayer))
+        .filter(pending_condition(endpoint.taxpayer))
         .filter(Expr::cust("is_first"))
         .filter(Column::Crashes.eq(0))
         .filter(Column::NextAttemptAt.lte(now.as_microsecond()))
@@ -86,7 +87,7 @@ fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Sele
         .limit(u64::try_from(endpoint.others_max).unwrap_or(u64::MAX))
 }
 
-async fn load(
+async fn load_deliveries(
     tx: &Transaction,
     selection: sea_orm::Select<Entity>,
 ) -> Result<Vec<(Delivery, EventKind)>, StoreError> {
@@ -121,7 +122,7 @@ fn interrupt(
         delivery.state = DeliveryState::Dead;
         delivery.next_attempt_at = None;
         attempt.failure = Some(FAILURE_QUARANTINED.to_owned());
-        crash_history.reason().clone_into(&mut attempt.response);
+        crash_history.quarantine_message().clone_into(&mut attempt.response);
     }
     (delivery, kind, attempt)
 }
@@ -157,10 +158,11 @@ pub(crate) fn crashes_after_replay() -> Expr {
 
 /// The dead letters in quarantine, which only crashes cause. The partial index `deliveries_quarantined` has the same
 /// condition, word for word.
-pub(in crate::store) const QUARANTINED: &str = "state = 'dead' AND crashes >= 3";
-const _: () = assert!(CRASHES_MAX == 3, "QUARANTINED and the migration say so");
-/// The condition that the quarantine of a dead letter in `QUARANTINED` can be lifted: it was never lifted before.
-const LIFTABLE: &str = "NOT is_lifted";
+pub(in crate::store) const QUARANTINED_CONDITION: &str = "state = 'dead' AND crashes >= 3";
+const _: () = assert!(CRASHES_MAX == 3, "QUARANTINED_CONDITION and the migration say so");
+/// The condition that the quarantine of a dead letter in `QUARANTINED_CONDITION` can be lifted: it was never lifted
+/// before.
+const LIFTABLE_CONDITION: &str = "NOT is_lifted";
 
 /// Takes a delivery out of the quarantine and records this in the audit. The delivery stays a dead letter like any
 /// other. Returns the delivery as it was before; `None` if no delivery with this id is in quarantine.
@@ -171,7 +173,8 @@ pub async fn release_to_dead_letters(
     now: Timestamp,
 ) -> Result<Option<QuarantinedDelivery>, StoreError> {
     let tx = store.begin().await?;
-    let quarantined = || Condition::all().add(Column::Id.eq(id.to_string())).add(Expr::cust(QUARANTINED));
+    let quarantined =
+        || Condition::all().add(Column::Id.eq(id.to_string())).add(Expr::cust(QUARANTINED_CONDITION));
     let Some(row) = Entity::find().filter(quarantined()).one(&tx).await? else {
         tx.rollback().await?;
         return Ok(None);
@@ -188,8 +191,8 @@ pub async fn release_to_dead_letters(
         tx.rollback().await?;
         return Ok(None);
     }
-    let entry = AuditEntry::from_order(by, AuditAction::DropDelivery, &id, now);
-    audit::append(&tx, &[entry.of_taxpayer(delivery.taxpayer_id)]).await?;
+    let entry = AuditEntry::for_operator_request(by, AuditAction::DropDelivery, &id, now);
+    audit::append(&tx, &[entry.for_taxpayer(delivery.taxpayer_id)]).await?;
     tx.commit().await?;
     Ok(Some((delivery, kind)))
 }
@@ -198,8 +201,8 @@ pub async fn release_to_dead_letters(
 /// are attempted alone. Returns the number of these deliveries.
 pub async fn lift(store: &Store, since: Timestamp, limit: u64, now: Timestamp) -> Result<usize, StoreError> {
     let found = Entity::find()
-        .filter(Expr::cust(QUARANTINED))
-        .filter(Expr::cust(LIFTABLE))
+        .filter(Expr::cust(QUARANTINED_CONDITION))
+        .filter(Expr::cust(LIFTABLE_CONDITION))
         .filter(Column::UpdatedAt.lte(since.as_microsecond()))
         .order_by_asc(Column::UpdatedAt)
         .limit(limit)
@@ -229,8 +232,8 @@ async fn lift_owned_by(
     let rows: Vec<Model> = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
-        .filter(Expr::cust(QUARANTINED))
-        .filter(Expr::cust(LIFTABLE))
+        .filter(Expr::cust(QUARANTINED_CONDITION))
+        .filter(Expr::cust(LIFTABLE_CONDITION))
         .all(&tx)
         .await?;
     Entity::update_many()
@@ -376,7 +379,8 @@ mod tests {
     async fn what_can_be_lifted_is_found_by_an_index_of_its_own() {
         for test in stores().await {
             let sql = format!(
-                "SELECT id FROM deliveries WHERE {QUARANTINED} AND {LIFTABLE} AND updated_at <= 9 ORDER BY updated_at"
+                "SELECT id FROM deliveries WHERE {QUARANTINED_CONDITION} AND {LIFTABLE_CONDITION} \
+                 AND updated_at <= 9 ORDER BY updated_at"
             );
             let steps = query_plan(&test.store, &sql, []).await;
             assert!(steps.iter().any(|step| step.contains("deliveries_quarantined")), "{steps:#?}");

@@ -9,7 +9,7 @@ use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel, Iterable, ModelTrai
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
-use crate::store::db::connections::{Transaction, portions};
+use crate::store::db::connections::{Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
@@ -22,7 +22,7 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let mut lines = HashSet::new();
-    for chunk in portions(deliveries) {
+    for chunk in statement_portions(deliveries) {
         let mut insert = Query::insert();
         insert.into_table(Entity).columns(Column::iter());
         for (delivery, kind) in chunk.iter().map(Borrow::borrow) {
@@ -44,7 +44,7 @@ pub async fn record(
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in portions(outcomes) {
+    for chunk in statement_portions(outcomes) {
         let rows = chunk.iter().map(|(delivery, kind, _)| {
             Model::from_delivery(delivery, kind.as_str(), now).into_active_model()
         });
@@ -64,7 +64,8 @@ pub async fn record(
             )
             .exec_without_returning(tx)
             .await?;
-        let log = chunk.iter().map(|(delivery, _, attempt)| row_of(delivery, attempt).into_active_model());
+        let log =
+            chunk.iter().map(|(delivery, _, attempt)| to_attempt_row(delivery, attempt).into_active_model());
         attempt_row::Entity::insert_many(log).exec_without_returning(tx).await?;
     }
     let ended = outcomes.iter().filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
@@ -75,7 +76,7 @@ pub async fn record(
     .await
 }
 
-fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model {
+fn to_attempt_row(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model {
     attempt_row::Model {
         taxpayer_id: delivery.taxpayer_id.0,
         delivery_id: delivery.id.to_string(),
@@ -93,18 +94,18 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
 }
 
 /// With the state as a parameter, PostgreSQL could not use the partial indexes of pending and dead deliveries.
-const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
+const COUNT_PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
-const DEAD: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'dead'";
+const COUNT_DEAD: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'dead'";
 
 /// Counts the pending deliveries of all taxpayers.
 pub async fn count_pending(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
-    count(connection, PENDING).await
+    count(connection, COUNT_PENDING).await
 }
 
 /// Counts the dead letters of all taxpayers.
 pub async fn count_dead(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
-    count(connection, DEAD).await
+    count(connection, COUNT_DEAD).await
 }
 
 async fn count(connection: &impl ConnectionTrait, sql: &str) -> Result<i64, StoreError> {
@@ -123,7 +124,7 @@ mod tests {
     #[tokio::test]
     async fn pending_and_dead_deliveries_are_counted_by_indexes_of_their_own() {
         for test in stores().await {
-            for (sql, index) in [(PENDING, "deliveries_in_line"), (DEAD, "deliveries_dead")] {
+            for (sql, index) in [(COUNT_PENDING, "deliveries_in_line"), (COUNT_DEAD, "deliveries_dead")] {
                 let by_index = match test.store.backend() {
                     DbBackend::Postgres => index.to_owned(),
                     _ => format!("USING COVERING INDEX {index}"),

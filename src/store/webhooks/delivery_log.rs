@@ -21,7 +21,7 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
 /// The maximum number of attempts that a list shows for each delivery.
-const ATTEMPTS_SHOWN: i32 = 50;
+const ATTEMPTS_SHOWN_MAX: i32 = 50;
 
 /// The filter of the list of deliveries. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default)]
@@ -58,17 +58,21 @@ pub async fn page_owned_by(
         found = found.filter(Column::Kind.eq(event));
     }
     if let Some(irn) = filter.irn {
-        let irns = spellings(store, taxpayer, irn).await?;
-        found = found.filter(Column::Sequence.in_subquery(sequences_about(taxpayer, irns)));
+        let irns = find_spellings(store, taxpayer, irn).await?;
+        found = found.filter(Column::Sequence.in_subquery(select_sequences_about(taxpayer, irns)));
     }
     if let Some(since) = filter.since {
         found = found.filter(Column::Sequence.gte(since));
     }
-    read(store, found.order_by_desc(Column::Sequence), page).await
+    load_page(store, found.order_by_desc(Column::Sequence), page).await
 }
 
 /// Returns the spellings to search for: the given text and, if it is an IRN, its normal form and its stored spellings.
-async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
+async fn find_spellings(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    text: String,
+) -> Result<Vec<String>, StoreError> {
     let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
     let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
     let received = supplier_invoices::owned_by_with_irn(store, taxpayer, &irn).await?;
@@ -78,7 +82,7 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
 
 /// Selects the sequences of the events about these IRNs. Deliveries are then found by sequence, because their table has
 /// no index on the IRN.
-pub(crate) fn sequences_about(
+pub(crate) fn select_sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
 ) -> SelectStatement {
@@ -98,7 +102,7 @@ pub async fn dead_page(
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let dead = Entity::find().filter(Column::State.eq(DeliveryState::Dead.as_str()));
     let Some(taxpayer) = taxpayer else {
-        return read(store, dead.order_by_desc(Column::Id), page).await;
+        return load_page(store, dead.order_by_desc(Column::Id), page).await;
     };
     let filter = DeliveryFilter { state: Some(DeliveryState::Dead), ..DeliveryFilter::default() };
     page_owned_by(store, taxpayer, filter, page).await
@@ -121,7 +125,7 @@ pub async fn logged_owned_by_with_id(
 ) -> Result<Option<LoggedDelivery>, StoreError> {
     let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
     let Some(row) = found else { return Ok(None) };
-    let mut attempts = attempts_of(store, std::slice::from_ref(&row)).await?;
+    let mut attempts = attempts_by_delivery(store, std::slice::from_ref(&row)).await?;
     logged_delivery(row, &mut attempts).map(Some)
 }
 
@@ -169,13 +173,13 @@ pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delive
     found.one(store.reader()).await?.map(Delivery::try_from).transpose()
 }
 
-async fn read(
+async fn load_page(
     store: &Store,
     found: Select<Entity>,
     page: Page,
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let (rows, total) = page::load_rows(store, found, page).await?;
-    let mut attempts = attempts_of(store, &rows).await?;
+    let mut attempts = attempts_by_delivery(store, &rows).await?;
     let logged = rows.into_iter().map(|row| logged_delivery(row, &mut attempts)).collect::<Result<_, _>>()?;
     Ok((logged, total))
 }
@@ -192,7 +196,7 @@ fn logged_delivery(
 }
 
 /// Loads the last attempts of each delivery, oldest first, keyed by delivery id.
-async fn attempts_of(
+async fn attempts_by_delivery(
     store: &Store,
     rows: &[Model],
 ) -> Result<HashMap<String, Vec<DeliveryAttempt>>, StoreError> {
@@ -201,7 +205,7 @@ async fn attempts_of(
         let last = Condition::all()
             .add(attempt_row::Column::TaxpayerId.eq(row.taxpayer_id))
             .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
-            .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN)));
+            .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN_MAX)));
         any = any.add(last);
     }
     if any.is_empty() {

@@ -47,7 +47,7 @@ pub async fn load_due_by_taxpayer(
         Statement::from_sql_and_values(store.backend(), DUE_DELIVERIES.get(store.backend()), values);
     let mut found: HashMap<_, Vec<_>> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
-        let (delivery, event) = read(&row)?;
+        let (delivery, event) = to_delivery_and_event(&row)?;
         found.entry(delivery.taxpayer_id).or_default().push((delivery, event));
     }
     for next in found.values_mut() {
@@ -56,7 +56,7 @@ pub async fn load_due_by_taxpayer(
     Ok(found)
 }
 
-fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
+fn to_delivery_and_event(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
     let delivery = Delivery::try_from(delivery_row::Model::from_query_result(row, "d_")?)?;
     let Some(event) = event_row::Model::from_query_result_optional(row, "e_")? else {
         let reason = format!("event {} is not in the log", delivery.sequence);
@@ -88,7 +88,7 @@ pub async fn next_due_owned_by_each(
 }
 
 /// Returns the taxpayers of this list whose endpoint is active, each with true if the endpoint has a running replay.
-pub async fn in_service(
+pub async fn replaying_by_active_taxpayer(
     tx: &Transaction,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
@@ -169,7 +169,7 @@ mod tests {
         let log: Vec<_> = irns.iter().map(event).collect();
         let due: Vec<_> = log
             .iter()
-            .map(|event| (Delivery::due(clock::new_id(), event, second(event.sequence)), event.kind))
+            .map(|event| (Delivery::for_event(clock::new_id(), event, second(event.sequence)), event.kind))
             .collect();
         let tx = test.store.begin().await.unwrap();
         events::append(&tx, &log).await.unwrap();
@@ -259,7 +259,11 @@ mod tests {
             let tx = test.store.begin().await.unwrap();
             let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)]).await.unwrap();
             assert_eq!(due, HashMap::from([(ID, second(1))]));
-            assert_eq!(in_service(&tx, &[ID]).await.unwrap(), HashMap::new(), "no endpoint");
+            assert_eq!(
+                replaying_by_active_taxpayer(&tx, &[ID]).await.unwrap(),
+                HashMap::new(),
+                "no endpoint"
+            );
             make_due_now(&tx, ID, second(0)).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(next(&test, 0, 9).await, [1, 2]);

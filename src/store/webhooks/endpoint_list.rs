@@ -16,7 +16,7 @@ use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 use crate::store::webhooks::{delivery_row, failure_streak};
 
 /// The LIKE pattern for the JSON of a failure streak in which the endpoint was never parked (reduced to probes).
-const NEVER_PARKED: &str = "%\"parked_until\":null%";
+const NEVER_PARKED_PATTERN: &str = "%\"parked_until\":null%";
 
 /// An endpoint with its health and the numbers of its pending deliveries and dead letters.
 #[derive(Debug, Clone)]
@@ -41,10 +41,10 @@ fn has_health(health: EndpointHealth) -> Condition {
     match health {
         EndpointHealth::Disabled => Condition::all().add(Column::IsActive.eq(false)),
         EndpointHealth::Working => active.add(Column::FailureStreak.is_null()),
-        EndpointHealth::Failing => active.add(Column::FailureStreak.like(NEVER_PARKED)),
-        EndpointHealth::Parked => {
-            active.add(Column::FailureStreak.is_not_null()).add(Column::FailureStreak.not_like(NEVER_PARKED))
-        }
+        EndpointHealth::Failing => active.add(Column::FailureStreak.like(NEVER_PARKED_PATTERN)),
+        EndpointHealth::Parked => active
+            .add(Column::FailureStreak.is_not_null())
+            .add(Column::FailureStreak.not_like(NEVER_PARKED_PATTERN)),
     }
 }
 

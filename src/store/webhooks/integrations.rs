@@ -61,7 +61,7 @@ pub async fn save(
         None
     } else {
         let sealed = SealedSettings { origin: integration.origin.clone(), auth: auth.clone() };
-        Some(store.vault().seal(&owner(taxpayer.0), &json(&sealed))?)
+        Some(store.vault().seal(&vault_owner(taxpayer.0), &json(&sealed))?)
     };
     let row = Model {
         taxpayer_id: taxpayer.0,
@@ -96,7 +96,7 @@ pub async fn save(
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = RowRef { table: "integrations", id: row.taxpayer_id };
     let SealedSettings { origin, auth } = match &row.settings {
-        Some(sealed) => parse_settings(at, &vault.open(&owner(row.taxpayer_id), sealed)?)?,
+        Some(sealed) => parse_settings(at, &vault.open(&vault_owner(row.taxpayer_id), sealed)?)?,
         None => SealedSettings { origin: None, auth: Auth::None },
     };
     let integration = Integration {
@@ -129,7 +129,7 @@ fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreEr
 }
 
 /// Returns the name of the owner for which the vault seals a taxpayer's integration settings.
-pub(crate) fn owner(taxpayer: impl Display) -> String {
+pub(crate) fn vault_owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }
 
@@ -175,7 +175,7 @@ mod tests {
                 let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();
                 assert!(!format!("{row:?}").contains("hush"));
                 assert!(!format!("{row:?}").contains("erp.example"), "the origin is sealed with them");
-                let before = store.vault().seal(&owner(ID.0), &json(&basic("hush").auth)).unwrap();
+                let before = store.vault().seal(&vault_owner(ID.0), &json(&basic("hush").auth)).unwrap();
                 let before = open(store.vault(), Model { settings: Some(before), ..row.clone() }).unwrap();
                 assert_eq!((before.origin.clone(), before.auth.kind()), (None, AuthType::Basic));
                 assert!(!before.may_authenticate_at("https://erp.example/"), "older than the rule");

@@ -29,14 +29,14 @@ use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, json, select_list};
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
 /// How many replaced secrets still sign. Each adds a signature to a request header, whose size is limited.
-const OVERLAPPING_MAX: usize = 10;
+const OVERLAPPING_SECRETS_MAX: usize = 10;
 
 pub async fn owned_by(
     connection: &impl ConnectionTrait,
@@ -51,7 +51,7 @@ pub async fn with_owners(
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Endpoint>, StoreError> {
     let mut found = HashMap::new();
-    for chunk in portions(taxpayers) {
+    for chunk in statement_portions(taxpayers) {
         let rows = Entity::find()
             .filter(Column::TaxpayerId.is_in(chunk.iter().map(|id| id.0)))
             .all(connection)
@@ -107,7 +107,7 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     let row = Model::from_query_result(found, "w_")?;
     let settings = integration_row::Model::from_query_result_optional(found, "i_")?;
     let owner = row.taxpayer_id.to_string();
-    let previous = previous(&row, now)?;
+    let previous = previous_secrets(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
     let settings = settings.map(|settings| integrations::open(store.vault(), settings)).transpose()?;
@@ -133,7 +133,7 @@ pub async fn recipient(
 }
 
 /// Loads the endpoint of a taxpayer and its failure streak, without its secrets.
-pub async fn with_failing(
+pub async fn with_failure_streak(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Option<(Endpoint, Option<FailureStreak>)>, StoreError> {
@@ -211,7 +211,7 @@ struct ReplacedSecret {
 }
 
 /// Returns the replaced secrets that still sign at `now`, newest first.
-fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
+fn previous_secrets(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
     let at = RowRef { table: "webhooks", id: row.taxpayer_id };
     let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
     previous.retain(|old| old.until > now.as_microsecond());
@@ -219,7 +219,7 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreErr
 }
 
 /// Seals each replaced secret again with the current key. Returns `None` if all are sealed with it already.
-pub(super) fn reseal_previous(
+pub(super) fn reseal_previous_secrets(
     vault: &Vault,
     taxpayer: &str,
     list: &str,
@@ -253,10 +253,10 @@ pub async fn rotate_secret(
     rotation: SecretRotation<'_>,
 ) -> Result<(), StoreError> {
     let row = Entity::find_by_id(taxpayer.0).one(tx).await?.ok_or(StoreError::Stale)?;
-    let mut old = previous(&row, rotation.now)?;
+    let mut old = previous_secrets(&row, rotation.now)?;
     let until = rotation.overlap_until.as_microsecond();
     old.insert(0, ReplacedSecret { sealed: row.secret.clone(), until });
-    old.truncate(OVERLAPPING_MAX);
+    old.truncate(OVERLAPPING_SECRETS_MAX);
     let mut row = row.into_active_model();
     row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), rotation.secret)?);
     row.previous_secrets = ActiveValue::Set(json(&old));

@@ -24,7 +24,7 @@ use crate::store::webhooks::delivery_row;
 use crate::store::webhooks::replay_row::{Column, Entity, Model};
 
 /// The maximum number of events in one batch.
-pub const BATCH: i64 = 250;
+pub const EVENTS_PER_BATCH: i64 = 250;
 
 /// Loads the running replays of a taxpayer, oldest first.
 pub async fn open_owned_by(
@@ -118,11 +118,13 @@ pub async fn queue(
         return Ok(replay);
     }
     let (position, queued) = match replay.scope {
-        ReplayScope::Failed => again(tx, &replay, Some(DeliveryState::Dead), replay.until, now).await?,
+        ReplayScope::Failed => {
+            requeue_batch(tx, &replay, Some(DeliveryState::Dead), replay.until, now).await?
+        }
         ReplayScope::Missing => add_missing(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
             let (position, added) = add_missing(tx, &replay, enabled, now).await?;
-            let (_, repeated) = again(tx, &replay, None, position, now).await?;
+            let (_, repeated) = requeue_batch(tx, &replay, None, position, now).await?;
             (position, added + repeated)
         }
     };
@@ -133,14 +135,14 @@ pub async fn queue(
 
 /// Makes the deliveries of the next batch pending again, except those that are already queued and have not been
 /// attempted since then. Returns the new position and the number of queued deliveries.
-async fn again(
+async fn requeue_batch(
     tx: &Transaction,
     replay: &Replay,
     state: Option<DeliveryState>,
     until: i64,
     now: Timestamp,
 ) -> Result<(i64, usize), StoreError> {
-    let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);
+    let batch = usize::try_from(EVENTS_PER_BATCH).unwrap_or(usize::MAX);
     let mut found = delivery_row::Entity::find()
         .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
         .filter(delivery_row::Column::Sequence.gt(replay.position))
@@ -173,15 +175,15 @@ fn is_fresh(row: &delivery_row::Model) -> bool {
     row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
 }
 
-/// Adds a delivery for each event in the next `BATCH` sequences of the log whose kind is enabled and that has no
-/// delivery yet. Returns the new position and the number of added deliveries.
+/// Adds a delivery for each event in the next `EVENTS_PER_BATCH` sequences of the log whose kind is enabled and that
+/// has no delivery yet. Returns the new position and the number of added deliveries.
 async fn add_missing(
     tx: &Transaction,
     replay: &Replay,
     enabled: &[EventKind],
     now: Timestamp,
 ) -> Result<(i64, usize), StoreError> {
-    let position = replay.until.min(replay.position.saturating_add(BATCH));
+    let position = replay.until.min(replay.position.saturating_add(EVENTS_PER_BATCH));
     let taxpayer = replay.taxpayer_id.0;
     let rows = event_row::Entity::find()
         .filter(event_row::Column::TaxpayerId.eq(taxpayer))
@@ -204,7 +206,7 @@ async fn add_missing(
     let mut added = Vec::new();
     for row in rows.into_iter().filter(|row| !known.contains(&row.sequence)) {
         let event = Event::try_from(row)?;
-        added.push((Delivery::due(clock::new_id(), &event, now), event.kind));
+        added.push((Delivery::for_event(clock::new_id(), &event, now), event.kind));
     }
     deliveries::add(tx, &added, now).await?;
     let keys: Vec<_> = added.iter().map(|(delivery, _)| delivery.order_key.as_str()).collect();

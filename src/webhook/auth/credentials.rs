@@ -7,10 +7,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use super::fault::AuthFault;
 
 /// The default header for an API key.
-pub const HEADER_DEFAULT: &str = "x-api-key";
+pub const API_KEY_HEADER_DEFAULT: &str = "x-api-key";
 
 /// Headers that HTTP or this service uses. An API key may not be sent in one of them.
-const RESERVED: [&str; 13] = [
+const RESERVED_HEADERS: [&str; 13] = [
     "accept",
     "connection",
     "expect",
@@ -43,7 +43,7 @@ impl Credentials {
     }
 
     /// Builds the header for an API key. `header` is the name of the header.
-    pub fn key(header: &str, value: &str) -> Result<Self, AuthFault> {
+    pub fn api_key(header: &str, value: &str) -> Result<Self, AuthFault> {
         let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| AuthFault::Unwritable)?;
         Self::header(name, value)
     }
@@ -71,7 +71,7 @@ impl Credentials {
 pub fn is_free_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     HeaderName::from_bytes(name.as_bytes()).is_ok()
-        && !RESERVED.contains(&name.as_str())
+        && !RESERVED_HEADERS.contains(&name.as_str())
         && !RESERVED_PREFIXES.iter().any(|start| name.starts_with(start))
 }
 
@@ -95,19 +95,21 @@ mod tests {
             ),
             (Credentials::basic("test", "123£"), "authorization", "Basic dGVzdDoxMjPCow=="),
             (Credentials::bearer("mF_9.B5f-4.1JqM"), "authorization", "Bearer mF_9.B5f-4.1JqM"),
-            (Credentials::key("X-Erp-Key", "k 1"), "x-erp-key", "k 1"),
+            (Credentials::api_key("X-Erp-Key", "k 1"), "x-erp-key", "k 1"),
         ] {
             let credentials = credentials.unwrap();
             assert_eq!(header_texts(&credentials), [(name.to_owned(), value.to_owned())]);
             assert!(!format!("{credentials:?}").contains(value), "a secret is not shown");
         }
         assert_eq!(Credentials::bearer("a\nb").unwrap_err(), AuthFault::Unwritable);
-        assert_eq!(Credentials::key("a b", "c").unwrap_err(), AuthFault::Unwritable);
+        assert_eq!(Credentials::api_key("a b", "c").unwrap_err(), AuthFault::Unwritable);
     }
 
     #[test]
     fn a_key_may_not_use_a_reserved_header() {
-        for name in [HEADER_DEFAULT, "Authorization", "api-key", "Ocp-Apim-Subscription-Key", "x-webhook"] {
+        for name in
+            [API_KEY_HEADER_DEFAULT, "Authorization", "api-key", "Ocp-Apim-Subscription-Key", "x-webhook"]
+        {
             assert!(is_free_header(name), "{name}");
         }
         for name in

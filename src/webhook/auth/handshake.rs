@@ -3,14 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::fault::AuthFault;
-use super::nlmp::Freshness;
+use super::nlmp::NonceAndTime;
 use super::ntlm::{Negotiation, NtlmLogin};
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
 /// The largest number of clients kept for reuse, because building a client is expensive. They have no open connections.
-const SPARE_MAX: usize = 16;
-const CHALLENGED: u16 = 401;
+const SPARE_CLIENTS_MAX: usize = 16;
+const CHALLENGE_STATUS: u16 = 401;
 
 /// A pool of clients for requests with NTLM.
 #[derive(Debug, Default)]
@@ -25,17 +25,17 @@ impl NtlmConnections {
         template: &GuardedClient,
         post: PostRequest<'_>,
         login: NtlmLogin<'_>,
-        freshness: Freshness,
+        nonce_and_time: NonceAndTime,
     ) -> AttemptResult {
         let Some(client) = self.take_spare(template).or_else(|| template.to_isolated().ok()) else {
             return AttemptResult::without_response(AttemptOutcome::Unreachable(TransportFault::Tls));
         };
-        match sign_in(&client, post, login, freshness).await {
+        match sign_in(&client, post, login, nonce_and_time).await {
             Ok(attempt) => {
                 // After a response the connection is closed. Without a response it may still be open and authenticated,
                 // so the client is dropped.
                 if attempt.status.is_some() {
-                    self.keep(client);
+                    self.keep_spare(client);
                 }
                 attempt
             }
@@ -50,9 +50,9 @@ impl NtlmConnections {
         Some(spare.swap_remove(at))
     }
 
-    fn keep(&self, client: GuardedClient) {
+    fn keep_spare(&self, client: GuardedClient) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < SPARE_MAX {
+        if spare.len() < SPARE_CLIENTS_MAX {
             spare.push(client);
         }
     }
@@ -63,20 +63,23 @@ async fn sign_in(
     client: &GuardedClient,
     post: PostRequest<'_>,
     login: NtlmLogin<'_>,
-    freshness: Freshness,
+    nonce_and_time: NonceAndTime,
 ) -> Result<AttemptResult, Box<AttemptResult>> {
     let failed = |fault: AuthFault| Box::new(AttemptResult::from_auth_fault(fault));
-    let negotiation = Negotiation::begin(freshness);
+    let negotiation = Negotiation::begin(nonce_and_time);
     // The first message has no body, because the connection is not authenticated yet.
     let opening = PostRequest { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
-        (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
-            challenge
-        }
+        (
+            AttemptOutcome::Rejected(CHALLENGE_STATUS) | AttemptOutcome::Aborted(CHALLENGE_STATUS),
+            Some(challenge),
+        ) => challenge,
         // The endpoint did not ask for NTLM. It got only the first message, which has no body, so the attempt fails.
         (
-            AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
+            AttemptOutcome::Rejected(CHALLENGE_STATUS)
+            | AttemptOutcome::Delivered
+            | AttemptOutcome::Aborted(_),
             _,
         ) => {
             return Err(failed(AuthFault::NtlmNotAsked));

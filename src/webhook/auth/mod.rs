@@ -15,12 +15,12 @@ mod nlmp;
 mod ntlm;
 mod token;
 
-pub use credentials::{Credentials, HEADER_DEFAULT, is_free_header};
+pub use credentials::{API_KEY_HEADER_DEFAULT, Credentials, is_free_header};
 pub use fault::AuthFault;
 #[cfg(test)]
 pub use fault::TokenError;
 pub use handshake::NtlmConnections;
-pub use nlmp::Freshness;
+pub use nlmp::NonceAndTime;
 pub use ntlm::NtlmLogin;
 pub(in crate::webhook) use ntlm::challenge;
 #[cfg(any(test, fuzzing))]

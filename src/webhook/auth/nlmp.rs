@@ -13,25 +13,29 @@ use super::ntlm::NtlmLogin;
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 
 /// `NegotiateFlags` (MS-NLMP, section 2.2.2.5).
-const UNICODE: u32 = 0x0000_0001;
-const REQUEST_TARGET: u32 = 0x0000_0004;
-const NTLM: u32 = 0x0000_0200;
-const ALWAYS_SIGN: u32 = 0x0000_8000;
-const EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
-const TARGET_INFO: u32 = 0x0080_0000;
-const OFFERED: u32 = UNICODE | REQUEST_TARGET | NTLM | ALWAYS_SIGN | EXTENDED_SESSION_SECURITY;
+const NEGOTIATE_UNICODE: u32 = 0x0000_0001;
+const NEGOTIATE_REQUEST_TARGET: u32 = 0x0000_0004;
+const NEGOTIATE_NTLM: u32 = 0x0000_0200;
+const NEGOTIATE_ALWAYS_SIGN: u32 = 0x0000_8000;
+const NEGOTIATE_EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
+const NEGOTIATE_TARGET_INFO: u32 = 0x0080_0000;
+const OFFERED_FLAGS: u32 = NEGOTIATE_UNICODE
+    | NEGOTIATE_REQUEST_TARGET
+    | NEGOTIATE_NTLM
+    | NEGOTIATE_ALWAYS_SIGN
+    | NEGOTIATE_EXTENDED_SESSION_SECURITY;
 
 /// The ids of attributes of the target information (MS-NLMP, section 2.2.2.1).
 const AV_EOL: u16 = 0;
 const AV_FLAGS: u16 = 6;
 const AV_TIMESTAMP: u16 = 7;
 /// The bit of `MsvAvFlags` for a message that has an integrity code (MIC).
-const HAS_MIC: u32 = 2;
+const AV_FLAGS_HAS_MIC: u32 = 2;
 
 /// The lengths of a CHALLENGE and of our AUTHENTICATE without their payload.
-const CHALLENGE_HEAD: usize = 48;
-const AUTHENTICATE_HEAD: usize = 88;
-const MIC_AT: std::ops::Range<usize> = 72..88;
+const CHALLENGE_HEAD_BYTES: usize = 48;
+const AUTHENTICATE_HEAD_BYTES: usize = 88;
+const MIC_RANGE: std::ops::Range<usize> = 72..88;
 
 /// The time from 1601, where `FILETIME` begins, to 1970, in units of 100 ns.
 const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
@@ -40,7 +44,7 @@ type Digest16 = [u8; 16];
 
 /// Makes each sign-in different: a random nonce, and the current time for a server that does not send its own.
 #[derive(Debug, Clone, Copy)]
-pub struct Freshness {
+pub struct NonceAndTime {
     pub nonce: [u8; 8],
     pub now: Timestamp,
 }
@@ -49,7 +53,7 @@ pub struct Freshness {
 pub(super) fn negotiate() -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend(1_u32.to_le_bytes());
-    message.extend(OFFERED.to_le_bytes());
+    message.extend(OFFERED_FLAGS.to_le_bytes());
     // The fields for domain and workstation are empty.
     message.extend([0; 16]);
     message
@@ -66,27 +70,28 @@ struct Challenge<'m> {
 
 impl<'m> Challenge<'m> {
     fn parse(message: &'m [u8]) -> Option<Self> {
-        let is_challenge = message.starts_with(SIGNATURE) && array(message, 8)? == 2_u32.to_le_bytes();
-        let flags = u32::from_le_bytes(array(message, 20)?);
-        if !is_challenge || flags & UNICODE == 0 || message.len() < CHALLENGE_HEAD {
+        let is_challenge = message.starts_with(SIGNATURE) && array_at(message, 8)? == 2_u32.to_le_bytes();
+        let flags = u32::from_le_bytes(array_at(message, 20)?);
+        if !is_challenge || flags & NEGOTIATE_UNICODE == 0 || message.len() < CHALLENGE_HEAD_BYTES {
             return None;
         }
-        let name = span(message, 12)?;
-        let info = span(message, 40)?;
+        let name = payload_range(message, 12)?;
+        let info = payload_range(message, 40)?;
         if overlap(&name, &info) {
             return None;
         }
-        let attributes = if flags & TARGET_INFO == 0 { Vec::new() } else { attributes(message.get(info)?)? };
-        Some(Self { flags, nonce: array(message, 24)?, attributes })
+        let attributes =
+            if flags & NEGOTIATE_TARGET_INFO == 0 { Vec::new() } else { attributes(message.get(info)?)? };
+        Some(Self { flags, nonce: array_at(message, 24)?, attributes })
     }
 
-    fn value(&self, attribute: u16) -> Option<&'m [u8]> {
+    fn attribute_value(&self, attribute: u16) -> Option<&'m [u8]> {
         self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
     }
 
     /// Returns the server's time, if the challenge contains it. Our AUTHENTICATE then needs an integrity code.
     fn timestamp(&self) -> Option<[u8; 8]> {
-        self.value(AV_TIMESTAMP)?.try_into().ok()
+        self.attribute_value(AV_TIMESTAMP)?.try_into().ok()
     }
 
     /// Copies the target information of the challenge. `has_mic` adds the flag for an integrity code.
@@ -94,14 +99,16 @@ impl<'m> Challenge<'m> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
         for (id, value) in others {
-            append(&mut info, *id, value)?;
+            append_attribute(&mut info, *id, value)?;
         }
         if has_mic {
-            let before =
-                self.value(AV_FLAGS).and_then(|value| value.try_into().ok()).map_or(0, u32::from_le_bytes);
-            append(&mut info, AV_FLAGS, &(before | HAS_MIC).to_le_bytes())?;
+            let before = self
+                .attribute_value(AV_FLAGS)
+                .and_then(|value| value.try_into().ok())
+                .map_or(0, u32::from_le_bytes);
+            append_attribute(&mut info, AV_FLAGS, &(before | AV_FLAGS_HAS_MIC).to_le_bytes())?;
         }
-        append(&mut info, AV_EOL, &[])?;
+        append_attribute(&mut info, AV_EOL, &[])?;
         Some(info)
     }
 }
@@ -112,29 +119,30 @@ pub(super) fn authenticate(
     opening: &[u8],
     challenge: &[u8],
     login: NtlmLogin<'_>,
-    freshness: Freshness,
+    nonce_and_time: NonceAndTime,
 ) -> Option<Vec<u8>> {
     let asked = Challenge::parse(challenge)?;
     let timestamp = asked.timestamp();
     let key = response_key(login)?;
     let info = asked.target_info(timestamp.is_some())?;
-    let time = timestamp.unwrap_or_else(|| file_time(freshness.now));
-    let blob = blob(time, freshness.nonce, &info);
+    let time = timestamp.unwrap_or_else(|| file_time(nonce_and_time.now));
+    let blob = client_blob(time, nonce_and_time.nonce, &info);
     // The specification calls this value `NTProofStr`.
     let proof = keyed_digest(&key, &[&asked.nonce, &blob])?;
     let lm = match timestamp {
         Some(_) => vec![0; 24],
         None => {
-            [keyed_digest(&key, &[&asked.nonce, &freshness.nonce])?.as_slice(), &freshness.nonce].concat()
+            [keyed_digest(&key, &[&asked.nonce, &nonce_and_time.nonce])?.as_slice(), &nonce_and_time.nonce]
+                .concat()
         }
     };
     let nt = [proof.as_slice(), &blob].concat();
-    let flags = asked.flags & (OFFERED | TARGET_INFO);
-    let mut message = message(flags, [&lm, &nt, &wide(login.domain), &wide(login.username)])?;
+    let flags = asked.flags & (OFFERED_FLAGS | NEGOTIATE_TARGET_INFO);
+    let mut message = message(flags, [&lm, &nt, &utf16_le(login.domain), &utf16_le(login.username)])?;
     if timestamp.is_some() {
         let session_key = keyed_digest(&key, &[&proof])?;
         let code = keyed_digest(&session_key, &[opening, challenge, &message])?;
-        message.get_mut(MIC_AT)?.copy_from_slice(&code);
+        message.get_mut(MIC_RANGE)?.copy_from_slice(&code);
     }
     Some(message)
 }
@@ -146,26 +154,26 @@ fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     let mut payload: Vec<u8> = Vec::new();
     for part in parts.into_iter().chain([&[][..], &[]]) {
         let length = u16::try_from(part.len()).ok()?.to_le_bytes();
-        let at = u32::try_from(AUTHENTICATE_HEAD + payload.len()).ok()?;
+        let at = u32::try_from(AUTHENTICATE_HEAD_BYTES + payload.len()).ok()?;
         head.extend([length, length].concat());
         head.extend(at.to_le_bytes());
         payload.extend(part);
     }
     head.extend(flags.to_le_bytes());
-    head.resize(AUTHENTICATE_HEAD, 0);
+    head.resize(AUTHENTICATE_HEAD_BYTES, 0);
     head.extend(payload);
     Some(head)
 }
 
 /// Derives the key from the password, the user and the domain (`NTOWFv2` of the specification).
 fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
-    let hash = Md4::digest(wide(login.password.expose()));
-    let user: String = login.username.chars().map(upper).collect();
-    keyed_digest(&hash, &[&wide(&user), &wide(login.domain)])
+    let hash = Md4::digest(utf16_le(login.password.expose()));
+    let user: String = login.username.chars().map(windows_upper_case).collect();
+    keyed_digest(&hash, &[&utf16_le(&user), &utf16_le(login.domain)])
 }
 
 /// Converts a letter to upper case as Windows does: a letter whose upper case is more than one letter stays as it is.
-fn upper(letter: char) -> char {
+fn windows_upper_case(letter: char) -> char {
     let mut capitals = letter.to_uppercase();
     match (capitals.next(), capitals.next()) {
         (Some(capital), None) => capital,
@@ -174,7 +182,7 @@ fn upper(letter: char) -> char {
 }
 
 /// Writes `NTLMv2_CLIENT_CHALLENGE` (section 2.2.2.7), which section 3.3.2 calls `temp`.
-fn blob(time: [u8; 8], nonce: [u8; 8], info: &[u8]) -> Vec<u8> {
+fn client_blob(time: [u8; 8], nonce: [u8; 8], info: &[u8]) -> Vec<u8> {
     [&[1, 1, 0, 0, 0, 0, 0, 0], time.as_slice(), &nonce, &[0; 4], info, &[0; 4]].concat()
 }
 
@@ -192,7 +200,7 @@ fn keyed_digest(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
     Some(mac.finalize().into_bytes().into())
 }
 
-fn wide(text: &str) -> Vec<u8> {
+fn utf16_le(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
@@ -200,8 +208,8 @@ fn wide(text: &str) -> Vec<u8> {
 fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
     loop {
-        let id = u16::from_le_bytes(array(info, 0)?);
-        let length = usize::from(u16::from_le_bytes(array(info, 2)?));
+        let id = u16::from_le_bytes(array_at(info, 0)?);
+        let length = usize::from(u16::from_le_bytes(array_at(info, 2)?));
         let value = info.get(4..4 + length)?;
         info = info.get(4 + length..)?;
         match id {
@@ -214,7 +222,7 @@ fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     }
 }
 
-fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
+fn append_attribute(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
     info.extend(id.to_le_bytes());
     info.extend(u16::try_from(value.len()).ok()?.to_le_bytes());
     info.extend(value);
@@ -222,21 +230,21 @@ fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
 }
 
 /// Reads a length and an offset at `field` and returns that range; `None` if it is not inside the payload.
-fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
-    let length = usize::from(u16::from_le_bytes(array(message, field)?));
-    let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;
+fn payload_range(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
+    let length = usize::from(u16::from_le_bytes(array_at(message, field)?));
+    let from = usize::try_from(u32::from_le_bytes(array_at(message, field + 4)?)).ok()?;
     if length == 0 {
         return Some(0..0);
     }
     let to = from.checked_add(length)?;
-    (from >= CHALLENGE_HEAD && to <= message.len()).then_some(from..to)
+    (from >= CHALLENGE_HEAD_BYTES && to <= message.len()).then_some(from..to)
 }
 
 fn overlap(one: &std::ops::Range<usize>, other: &std::ops::Range<usize>) -> bool {
     !one.is_empty() && !other.is_empty() && one.start < other.end && other.start < one.end
 }
 
-fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
@@ -249,7 +257,7 @@ mod tests {
 
     // Test values of MS-NLMP: those of section 4.2.1, and the challenge of section 4.2.4.
     const SERVER_NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
-    const FRESH: Freshness = Freshness { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
+    const FRESH: NonceAndTime = NonceAndTime { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
     const FLAGS: u32 = 0xe28a_8233;
     const INFO: &str = "02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000";
 
@@ -262,7 +270,7 @@ mod tests {
     }
 
     fn challenge_with(flags: u32, info: &[u8]) -> Vec<u8> {
-        let name = wide("Server");
+        let name = utf16_le("Server");
         let field = |length: usize, at: usize| {
             let length = u16::try_from(length).unwrap().to_le_bytes();
             [length.as_slice(), &length, &u32::try_from(at).unwrap().to_le_bytes()].concat()
@@ -287,8 +295,8 @@ mod tests {
     fn timed_challenge(time: u64) -> Vec<u8> {
         let mut info = hex::decode(INFO).unwrap();
         info.truncate(info.len() - 4);
-        append(&mut info, AV_TIMESTAMP, &time.to_le_bytes()).unwrap();
-        append(&mut info, AV_EOL, &[]).unwrap();
+        append_attribute(&mut info, AV_TIMESTAMP, &time.to_le_bytes()).unwrap();
+        append_attribute(&mut info, AV_EOL, &[]).unwrap();
         challenge_with(FLAGS, &info)
     }
 
@@ -297,8 +305,8 @@ mod tests {
     }
 
     fn part(message: &[u8], field: usize) -> &[u8] {
-        let length = usize::from(u16::from_le_bytes(array(message, field).unwrap()));
-        let from = u32::from_le_bytes(array(message, field + 4).unwrap()) as usize;
+        let length = usize::from(u16::from_le_bytes(array_at(message, field).unwrap()));
+        let from = u32::from_le_bytes(array_at(message, field + 4).unwrap()) as usize;
         &message[from..from + length]
     }
 
@@ -309,7 +317,7 @@ mod tests {
         assert_eq!(hex::encode(key), "0c868a403bfd7a93a3001ef22ef02e3f");
         // MS-NLMP, section 4.2.4.1.3, with time 0.
         let info = hex::decode(INFO).unwrap();
-        let temp = blob([0; 8], FRESH.nonce, &info);
+        let temp = client_blob([0; 8], FRESH.nonce, &info);
         let expected =
             ["01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000", INFO, "00000000"].concat();
         assert_eq!(hex::encode(&temp), expected);
@@ -328,22 +336,25 @@ mod tests {
     fn the_opening_offers_no_more_than_it_needs() {
         let opening = negotiate();
         assert_eq!((opening.len(), &opening[..12]), (32, &b"NTLMSSP\0\x01\0\0\0"[..]));
-        assert_eq!(u32::from_le_bytes(array(&opening, 12).unwrap()), 0x0008_8205);
+        assert_eq!(u32::from_le_bytes(array_at(&opening, 12).unwrap()), 0x0008_8205);
     }
 
     #[test]
     fn a_response_proves_the_password_for_the_challenge() {
         let message = answer(&published_challenge()).unwrap();
         assert!(message.starts_with(b"NTLMSSP\0\x03\0\0\0"));
-        assert_eq!((part(&message, 28), part(&message, 36)), (&*wide("Domain"), &*wide("User")));
+        assert_eq!((part(&message, 28), part(&message, 36)), (&*utf16_le("Domain"), &*utf16_le("User")));
         assert_eq!((part(&message, 44), part(&message, 52)), (&[][..], &[][..]));
-        assert_eq!(u32::from_le_bytes(array(&message, 60).unwrap()), FLAGS & (OFFERED | TARGET_INFO));
+        assert_eq!(
+            u32::from_le_bytes(array_at(&message, 60).unwrap()),
+            FLAGS & (OFFERED_FLAGS | NEGOTIATE_TARGET_INFO)
+        );
         let key = response_key(login(&password())).unwrap();
         let (proof, blob) = part(&message, 20).split_at(16);
         assert_eq!(proof, keyed_digest(&key, &[&SERVER_NONCE, blob]).unwrap());
         assert_eq!(blob[8..16], 116_444_736_000_000_000_u64.to_le_bytes(), "the client's time: 1970");
         assert_eq!(hex::encode(part(&message, 12)), "86c35097ac9cec102554764a57cccc19aaaaaaaaaaaaaaaa");
-        assert_eq!(message[MIC_AT], [0; 16], "a server without a time wants no code");
+        assert_eq!(message[MIC_RANGE], [0; 16], "a server without a time wants no code");
     }
 
     #[test]
@@ -354,22 +365,22 @@ mod tests {
         let (proof, blob) = part(&message, 20).split_at(16);
         assert_eq!(blob[8..16], 134_000_000_000_000_000_u64.to_le_bytes(), "the server's time");
         let info = attributes(&blob[28..]).unwrap();
-        assert!(info.contains(&(AV_FLAGS, &HAS_MIC.to_le_bytes()[..])), "{info:?}");
+        assert!(info.contains(&(AV_FLAGS, &AV_FLAGS_HAS_MIC.to_le_bytes()[..])), "{info:?}");
         let key = response_key(login(&password())).unwrap();
         let session_key = keyed_digest(&key, &[proof]).unwrap();
         let mut blank = message.clone();
-        blank[MIC_AT].fill(0);
+        blank[MIC_RANGE].fill(0);
         let code = keyed_digest(&session_key, &[&negotiate(), &challenge, &blank]).unwrap();
-        assert_eq!(message[MIC_AT], code);
+        assert_eq!(message[MIC_RANGE], code);
         assert!(!message.windows(16).any(|window| window == session_key), "no key is sent");
     }
 
     #[test]
     fn flags_of_the_server_stay_beside_ours() {
         let mut info = Vec::new();
-        append(&mut info, AV_FLAGS, &1_u32.to_le_bytes()).unwrap();
-        append(&mut info, AV_TIMESTAMP, &[7; 8]).unwrap();
-        append(&mut info, AV_EOL, &[]).unwrap();
+        append_attribute(&mut info, AV_FLAGS, &1_u32.to_le_bytes()).unwrap();
+        append_attribute(&mut info, AV_TIMESTAMP, &[7; 8]).unwrap();
+        append_attribute(&mut info, AV_EOL, &[]).unwrap();
         let message = answer(&challenge_with(FLAGS, &info)).unwrap();
         let sent = attributes(&part(&message, 20)[44..]).unwrap();
         assert_eq!(sent, [(AV_TIMESTAMP, &[7; 8][..]), (AV_FLAGS, &3_u32.to_le_bytes()[..])]);
@@ -377,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_user_name_is_uppercased_letter_by_letter() {
-        let capitals: String = "straße éŉ Ada".chars().map(upper).collect();
+        let capitals: String = "straße éŉ Ada".chars().map(windows_upper_case).collect();
         assert_eq!(capitals, "STRAßE Éŉ ADA");
     }
 
@@ -397,7 +408,7 @@ mod tests {
             ("zeros", vec![0; 64]),
             ("another signature", with(0, b"NTLMSSX\0")),
             ("another type", with(8, &3_u32.to_le_bytes())),
-            ("no Unicode", with(20, &(FLAGS & !UNICODE).to_le_bytes())),
+            ("no Unicode", with(20, &(FLAGS & !NEGOTIATE_UNICODE).to_le_bytes())),
             ("a name beyond the end", with(16, &end.to_le_bytes())),
             ("a name at the end of memory", with(16, &u32::MAX.to_le_bytes())),
             ("a name in the head", with(16, &8_u32.to_le_bytes())),
@@ -416,10 +427,10 @@ mod tests {
         ] {
             assert_eq!(answer(&message), None, "{what}");
         }
-        for length in 0..CHALLENGE_HEAD {
+        for length in 0..CHALLENGE_HEAD_BYTES {
             assert_eq!(answer(&good[..length]), None, "{length} bytes");
         }
-        let without_info = with(20, &(FLAGS & !TARGET_INFO).to_le_bytes());
+        let without_info = with(20, &(FLAGS & !NEGOTIATE_TARGET_INFO).to_le_bytes());
         assert!(answer(&without_info).is_some(), "target information is the server's to leave out");
     }
 
@@ -443,7 +454,7 @@ mod tests {
                 message[at % length] = byte;
             }
             if let Some(answer) = answer(&message) {
-                prop_assert!(answer.len() < AUTHENTICATE_HEAD + 512);
+                prop_assert!(answer.len() < AUTHENTICATE_HEAD_BYTES + 512);
             }
         }
     }

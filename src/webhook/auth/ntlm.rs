@@ -6,12 +6,12 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
 use super::credentials::Credentials;
 use super::fault::AuthFault;
-use super::nlmp::{self, Freshness};
+use super::nlmp::{self, NonceAndTime};
 use crate::domain::integration::SecretText;
 
 const SCHEME: &str = "NTLM";
 /// The longest challenge that is accepted, in bytes.
-const CHALLENGE_MAX: usize = 16 * 1_024;
+const CHALLENGE_BYTES_MAX: usize = 16 * 1_024;
 
 #[derive(Debug, Clone, Copy)]
 pub struct NtlmLogin<'a> {
@@ -23,12 +23,12 @@ pub struct NtlmLogin<'a> {
 /// The state of one sign-in. It keeps the first message, because the integrity code of the third message covers it.
 pub(super) struct Negotiation {
     opening: Vec<u8>,
-    freshness: Freshness,
+    nonce_and_time: NonceAndTime,
 }
 
 impl Negotiation {
-    pub(super) fn begin(freshness: Freshness) -> Self {
-        Self { opening: nlmp::negotiate(), freshness }
+    pub(super) fn begin(nonce_and_time: NonceAndTime) -> Self {
+        Self { opening: nlmp::negotiate(), nonce_and_time }
     }
 
     /// Returns the header with the first message of the handshake (NEGOTIATE).
@@ -38,11 +38,11 @@ impl Negotiation {
 
     /// Returns the header with the third message (AUTHENTICATE), which responds to the server's challenge.
     pub(super) fn response(&self, challenge: &str, login: NtlmLogin<'_>) -> Result<Credentials, AuthFault> {
-        if challenge.len() > CHALLENGE_MAX.div_ceil(3) * 4 {
+        if challenge.len() > CHALLENGE_BYTES_MAX.div_ceil(3) * 4 {
             return Err(AuthFault::NtlmUnreadable);
         }
         let challenge = STANDARD.decode(challenge).map_err(|_| AuthFault::NtlmUnreadable)?;
-        let message = nlmp::authenticate(&self.opening, &challenge, login, self.freshness);
+        let message = nlmp::authenticate(&self.opening, &challenge, login, self.nonce_and_time);
         Credentials::authorization(SCHEME, &STANDARD.encode(message.ok_or(AuthFault::NtlmUnreadable)?))
     }
 }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn messages_are_base64_in_headers() {
-        let negotiation = Negotiation::begin(Freshness { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
+        let negotiation = Negotiation::begin(NonceAndTime { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
         let headers = negotiation.opening().unwrap().headers();
         assert_eq!(headers["authorization"], "NTLM TlRMTVNTUAABAAAABYIIAAAAAAAAAAAAAAAAAAAAAAA=");
         assert!(headers["authorization"].is_sensitive());
@@ -74,8 +74,8 @@ mod tests {
     fn an_invalid_challenge_is_a_fault() {
         let secret = SecretText::default();
         let login = NtlmLogin { username: "User", password: &secret, domain: "" };
-        let negotiation = Negotiation::begin(Freshness { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
-        let long = STANDARD.encode(vec![0; CHALLENGE_MAX + 3]);
+        let negotiation = Negotiation::begin(NonceAndTime { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
+        let long = STANDARD.encode(vec![0; CHALLENGE_BYTES_MAX + 3]);
         for text in ["", "*", "TlRMTVNTUAACAAAA", &STANDARD.encode([0; 64]), &long] {
             let fault = negotiation.response(text, login).unwrap_err();
             assert_eq!(fault, AuthFault::NtlmUnreadable, "{text:.40}");

@@ -12,36 +12,36 @@ use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
 /// The largest number of response bytes that are read.
-const ANSWER_MAX: usize = 64 * 1_024;
+const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 /// The lifetime of a token whose response has no `expires_in`.
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
 /// The longest lifetime of a token, whatever the server says.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
 /// A token is no longer used when only a tenth of its lifetime is left, or only this much, whichever is shorter.
-const EARLY_MAX: Duration = Duration::from_mins(1);
+const END_MARGIN_MAX: Duration = Duration::from_mins(1);
 
 /// A token that the server has issued.
 #[derive(Debug, Clone)]
 pub struct Token {
-    pub access: SecretText,
+    pub access_token: SecretText,
     /// How long the token may be used from now on.
     pub lifetime: Duration,
     /// The new refresh token, if the server has replaced the one that was used.
-    pub refresh: Option<SecretText>,
+    pub refresh_token: Option<SecretText>,
 }
 
 /// Requests an access token. Fails with `Changed` if the settings no longer have a token client.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
-    let (headers, body) = request(token_client, auth);
+    let (headers, body) = headers_and_body(token_client, auth);
     let credentials = credentials(token_client)?;
     let post = PostRequest {
         url: &token_client.token_url,
         headers: &headers,
         body: body.as_bytes(),
-        keep: ANSWER_MAX,
+        keep_bytes: ANSWER_BYTES_MAX,
     };
-    let attempt = client.post_with(post, &credentials).await;
+    let attempt = client.post_with_credentials(post, &credentials).await;
     read_answer(&attempt)
 }
 
@@ -50,7 +50,7 @@ pub(in crate::webhook) fn read_answer(attempt: &AttemptResult) -> Result<Token, 
     let answer: Map<String, Value> =
         strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
     match attempt.outcome {
-        AttemptOutcome::Delivered => read(&answer),
+        AttemptOutcome::Delivered => read_token(&answer),
         AttemptOutcome::Forbidden(fault) => Err(AuthFault::TokenForbidden(fault)),
         _ => Err(attempt.status.map_or(AuthFault::TokenUnreachable, |status| refusal(status, &answer))),
     }
@@ -65,7 +65,7 @@ fn refusal(status: u16, answer: &Map<String, Value>) -> AuthFault {
 
 type Headers = Vec<(&'static str, String)>;
 
-fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
+fn headers_and_body(client: &TokenClient, auth: &Auth) -> (Headers, String) {
     let headers = vec![
         ("content-type", "application/x-www-form-urlencoded".to_owned()),
         ("accept", "application/json".to_owned()),
@@ -99,16 +99,16 @@ fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
     }
 }
 
-fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
+fn read_token(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
     let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
     let access =
         text("access_token").filter(|token| is_bearer && token.bytes().all(|byte| byte.is_ascii_graphic()));
     let secret = |text: &str| SecretText::from(text.to_owned());
     Ok(Token {
-        access: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
+        access_token: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
         lifetime: lifetime(answer.get("expires_in")),
-        refresh: text("refresh_token").map(secret),
+        refresh_token: text("refresh_token").map(secret),
     })
 }
 
@@ -116,7 +116,7 @@ fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
 fn lifetime(expires_in: Option<&Value>) -> Duration {
     let seconds = expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
     let lifetime = seconds.map_or(LIFETIME_DEFAULT, Duration::from_secs).min(LIFETIME_MAX);
-    lifetime.saturating_sub(EARLY_MAX.min(lifetime / 10))
+    lifetime.saturating_sub(END_MARGIN_MAX.min(lifetime / 10))
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
 
     fn guarded_client(allowed: &[&str]) -> GuardedClient {
         let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
-        GuardedClient::new(AddressPolicy::new(allowed), Duration::from_secs(10), ANSWER_MAX).unwrap()
+        GuardedClient::new(AddressPolicy::new(allowed), Duration::from_secs(10), ANSWER_BYTES_MAX).unwrap()
     }
 
     async fn fetch_token(url: &str) -> Result<Token, AuthFault> {
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_request_names_the_grant_and_the_client() {
         let auth = Auth::ClientCredentials { client: client("", ClientAuthentication::Body) };
-        let (headers, form) = request(auth.token_client().unwrap(), &auth);
+        let (headers, form) = headers_and_body(auth.token_client().unwrap(), &auth);
         assert_eq!(
             form,
             "grant_type=client_credentials&scope=notify+write&client_id=erp+client&client_secret=s%3Ae%26cret"
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(headers.len(), 2);
         let client = client("", ClientAuthentication::Basic);
         let auth = Auth::OAuth2 { client, refresh_token: "r=1".to_owned().into() };
-        let (headers, form) = request(auth.token_client().unwrap(), &auth);
+        let (headers, form) = headers_and_body(auth.token_client().unwrap(), &auth);
         assert_eq!(form, "grant_type=refresh_token&refresh_token=r%3D1&scope=notify+write");
         assert_eq!(headers.len(), 2);
         let sent = credentials(auth.token_client().unwrap()).unwrap().headers();
@@ -191,9 +191,9 @@ mod tests {
             json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
         let server = TestReceiver::with_answer(200, "", &good.to_string()).await;
         let token = fetch_token(&server.url("/token")).await.unwrap();
-        assert_eq!((token.access.expose(), token.refresh.unwrap().expose()), ("t1", "r1"));
+        assert_eq!((token.access_token.expose(), token.refresh_token.unwrap().expose()), ("t1", "r1"));
         assert!(server.connections()[0].contains("content-type: application/x-www-form-urlencoded"));
-        let long = json!({ "access_token": "x".repeat(ANSWER_MAX) }).to_string();
+        let long = json!({ "access_token": "x".repeat(ANSWER_BYTES_MAX) }).to_string();
         for answer in [
             "",
             "<html>",

@@ -16,7 +16,7 @@ pub struct FormattedRequest<'n> {
 
 impl<'n> FormattedRequest<'n> {
     /// The number of bytes of a response body that are read to find the result in it.
-    pub const ANSWER_MAX: usize = 64 * 1_024;
+    pub const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 
     /// Writes a notification in a format. `notification` is JSON; `id` is the id of the event.
     pub fn new(format: &Format, id: &str, notification: &'n str) -> Self {
@@ -32,7 +32,7 @@ impl<'n> FormattedRequest<'n> {
                 wrapped(&headers, soap::render(namespace, method, notification))
             }
             Format::GraphQl { mutation } => {
-                wrapped(&[("accept", graphql::ACCEPT)], graphql::render(mutation, notification))
+                wrapped(&[("accept", graphql::ACCEPTED_TYPES)], graphql::render(mutation, notification))
             }
             Format::OData => wrapped(&odata::HEADERS, odata::render(notification)),
             Format::JsonRpc { method } => {
@@ -41,20 +41,25 @@ impl<'n> FormattedRequest<'n> {
         }
     }
 
-    /// Returns how many bytes of the response body to read: `keep`, or more if `interpret` needs them.
-    pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
-        if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
+    /// Returns how many bytes of the response body to read: `keep_bytes`, or more if `interpret_body` needs them.
+    pub fn body_bytes_to_keep(format: &Format, keep_bytes: usize) -> usize {
+        if has_result_in_body(format) { Self::ANSWER_BYTES_MAX.max(keep_bytes) } else { keep_bytes }
     }
 }
 
 /// Marks a delivered attempt as not accepted if the response body does not confirm the message. Then cuts the body to
-/// `keep` bytes.
-pub fn interpret(mut attempt: AttemptResult, format: &Format, id: &str, keep: usize) -> AttemptResult {
+/// `keep_bytes` bytes.
+pub fn interpret_body(
+    mut attempt: AttemptResult,
+    format: &Format,
+    id: &str,
+    keep_bytes: usize,
+) -> AttemptResult {
     let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
     if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {
         attempt.outcome = AttemptOutcome::NotAccepted(status);
     }
-    attempt.response_head.truncate(attempt.response_head.floor_char_boundary(keep));
+    attempt.response_head.truncate(attempt.response_head.floor_char_boundary(keep_bytes));
     attempt
 }
 
@@ -100,7 +105,7 @@ mod tests {
     fn an_error_in_an_answer_with_a_200_is_no_delivery() {
         let call = Format::JsonRpc { method: "notify".into() };
         let error = r#"{"jsonrpc":"2.0","id":"e1","error":{"code":-32601,"message":"no such method"}}"#;
-        let attempt = interpret(attempt_result(200, error), &call, "e1", 12);
+        let attempt = interpret_body(attempt_result(200, error), &call, "e1", 12);
         assert_eq!(attempt.outcome, AttemptOutcome::NotAccepted(200));
         assert_eq!((attempt.outcome.name(), attempt.response_head.as_str()), ("rejected", r#"{"jsonrpc":""#));
         for (format, status, body, outcome) in [
@@ -111,7 +116,11 @@ mod tests {
             (&Format::Rest, 200, error, AttemptOutcome::Delivered),
             (&Format::OData, 201, error, AttemptOutcome::Delivered),
         ] {
-            assert_eq!(interpret(attempt_result(status, body), format, "e1", 9).outcome, outcome, "{body}");
+            assert_eq!(
+                interpret_body(attempt_result(status, body), format, "e1", 9).outcome,
+                outcome,
+                "{body}"
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
+pub(super) const ACCEPTED_TYPES: &str = "application/graphql-response+json, application/json;q=0.9";
 
 pub(super) fn render(mutation: &str, notification: &str) -> String {
     format!(r#"{{"query":{},"variables":{{"event":{notification}}}}}"#, Value::from(mutation))

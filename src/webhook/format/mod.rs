@@ -17,5 +17,5 @@ mod odata;
 mod soap;
 mod xml;
 
-pub use formatted_request::{FormattedRequest, interpret};
+pub use formatted_request::{FormattedRequest, interpret_body};
 pub use soap::{default_action, is_method_name};

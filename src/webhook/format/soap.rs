@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::xml;
 
 pub(super) const CONTENT_TYPE: &str = "text/xml; charset=utf-8";
-const ENVELOPE: &str = concat!(
+const ENVELOPE_START: &str = concat!(
     r#"<?xml version="1.0" encoding="utf-8"?>"#,
     r#"<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/""#,
     r#" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body>"#,
 );
-const END: &str = "</soap:Body></soap:Envelope>";
+const ENVELOPE_END: &str = "</soap:Body></soap:Envelope>";
 
 /// Derives a SOAP action from the namespace and the method, for an integration that names none.
 pub fn default_action(namespace: &str, method: &str) -> String {
@@ -32,12 +32,12 @@ pub fn is_method_name(name: &str) -> bool {
 
 pub(super) fn render(namespace: &str, method: &str, notification: &str) -> String {
     let event: Value = strict_json::from_trusted(notification).unwrap_or_default();
-    let mut body = ENVELOPE.to_owned();
+    let mut body = ENVELOPE_START.to_owned();
     body.extend(["<", method, " xmlns=\""]);
-    xml::escape(namespace, &mut body);
+    xml::write_escaped(namespace, &mut body);
     body.push_str("\">");
-    xml::children(&event, &mut body);
-    body.extend(["</", method, ">", END]);
+    xml::write_children(&event, &mut body);
+    body.extend(["</", method, ">", ENVELOPE_END]);
     body
 }
 

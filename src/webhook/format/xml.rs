@@ -4,24 +4,24 @@
 use serde_json::Value;
 
 /// Writes a JSON value as the content of an element.
-pub(super) fn children(value: &Value, out: &mut String) {
+pub(super) fn write_children(value: &Value, out: &mut String) {
     match value {
         Value::Null => {}
         Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
-        Value::String(text) => escape(text, out),
-        Value::Array(items) => items.iter().for_each(|item| element("item", item, out)),
-        Value::Object(members) => members.iter().for_each(|(name, value)| element(name, value, out)),
+        Value::String(text) => write_escaped(text, out),
+        Value::Array(items) => items.iter().for_each(|item| write_element("item", item, out)),
+        Value::Object(members) => members.iter().for_each(|(name, value)| write_element(name, value, out)),
     }
 }
 
-fn element(name: &str, value: &Value, out: &mut String) {
+fn write_element(name: &str, value: &Value, out: &mut String) {
     let is_plain = is_name(name);
     let tag = if is_plain { name } else { "member" };
     out.push('<');
     out.push_str(tag);
     if !is_plain {
         out.push_str(" name=\"");
-        escape(name, out);
+        write_escaped(name, out);
         out.push('"');
     }
     if value.is_null() {
@@ -29,7 +29,7 @@ fn element(name: &str, value: &Value, out: &mut String) {
         return;
     }
     out.push('>');
-    children(value, out);
+    write_children(value, out);
     out.push_str("</");
     out.push_str(tag);
     out.push('>');
@@ -45,7 +45,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Escapes text for an element or an attribute. Characters that XML cannot represent become U+FFFD.
-pub(super) fn escape(text: &str, out: &mut String) {
+pub(super) fn write_escaped(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {
             '&' => out.push_str("&amp;"),
@@ -72,7 +72,7 @@ mod tests {
 
     fn render_children(value: &Value) -> String {
         let mut out = String::new();
-        children(value, &mut out);
+        write_children(value, &mut out);
         out
     }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
 use crate::webhook::grading::grade::GradeCheck;
 
-pub(crate) const NOT_SENT: &str = "It was not sent, or its answer not waited for: the time for the whole battery was over. \
+pub(crate) const NOT_SENT_EXPLANATION: &str = "It was not sent, or its answer not waited for: the time for the whole battery was over. \
      Answer quicker and ask for the grade again.";
 
-const CHECK_FIRST: &str =
+const CHECK_FIRST_ADVICE: &str =
     "check the headers before anything else is done, and answer 400 or 401 where they do not fit.";
 
 pub(crate) fn explain_passed(check: GradeCheck) -> &'static str {
@@ -27,7 +27,7 @@ pub(crate) fn explain_passed(check: GradeCheck) -> &'static str {
 }
 
 /// Explains that the endpoint should have accepted a valid message with a 2xx in time.
-pub(crate) fn not_accepted(check: GradeCheck, answer: &AttemptResult, timeout: Duration) -> String {
+pub(crate) fn explain_not_accepted(check: GradeCheck, answer: &AttemptResult, timeout: Duration) -> String {
     let observed = match answer.status {
         Some(status) => status_advice(status),
         None if answer.outcome == AttemptOutcome::TimedOut => format!(
@@ -90,7 +90,7 @@ fn how_to_accept(check: GradeCheck) -> &'static str {
 }
 
 /// Explains that the endpoint should have refused an invalid message.
-pub(crate) fn not_refused(check: GradeCheck, answer: &AttemptResult) -> String {
+pub(crate) fn explain_not_refused(check: GradeCheck, answer: &AttemptResult) -> String {
     match answer.status {
         Some(200..=299) => how_to_refuse(check).to_owned(),
         Some(410) => {
@@ -106,9 +106,9 @@ pub(crate) fn not_refused(check: GradeCheck, answer: &AttemptResult) -> String {
         Some(status @ 400..=499) => format!(
             "It answered {status}, but to what is right as well, so that this shows nothing: fix that first."
         ),
-        Some(status) => format!("It answered {status}, which is no refusal: {CHECK_FIRST}"),
+        Some(status) => format!("It answered {status}, which is no refusal: {CHECK_FIRST_ADVICE}"),
         None if answer.outcome == AttemptOutcome::TimedOut => {
-            format!("It did not answer in time: {CHECK_FIRST}")
+            format!("It did not answer in time: {CHECK_FIRST_ADVICE}")
         }
         None => format!(
             "It ended the connection ({}): answer 400 or 401 instead, which says that the message was read.",
@@ -135,7 +135,7 @@ fn how_to_refuse(check: GradeCheck) -> &'static str {
     }
 }
 
-pub(crate) fn speed(is_passed: bool, timeout: Duration) -> String {
+pub(crate) fn explain_speed(is_passed: bool, timeout: Duration) -> String {
     if is_passed {
         return explain_passed(GradeCheck::Speed).to_owned();
     }

@@ -113,7 +113,7 @@ pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: D
         .collect();
     let slowest =
         answers.iter().filter_map(|(_, answer)| answer.as_ref()).map(|answer| answer.duration).max();
-    checks.push(speed(slowest, timeout));
+    checks.push(speed_result(slowest, timeout));
     let score = checks.iter().filter(|result| result.passed).map(|result| result.check.points()).sum();
     let accepts_forged = answers.iter().any(|(check, answer)| {
         matches!(check, GradeCheck::BadSignature | GradeCheck::MissingSignature)
@@ -141,7 +141,7 @@ fn check_result(
     timeout: Duration,
 ) -> CheckResult {
     let Some(answer) = answer else {
-        let explanation = explanation::NOT_SENT.to_owned();
+        let explanation = explanation::NOT_SENT_EXPLANATION.to_owned();
         return CheckResult { check, passed: false, status: None, duration: None, explanation };
     };
     let passed = match check.expectation() {
@@ -151,8 +151,10 @@ fn check_result(
     };
     let explanation = match check.expectation() {
         _ if passed => explanation::explain_passed(check).to_owned(),
-        ExpectedAnswer::Accepted | ExpectedAnswer::Quick => explanation::not_accepted(check, answer, timeout),
-        ExpectedAnswer::Refused => explanation::not_refused(check, answer),
+        ExpectedAnswer::Accepted | ExpectedAnswer::Quick => {
+            explanation::explain_not_accepted(check, answer, timeout)
+        }
+        ExpectedAnswer::Refused => explanation::explain_not_refused(check, answer),
     };
     CheckResult { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
 }
@@ -162,9 +164,9 @@ fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && ![408, 410, 429].contains(&status)
 }
 
-fn speed(slowest: Option<Duration>, timeout: Duration) -> CheckResult {
+fn speed_result(slowest: Option<Duration>, timeout: Duration) -> CheckResult {
     let passed = slowest.is_some_and(|slowest| slowest <= timeout / 2);
-    let explanation = explanation::speed(passed, timeout);
+    let explanation = explanation::explain_speed(passed, timeout);
     CheckResult { check: GradeCheck::Speed, passed, status: None, duration: slowest, explanation }
 }
 

@@ -57,13 +57,13 @@ impl AddressPolicy {
 
     /// Sets whether each network of the allow-list must name its port.
     #[must_use]
-    pub fn requiring_ports(self, requires_ports: bool) -> Self {
+    pub fn with_required_ports(self, requires_ports: bool) -> Self {
         Self { requires_ports, ..self }
     }
 
     /// Returns this policy with additional networks, which an operator has allowed for one taxpayer.
     #[must_use]
-    pub fn with(&self, more: &[AllowedNetwork]) -> Self {
+    pub fn with_networks(&self, more: &[AllowedNetwork]) -> Self {
         let allowed = self.allowed.iter().chain(more).copied().collect();
         Self { allowed, ..*self }
     }
@@ -230,7 +230,7 @@ mod tests {
         let permits = |address: &str, port| policy.permits(address.parse().unwrap(), port);
         assert!(permits("10.1.2.3", 8_443) && permits("8.8.8.8", 443));
         assert!(!permits("10.1.2.3", 443) && !permits("10.1.3.3", 8_443));
-        let more = policy.with(&["10.1.3.0/24".parse().unwrap()]);
+        let more = policy.with_networks(&["10.1.3.0/24".parse().unwrap()]);
         assert!(
             more.permits("10.1.3.3".parse().unwrap(), 22) && more.permits("10.1.2.3".parse().unwrap(), 8_443)
         );
@@ -253,10 +253,10 @@ mod tests {
 
     #[test]
     fn production_wants_the_port_of_a_network() {
-        let production = policy(&[]).requiring_ports(true);
+        let production = policy(&[]).with_required_ports(true);
         assert_eq!(production.check_network("10.1.2.0/24"), Err(NetworkFault::PortMissing));
         assert!(production.check_network("10.1.2.0/24:8443").is_ok());
-        assert!(production.with(&[]).check_network("10.1.2.0/24").is_err());
+        assert!(production.with_networks(&[]).check_network("10.1.2.0/24").is_err());
         assert!(policy(&[]).check_network("10.1.2.0/24").is_ok());
         assert_eq!(production.check_network("fe80::/10"), Err(NetworkFault::NeverCalled));
     }

@@ -23,10 +23,10 @@ use crate::webhook::http::request_context::{ConnectPolicyLayer, RequestContext};
 use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 
 /// The timeout for making a connection.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept open. This is short, because an open connection costs a file descriptor on both
 /// sides.
-const IDLE_MAX: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many idle connections to one endpoint are kept: the default of `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
 /// How many clients are cached, one for each list of allowed networks. Operators set only few such lists.
@@ -48,14 +48,14 @@ pub struct PostRequest<'a> {
     pub headers: &'a [(&'static str, String)],
     pub body: &'a [u8],
     /// The number of bytes of the response body to keep in the result.
-    pub keep: usize,
+    pub keep_bytes: usize,
 }
 
 impl PostRequest<'_> {
     /// The number of response bytes that the log of attempts keeps.
-    pub const KEPT_FOR_LOG: usize = 1_024;
+    pub const KEEP_BYTES_FOR_LOG: usize = 1_024;
     /// The number of response bytes in the result of a webhook test.
-    pub const KEPT_FOR_TEST: usize = 16 * 1_024;
+    pub const KEEP_BYTES_FOR_TEST: usize = 16 * 1_024;
 }
 
 /// A client that never connects to an address that its policy refuses. All clones share their connections.
@@ -71,15 +71,19 @@ pub struct GuardedClient {
     /// not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
-    max_body: usize,
+    body_bytes_max: usize,
     timeout: Duration,
 }
 
 impl GuardedClient {
-    /// Builds a client. `timeout` limits a whole attempt, `max_body` the bytes that are read from a response body.
-    pub fn new(policy: AddressPolicy, timeout: Duration, max_body: usize) -> Result<Self, ClientBuildError> {
+    /// Builds a client. `timeout` limits a whole attempt, `body_bytes_max` the bytes that are read from a response body.
+    pub fn new(
+        policy: AddressPolicy,
+        timeout: Duration,
+        body_bytes_max: usize,
+    ) -> Result<Self, ClientBuildError> {
         let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
-        Self::with_lookup(&system, policy, timeout, max_body)
+        Self::with_lookup(&system, policy, timeout, body_bytes_max)
     }
 
     /// Builds a client that resolves host names with `lookup`.
@@ -87,7 +91,7 @@ impl GuardedClient {
         lookup: &Arc<dyn Lookup>,
         policy: AddressPolicy,
         timeout: Duration,
-        max_body: usize,
+        body_bytes_max: usize,
     ) -> Result<Self, ClientBuildError> {
         let policy = Arc::new(policy);
         let build = |scope| {
@@ -96,8 +100,8 @@ impl GuardedClient {
             Client::builder()
                 .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
                 .timeout(timeout)
-                .connect_timeout(CONNECT_MAX.min(timeout))
-                .pool_idle_timeout(IDLE_MAX)
+                .connect_timeout(CONNECT_TIMEOUT.min(timeout))
+                .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
                 .redirect(reqwest::redirect::Policy::none())
                 .retry(reqwest::retry::never())
@@ -116,8 +120,8 @@ impl GuardedClient {
         let plain_http = build(ConnectScope::AllowList)?;
         let lookup = Arc::clone(lookup);
         let by_networks = Arc::default();
-        let keep_alive = Arc::new(KeepAliveHosts::new(KEEP_ALIVE_HOSTS_MAX, IDLE_MAX));
-        Ok(Self { policy, https, plain_http, lookup, by_networks, keep_alive, max_body, timeout })
+        let keep_alive = Arc::new(KeepAliveHosts::new(KEEP_ALIVE_HOSTS_MAX, IDLE_TIMEOUT));
+        Ok(Self { policy, https, plain_http, lookup, by_networks, keep_alive, body_bytes_max, timeout })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
@@ -131,7 +135,7 @@ impl GuardedClient {
 
     /// Builds a client with the same policy and limits that shares no connections with this one.
     pub(crate) fn to_isolated(&self) -> Result<Self, ClientBuildError> {
-        Self::with_lookup(&self.lookup, (*self.policy).clone(), self.timeout, self.max_body)
+        Self::with_lookup(&self.lookup, (*self.policy).clone(), self.timeout, self.body_bytes_max)
     }
 
     /// Returns a client that may also connect to these networks of a taxpayer.
@@ -142,8 +146,12 @@ impl GuardedClient {
         if let Some(known) = self.by_networks.get(networks) {
             return Ok(known.clone());
         }
-        let isolated =
-            Self::with_lookup(&self.lookup, self.policy.with(networks), self.timeout, self.max_body)?;
+        let isolated = Self::with_lookup(
+            &self.lookup,
+            self.policy.with_networks(networks),
+            self.timeout,
+            self.body_bytes_max,
+        )?;
         let client = Self { keep_alive: Arc::clone(&self.keep_alive), ..isolated };
         if self.by_networks.len() >= NETWORK_CLIENTS_MAX {
             self.by_networks.clear();
@@ -154,10 +162,14 @@ impl GuardedClient {
 
     /// Makes one attempt without credentials. A failure is an outcome of the result.
     pub async fn post(&self, post: PostRequest<'_>) -> AttemptResult {
-        self.post_with(post, &Credentials::none()).await
+        self.post_with_credentials(post, &Credentials::none()).await
     }
 
-    pub async fn post_with(&self, post: PostRequest<'_>, credentials: &Credentials) -> AttemptResult {
+    pub async fn post_with_credentials(
+        &self,
+        post: PostRequest<'_>,
+        credentials: &Credentials,
+    ) -> AttemptResult {
         self.exchange(post, credentials).await.0
     }
 
@@ -205,7 +217,7 @@ impl GuardedClient {
             Ok(response) => {
                 context.clock().record_answer();
                 let challenge = challenge(response.headers());
-                (self.read_answer(response, post.keep).await, challenge)
+                (self.read_answer(response, post.keep_bytes).await, challenge)
             }
             Err(error) => (AttemptResult::without_response(AttemptOutcome::from_error(&error)), None),
         };
@@ -213,13 +225,13 @@ impl GuardedClient {
         (attempt, challenge)
     }
 
-    async fn read_answer(&self, response: Response, keep: usize) -> AttemptResult {
+    async fn read_answer(&self, response: Response, keep_bytes: usize) -> AttemptResult {
         let status = response.status().as_u16();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after = header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
-        let outcome = AttemptOutcome::from_response(status, aborts(response.headers()));
-        let body = read(response, self.max_body).await;
-        let response_head = head(&body, keep);
+        let outcome = AttemptOutcome::from_response(status, has_abort_header(response.headers()));
+        let body = read_body(response, self.body_bytes_max).await;
+        let response_head = body_head(&body, keep_bytes);
         AttemptResult {
             status: Some(status),
             retry_after,
@@ -230,7 +242,7 @@ impl GuardedClient {
 }
 
 /// Returns true if the response asks us not to send this message again.
-fn aborts(headers: &HeaderMap) -> bool {
+fn has_abort_header(headers: &HeaderMap) -> bool {
     let (name, expected) = ABORT_HEADER;
     headers
         .get_all(name)
@@ -239,7 +251,7 @@ fn aborts(headers: &HeaderMap) -> bool {
 }
 
 /// Reads up to `max` bytes of the body. If the body breaks off or times out, returns the bytes read so far.
-async fn read(mut response: Response, max: usize) -> Vec<u8> {
+async fn read_body(mut response: Response, max: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < max {
         let Ok(Some(chunk)) = response.chunk().await else { break };
@@ -249,10 +261,10 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// Returns the start of the body as text of at most `keep` bytes. Invalid bytes and NUL become U+FFFD.
-fn head(body: &[u8], keep: usize) -> String {
-    let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
-    text.truncate(text.floor_char_boundary(keep));
+/// Returns the start of the body as text of at most `keep_bytes` bytes. Invalid bytes and NUL become U+FFFD.
+fn body_head(body: &[u8], keep_bytes: usize) -> String {
+    let mut text = String::from_utf8_lossy(&body[..body.len().min(keep_bytes)]).replace('\0', "\u{fffd}");
+    text.truncate(text.floor_char_boundary(keep_bytes));
     text
 }
 
@@ -279,13 +291,15 @@ mod tests {
 
     async fn post(allowed: &[&str], url: &str) -> AttemptResult {
         client(allowed)
-            .post(PostRequest { url, headers: &[], body: b"{}", keep: PostRequest::KEPT_FOR_LOG })
+            .post(PostRequest { url, headers: &[], body: b"{}", keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG })
             .await
     }
 
     async fn post_hastily(url: &str) -> AttemptResult {
         let client = within(Duration::from_secs(1), &LOOPBACK);
-        client.post(PostRequest { url, headers: &[], body: b"{}", keep: PostRequest::KEPT_FOR_LOG }).await
+        client
+            .post(PostRequest { url, headers: &[], body: b"{}", keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG })
+            .await
     }
 
     #[tokio::test]
@@ -293,8 +307,12 @@ mod tests {
         let endpoint = TestReceiver::with_answer(204, "", "").await;
         let headers = [("webhook-id", "msg_1".to_owned())];
         let url = endpoint.url("/hook?a=b");
-        let post =
-            PostRequest { url: &url, headers: &headers, body: b"{\"n\":1}", keep: PostRequest::KEPT_FOR_LOG };
+        let post = PostRequest {
+            url: &url,
+            headers: &headers,
+            body: b"{\"n\":1}",
+            keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
+        };
         let attempt = client(&LOOPBACK).post(post).await;
         assert_eq!((attempt.outcome, attempt.status), (AttemptOutcome::Delivered, Some(204)));
         let request = endpoint.connections().remove(0);
@@ -358,7 +376,7 @@ mod tests {
         let by_name = format!("http://localhost:{}/", endpoint.address.port());
         let mut phases = Vec::new();
         for url in [endpoint.url("/"), endpoint.url("/"), by_name] {
-            let post = PostRequest { url: &url, headers: &[], body: b"{}", keep: 0 };
+            let post = PostRequest { url: &url, headers: &[], body: b"{}", keep_bytes: 0 };
             let attempt = client.post(post).await;
             let PhaseTimes { dns, connect, wait, read } = attempt.phases;
             let sum: Duration = [dns, connect, wait, read].into_iter().flatten().sum();
@@ -534,23 +552,28 @@ mod tests {
     async fn an_endless_body_is_cut_off() {
         let flood = TestReceiver::start(OPEN_ENDED, AfterResponse::Flood).await;
         let url = flood.url("/");
-        let post = PostRequest { url: &url, headers: &[], body: b"{}", keep: PostRequest::KEPT_FOR_TEST };
-        let slow = GuardedClient { max_body: 8 * 1_024, ..client(&LOOPBACK) };
+        let post = PostRequest {
+            url: &url,
+            headers: &[],
+            body: b"{}",
+            keep_bytes: PostRequest::KEEP_BYTES_FOR_TEST,
+        };
+        let slow = GuardedClient { body_bytes_max: 8 * 1_024, ..client(&LOOPBACK) };
         let attempt = slow.post(post).await;
         assert_eq!((attempt.outcome, attempt.response_head.len()), (AttemptOutcome::Delivered, 8 * 1_024));
-        for (keep, kept) in
-            [(PostRequest::KEPT_FOR_TEST, PostRequest::KEPT_FOR_TEST), (usize::MAX, 64 * 1_024)]
+        for (keep_bytes, kept) in
+            [(PostRequest::KEEP_BYTES_FOR_TEST, PostRequest::KEEP_BYTES_FOR_TEST), (usize::MAX, 64 * 1_024)]
         {
-            let attempt = client(&LOOPBACK).post(PostRequest { keep, ..post }).await;
+            let attempt = client(&LOOPBACK).post(PostRequest { keep_bytes, ..post }).await;
             assert_eq!((attempt.outcome, attempt.response_head.len()), (AttemptOutcome::Delivered, kept));
         }
     }
 
     #[test]
     fn a_kept_head_is_text_within_its_limit() {
-        assert_eq!(head("äää".as_bytes(), 3), "ä");
-        assert_eq!(head(b"\xff\xff\xff\xff", 5), "\u{fffd}");
-        assert_eq!(head(b"short", 1_024), "short");
-        assert_eq!(head(b"", 1_024), "");
+        assert_eq!(body_head("äää".as_bytes(), 3), "ä");
+        assert_eq!(body_head(b"\xff\xff\xff\xff", 5), "\u{fffd}");
+        assert_eq!(body_head(b"short", 1_024), "short");
+        assert_eq!(body_head(b"", 1_024), "");
     }
 }

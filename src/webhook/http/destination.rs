@@ -50,7 +50,7 @@ impl AddressPolicy {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(UrlFault::TooLong);
         }
-        let url = absolute(text)?;
+        let url = parse_absolute(text)?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(UrlFault::UserInfo);
         }
@@ -62,7 +62,7 @@ impl AddressPolicy {
         if !self.may_be_reached(&host, port) {
             return Err(UrlFault::AddressRefused);
         }
-        if url.scheme() == "http" && !self.may_be_plain(&host, port) {
+        if url.scheme() == "http" && !self.may_use_plain_http(&host, port) {
             return Err(UrlFault::Scheme);
         }
         Ok(url)
@@ -82,11 +82,11 @@ impl AddressPolicy {
         if is_loopback_name(name) {
             return self.allows_loopback(port);
         }
-        !is_private_name(name) || self.allowed.iter().any(|network| network.is_at(port))
+        !is_private_name(name) || self.allowed.iter().any(|network| network.is_open_at(port))
     }
 
     /// True if the host may be called over plain http: an allowed address, or a private name that may lead to one.
-    fn may_be_plain(&self, host: &Host<&str>, port: u16) -> bool {
+    fn may_use_plain_http(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.allows((*address).into(), port),
             Host::Ipv6(address) => self.allows((*address).into(), port),
@@ -96,7 +96,7 @@ impl AddressPolicy {
 }
 
 /// Parses a URL more strictly than browsers do: no blanks, backslashes or empty labels, and `//` after the scheme.
-fn absolute(text: &str) -> Result<Url, UrlFault> {
+fn parse_absolute(text: &str) -> Result<Url, UrlFault> {
     if text.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
         return Err(UrlFault::Malformed);
     }

@@ -23,8 +23,8 @@ pub(crate) struct PhaseClock(Arc<Mutex<Moments>>);
 #[derive(Debug, Clone, Copy)]
 struct Moments {
     started: Instant,
-    record_connect_start: Option<Instant>,
-    record_lookup_start: Option<Instant>,
+    connect_started: Option<Instant>,
+    lookup_started: Option<Instant>,
     resolved: Option<Instant>,
     connected: Option<Instant>,
     answered: Option<Instant>,
@@ -34,8 +34,8 @@ impl PhaseClock {
     pub(crate) fn start() -> Self {
         Self(Arc::new(Mutex::new(Moments {
             started: Instant::now(),
-            record_connect_start: None,
-            record_lookup_start: None,
+            connect_started: None,
+            lookup_started: None,
             resolved: None,
             connected: None,
             answered: None,
@@ -46,18 +46,14 @@ impl PhaseClock {
     /// closed.
     pub(crate) fn record_connect_start(&self) {
         self.set(|moments, now| {
-            *moments = Moments {
-                started: moments.started,
-                record_connect_start: Some(now),
-                answered: None,
-                ..*moments
-            };
-            (moments.record_lookup_start, moments.resolved, moments.connected) = (None, None, None);
+            *moments =
+                Moments { started: moments.started, connect_started: Some(now), answered: None, ..*moments };
+            (moments.lookup_started, moments.resolved, moments.connected) = (None, None, None);
         });
     }
 
     pub(crate) fn record_lookup_start(&self) {
-        self.set(|moments, now| moments.record_lookup_start = Some(now));
+        self.set(|moments, now| moments.lookup_started = Some(now));
     }
 
     pub(crate) fn record_resolution(&self) {
@@ -93,10 +89,10 @@ impl Moments {
             let wait = Some(until.saturating_duration_since(self.started));
             return PhaseTimes { dns: None, connect: None, wait, read };
         }
-        let dns = self.record_lookup_start.map(|record_lookup_start| {
-            self.resolved.unwrap_or(end).saturating_duration_since(record_lookup_start)
-        });
-        let from = if self.record_lookup_start.is_some() { self.resolved } else { self.record_connect_start };
+        let dns = self
+            .lookup_started
+            .map(|lookup_started| self.resolved.unwrap_or(end).saturating_duration_since(lookup_started));
+        let from = if self.lookup_started.is_some() { self.resolved } else { self.connect_started };
         let connect = from.map(|from| self.connected.unwrap_or(end).saturating_duration_since(from));
         let wait = self.connected.map(|connected| until.saturating_duration_since(connected));
         PhaseTimes { dns, connect, wait, read }
@@ -105,7 +101,7 @@ impl Moments {
     /// Returns true if the attempt used an open connection: it started no new one, or an open one became free before
     /// the new one was ready.
     fn used_an_open_connection(&self) -> bool {
-        self.record_connect_start.is_none()
+        self.connect_started.is_none()
             || self.answered.is_some_and(|head| self.connected.is_none_or(|connected| connected > head))
     }
 }
@@ -116,7 +112,7 @@ mod tests {
 
     /// Returns the phases of an attempt that ends after 100 ms. The arguments are milliseconds after the start.
     fn phases(
-        record_connect_start: Option<u64>,
+        connect_started: Option<u64>,
         name: [Option<u64>; 2],
         rest: [Option<u64>; 2],
     ) -> [Option<u128>; 4] {
@@ -124,8 +120,8 @@ mod tests {
         let at = |millis: Option<u64>| millis.map(|millis| started + Duration::from_millis(millis));
         let moments = Moments {
             started,
-            record_connect_start: at(record_connect_start),
-            record_lookup_start: at(name[0]),
+            connect_started: at(connect_started),
+            lookup_started: at(name[0]),
             resolved: at(name[1]),
             connected: at(rest[0]),
             answered: at(rest[1]),

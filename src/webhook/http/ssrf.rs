@@ -62,7 +62,7 @@ fn client(lookup: impl Lookup + 'static, allowed: &[&str]) -> GuardedClient {
 }
 
 async fn post(client: &GuardedClient, url: &str) -> AttemptResult {
-    client.post(PostRequest { url, headers: &[], body: b"{}", keep: 0 }).await
+    client.post(PostRequest { url, headers: &[], body: b"{}", keep_bytes: 0 }).await
 }
 
 /// Starts a server that no call may reach. It listens on every address of this machine.

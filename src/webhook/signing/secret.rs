@@ -12,11 +12,11 @@ use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-const SHARED: &str = "whsec_";
-const PRIVATE: &str = "whsk_";
-const PUBLIC: &str = "whpk_";
-const BYTES_MIN: usize = 24;
-const BYTES_MAX: usize = 64;
+const SHARED_PREFIX: &str = "whsec_";
+const PRIVATE_PREFIX: &str = "whsk_";
+const PUBLIC_PREFIX: &str = "whpk_";
+const SECRET_BYTES_MIN: usize = 24;
+const SECRET_BYTES_MAX: usize = 64;
 /// The number of bytes of a generated shared secret or private key.
 const GENERATED_BYTES: usize = 32;
 
@@ -42,12 +42,12 @@ pub enum SecretFault {
 impl SigningSecret {
     /// Generates a shared secret.
     pub fn generate(chance: &mut impl CryptoRng) -> Self {
-        Self { bytes: draw(chance).into(), pair: None }
+        Self { bytes: draw_bytes(chance).into(), pair: None }
     }
 
     /// Generates an Ed25519 key pair.
     pub fn generate_pair(chance: &mut impl CryptoRng) -> Self {
-        let Ok(secret) = Self::from_private_key(draw(chance)) else {
+        let Ok(secret) = Self::from_private_key(draw_bytes(chance)) else {
             unreachable!("any 32 bytes are a private key")
         };
         secret
@@ -56,11 +56,11 @@ impl SigningSecret {
     /// Parses `whsec_` or `whsk_` followed by padded base64.
     pub fn parse(text: &str) -> Result<Self, SecretFault> {
         let decode = |encoded| STANDARD.decode(encoded).map_err(|_| SecretFault::Encoding);
-        if let Some(encoded) = text.strip_prefix(PRIVATE) {
+        if let Some(encoded) = text.strip_prefix(PRIVATE_PREFIX) {
             return Self::from_private_key(decode(encoded)?);
         }
-        let bytes = decode(text.strip_prefix(SHARED).ok_or(SecretFault::Prefix)?)?;
-        if !(BYTES_MIN..=BYTES_MAX).contains(&bytes.len()) {
+        let bytes = decode(text.strip_prefix(SHARED_PREFIX).ok_or(SecretFault::Prefix)?)?;
+        if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()) {
             return Err(SecretFault::Length);
         }
         Ok(Self { bytes: bytes.into(), pair: None })
@@ -73,18 +73,18 @@ impl SigningSecret {
 
     /// Returns the text that is stored: `whsec_…`, which the receiver also has, or `whsk_…`, which only we may have.
     pub fn text(&self) -> SecretString {
-        let prefix = if self.pair.is_some() { PRIVATE } else { SHARED };
+        let prefix = if self.pair.is_some() { PRIVATE_PREFIX } else { SHARED_PREFIX };
         format!("{prefix}{}", STANDARD.encode(self.bytes.expose_secret())).into()
     }
 
     /// Returns the public key `whpk_…` for the receiver; `None` for a shared secret.
     pub fn public_key(&self) -> Option<String> {
         let pair = self.pair.as_ref()?;
-        Some(format!("{PUBLIC}{}", STANDARD.encode(pair.public_key().as_ref())))
+        Some(format!("{PUBLIC_PREFIX}{}", STANDARD.encode(pair.public_key().as_ref())))
     }
 
     /// Returns the version with which each signature of this key starts.
-    pub(crate) fn version(&self) -> &'static str {
+    pub(crate) fn signature_version(&self) -> &'static str {
         if self.pair.is_some() { "v1a" } else { "v1" }
     }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-fn draw(chance: &mut impl CryptoRng) -> Vec<u8> {
+fn draw_bytes(chance: &mut impl CryptoRng) -> Vec<u8> {
     let mut bytes = vec![0; GENERATED_BYTES];
     chance.fill_bytes(&mut bytes);
     bytes

@@ -33,7 +33,7 @@ impl SignedMessage<'_> {
     pub fn signature(&self, secrets: &[SigningSecret]) -> String {
         let content = self.content();
         let sign = |secret: &SigningSecret| {
-            format!("{},{}", secret.version(), STANDARD.encode(secret.sign(&content)))
+            format!("{},{}", secret.signature_version(), STANDARD.encode(secret.sign(&content)))
         };
         secrets.iter().map(sign).collect::<Vec<_>>().join(" ")
     }
@@ -65,7 +65,7 @@ impl SignedMessage<'_> {
             .filter_map(|(version, text)| Some((version, STANDARD.decode(text).ok()?)))
             .collect();
         let is_signed = secrets.iter().any(|secret| {
-            let mut of_its_kind = given.iter().filter(|(version, _)| *version == secret.version());
+            let mut of_its_kind = given.iter().filter(|(version, _)| *version == secret.signature_version());
             of_its_kind.any(|(_, signature)| secret.verifies(&content, signature))
         });
         if is_signed { Ok(()) } else { Err(VerifyFault::Signature) }

@@ -75,7 +75,7 @@ async fn the_deadline_runs_from_the_issue_and_depends_on_the_category(world: &Wo
         assert_eq!(given.as_hours(), hours, "{category}");
         let transmission = taxpayer.app().transmit(&irn(&taxpayer, &no)).await;
         transmission.expect_status(200);
-        let later = taxpayer.app().run_of(&irn(&taxpayer, &no), "transmit").await;
+        let later = taxpayer.app().run_with_operation(&irn(&taxpayer, &no), "transmit").await;
         assert_eq!(later.data()["deadline_at"], run.data()["deadline_at"], "{category}: the same invoice");
     }
 }

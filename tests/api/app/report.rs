@@ -242,7 +242,7 @@ async fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_se
     for (invoice, operation) in [(&one, "report"), (&other, "submit")] {
         assert_eq!(taxpayer.reread(invoice).await["authority_data"]["status"], json!("QUEUED"));
         taxpayer.set_status(invoice, "cancelled").await.expect_status(200);
-        let run = taxpayer.app().run_of(invoice["irn"].as_str().unwrap(), operation).await;
+        let run = taxpayer.app().run_with_operation(invoice["irn"].as_str().unwrap(), operation).await;
         assert_eq!(run.data()["state"], json!("cancelled"), "{}", run.text);
         assert_eq!(taxpayer.reread(invoice).await["authority_data"]["status"], json!("PENDING"));
     }
@@ -328,11 +328,11 @@ async fn a_transmitted_invoice_that_is_reported_is_reported(world: &World) {
     let operation = |run: Answer| run.expect_status(200).data()["operation"].clone();
     assert_eq!(operation(taxpayer.app().run(irn).await), json!("transmit"));
     for name in ["submit", "transmit", "report"] {
-        assert_eq!(operation(taxpayer.app().run_of(irn, name).await), json!(name));
+        assert_eq!(operation(taxpayer.app().run_with_operation(irn, name).await), json!(name));
     }
-    let none = taxpayer.app().run_of(irn, "update-payment-status").await;
+    let none = taxpayer.app().run_with_operation(irn, "update-payment-status").await;
     none.expect_refusal(404, "RUN_NOT_FOUND");
-    taxpayer.app().run_of(irn, "dance").await.expect_refusal(404, "RUN_NOT_FOUND");
+    taxpayer.app().run_with_operation(irn, "dance").await.expect_refusal(404, "RUN_NOT_FOUND");
 }
 
 #[each_database]

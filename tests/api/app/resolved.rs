@@ -38,7 +38,7 @@ fn sheet(world: &World, irn: &str) -> InvoiceSheet {
 /// The run of an operation once it has ended well.
 async fn succeeded(taxpayer: &Taxpayer, irn: &str, operation: &str) -> Value {
     let ended = async || {
-        let run = taxpayer.app().run_of(irn, operation).await.expect_status(200).data().clone();
+        let run = taxpayer.app().run_with_operation(irn, operation).await.expect_status(200).data().clone();
         assert_ne!(run["state"], json!("refused"), "{run}");
         (run["state"] == json!("succeeded")).then_some(run)
     };
@@ -156,7 +156,7 @@ async fn an_irn_that_somebody_else_let_sign_is_never_taken_as_ours(world: &World
     assert_eq!((&run.data()["state"], &run.data()["resolved_by"]), (&json!("refused"), &Value::Null));
     let after = taxpayer.reread(&invoice).await;
     assert_eq!((&after["status"], &after["authority_data"]["status"]), (&json!("draft"), &json!("REJECTED")));
-    assert_eq!(taxpayer.count_of("invoice.rejected").await, 1);
+    assert_eq!(taxpayer.count_events("invoice.rejected").await, 1);
     assert_eq!(sheet(world, irn).sign_attempts, 0, "it was not even tried");
     taxpayer.app().transmit(irn).await.expect_refusal(500, "INVOICE_NOT_SIGNED");
     let copy = taxpayer.app().download(irn).await.expect_status(200);
@@ -262,7 +262,7 @@ async fn where_both_witnesses_are_silent_the_run_waits_and_nothing_is_sent_again
     taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     let unsent = taxpayer.app().transmit(&irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
     assert_eq!(unsent.body["retryable"], json!(true));
-    let run = taxpayer.app().run_of(unsigned, "submit").await.expect_status(200);
+    let run = taxpayer.app().run_with_operation(unsigned, "submit").await.expect_status(200);
     assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
     assert_eq!(run.data()["step"], json!("sign"));
     let other = with(&body, "note", json!("other content"));

@@ -114,7 +114,7 @@ async fn a_submission_that_says_paid_or_cancelled_is_stored_so(world: &World) {
             assert_eq!(ledger["amount_paid"], ledger["payable_amount"]);
             assert_eq!(entries[0]["amount"], ledger["payable_amount"]);
         }
-        let changes = taxpayer.count_of("payment.status-updated").await;
+        let changes = taxpayer.count_events("payment.status-updated").await;
         assert_eq!(changes, entries.len(), "each is one event");
     }
 }

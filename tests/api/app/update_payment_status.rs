@@ -133,7 +133,7 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
     let data = &events.last().unwrap()["data"];
     assert_eq!((&data["irn"], &data["invoice"]), (&json!(irn), &Value::Null));
     assert_eq!(data["payment_status"], json!("PAID"));
-    let run = taxpayer.app().run_of(&irn, "update-payment-status").await.expect_status(200);
+    let run = taxpayer.app().run_with_operation(&irn, "update-payment-status").await.expect_status(200);
     assert_eq!(run.data()["state"], json!("succeeded"));
     assert_eq!(taxpayer.app().run(&irn).await.data()["operation"], json!("submit"));
 }
@@ -218,7 +218,7 @@ async fn an_authority_that_is_out_leaves_nothing_begun(world: &World) {
     let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     world.authority.clear_faults();
-    let none = taxpayer.app().run_of(&irn, "update-payment-status").await;
+    let none = taxpayer.app().run_with_operation(&irn, "update-payment-status").await;
     none.expect_refusal(404, "RUN_NOT_FOUND");
     taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
 }

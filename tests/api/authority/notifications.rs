@@ -132,7 +132,7 @@ async fn notices_that_come_twice_and_out_of_order_change_nothing_more(world: &Wo
     // The service id counts in any case.
     world.notice(&irn.replace("5A0D0001", "5a0d0001"), "TRANSMITTING").await.expect_status(200);
     assert_eq!(buyer.inbox_lines().await.len(), 1);
-    assert_eq!(buyer.count_of("supplier-invoice.received").await, 1);
+    assert_eq!(buyer.count_events("supplier-invoice.received").await, 1);
     assert_eq!(buyer.inbox_lines().await[0]["acknowledged"], json!(false));
 }
 
@@ -143,7 +143,7 @@ async fn of_concurrent_notices_one_is_recorded_and_all_are_well(world: &World) {
     let answers = join_all((0..12).map(|n| world.notice(&irn, WORDS[n % 4]))).await;
     assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
     assert_eq!(buyer.inbox_lines().await.len(), 1);
-    assert_eq!(buyer.count_of("supplier-invoice.received").await, 1);
+    assert_eq!(buyer.count_events("supplier-invoice.received").await, 1);
 }
 
 #[each_database]

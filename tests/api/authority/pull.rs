@@ -42,9 +42,9 @@ async fn notices_that_never_came_are_made_up_for(world: &World) {
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
     world.notice(&foreign, "TRANSMITTED").await.expect_status(200);
     pulled(world, 3).await;
-    assert_eq!(buyer.count_of("supplier-invoice.received").await, 2);
-    assert_eq!(seller.count_of("invoice.transmitted").await, 1);
-    assert_eq!(seller.count_of("invoice.acknowledged").await, 1);
+    assert_eq!(buyer.count_events("supplier-invoice.received").await, 2);
+    assert_eq!(seller.count_events("invoice.transmitted").await, 1);
+    assert_eq!(seller.count_events("invoice.acknowledged").await, 1);
 }
 
 #[each_database(&OFTEN)]

@@ -90,8 +90,8 @@ async fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_s
         world.notice(&irn, word).await.expect_status(200);
     }
     assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
-    assert_eq!(seller.count_of("invoice.acknowledged").await, 1);
-    assert_eq!(seller.count_of("invoice.transmitted").await, 1);
+    assert_eq!(seller.count_events("invoice.acknowledged").await, 1);
+    assert_eq!(seller.count_events("invoice.transmitted").await, 1);
     assert_eq!(seller.app().transmit(&irn).await.data()["delivered"], json!(true));
 }
 
@@ -139,8 +139,8 @@ async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_lear
     // The run that still waits finds out by itself, tells nothing twice and takes nothing back.
     seller.app().transmit(&irn).await.expect_status(200);
     assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
-    assert_eq!(seller.count_of("invoice.acknowledged").await, 1);
-    assert_eq!(seller.count_of("invoice.transmitted").await, 1);
+    assert_eq!(seller.count_events("invoice.acknowledged").await, 1);
+    assert_eq!(seller.count_events("invoice.transmitted").await, 1);
     assert_eq!(world.authority.invoice(&irn).unwrap().transmit_count, 1);
 }
 
@@ -173,7 +173,7 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
     assert_eq!(state().await, json!("succeeded"));
     assert_eq!(buyer.inbox_lines().await.len(), 1);
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
-    assert_eq!(seller.count_of("invoice.transmitted").await, 1);
+    assert_eq!(seller.count_events("invoice.transmitted").await, 1);
 }
 
 #[each_database(&PATIENT)]

@@ -20,7 +20,7 @@ async fn a_tripped_breaker_holds_runs_back_until_it_is_reset(world: &World) {
     let no = documents::invoice_no();
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
     let waits = async || {
-        let run = operator.run_of(&taxpayer).await;
+        let run = operator.newest_run(&taxpayer).await;
         let page = browser.get(&format!("/console/runs/{}", run["id"].as_str().unwrap())).await;
         page.html.contains("An operator stopped the calls of the step sign at").then_some(())
     };
@@ -34,7 +34,7 @@ async fn a_tripped_breaker_holds_runs_back_until_it_is_reset(world: &World) {
     assert!(!signed, "no call is made");
     let reset = browser.submit("/console/breakers/sign/reset", &[]).await;
     reset.leads_to("/console/breakers");
-    let ended = async || (operator.run_of(&taxpayer).await["state"] == "succeeded").then_some(());
+    let ended = async || (operator.newest_run(&taxpayer).await["state"] == "succeeded").then_some(());
     eventually("the end of the run", ended).await;
     let audit = browser.get("/console/audit?subject=sign").await;
     audit.shows_all(&["breaker.trip", "breaker.reset", "a wrong key", "@house.example"]);

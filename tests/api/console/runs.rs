@@ -20,7 +20,7 @@ async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
     world.authority.add_fault(fault).unwrap();
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
     let look = async || {
-        let run = operator.run_of(&taxpayer).await;
+        let run = operator.newest_run(&taxpayer).await;
         (run["state"] == json!("waiting")).then_some(run)
     };
     let run = eventually("a run that waits", look).await;
@@ -41,7 +41,7 @@ async fn runs_are_filtered_by_the_address_and_one_is_shown_with_its_steps(world:
     viewer.get(&format!("{list}&state=paused")).await.shows_all(&["No run matches."]);
     let refused = viewer.get(&format!("{list}&state=stuck")).await.expect(422);
     assert!(refused.html.contains("role=\"alert\""), "{}", refused.html);
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     let id = run["id"].as_str().unwrap();
     let steps = ["irn-check", "data-check", "sign", "confirm"];
     let page = viewer.get(&format!("/console/runs/{id}")).await.shows_all(&steps);
@@ -84,7 +84,7 @@ async fn a_run_that_is_worked_on_says_by_whom_and_since_when(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let slow = format!("INV{}SBXSLOW", number());
     taxpayer.app().submit_async(&submission(&taxpayer, &slow)).await.expect_status(202);
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     let path = format!("/console/runs/{}", run["id"].as_str().unwrap());
     let why = async || {
         let page = viewer.get(&path).await;

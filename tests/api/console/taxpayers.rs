@@ -49,7 +49,7 @@ async fn the_search_leads_to_what_the_text_names(world: &World) {
     let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
-    let run = operator.run_of(&taxpayer).await["id"].as_str().unwrap().to_owned();
+    let run = operator.newest_run(&taxpayer).await["id"].as_str().unwrap().to_owned();
     let page = format!("/console/taxpayers/{}", taxpayer.id);
     let found = operator.get("/ops/taxpayers?per_page=100").await.expect_status(200);
     let found = found.data()["data"].as_array().unwrap().clone();

@@ -13,7 +13,7 @@ async fn a_paused_run_that_has_missed_its_deadline_is_counted_for_operators_and_
 ) {
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     operator.move_run(id(&run), "pause").await.expect_status(200);
     until(&operator, &taxpayer, "paused").await;
     let paused = async || {

@@ -26,7 +26,7 @@ async fn is_empty(operator: &Operator, filter: &str) -> bool {
 async fn a_run_in_quarantine_is_listed_until_it_is_retried(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     operator.move_run(id(&run), "pause").await.expect_status(200);
     until(&operator, &taxpayer, "paused").await;
     let filter = format!("taxpayer_id={}", taxpayer.id);

@@ -1,7 +1,7 @@
 //! /ops/reconciliations: our ledger beside the authority's. Most cases need an authority that tells nothing by
 //! itself, so that only the comparison can.
 
-use einvoice::internals::{Clock, SystemClock, day_of};
+use einvoice::internals::{Clock, SystemClock, day_at};
 use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const PATIENT: [(&str, &str); 3] = [RETRY_LATE[0], RETRY_LATE[1], ("AUTHORITY__U
 
 /// The day of the simulator, whose zone is UTC. A case that runs into midnight looks at the day it began on.
 fn today() -> String {
-    day_of(SystemClock.now(), Offset::UTC).to_string()
+    day_at(SystemClock.now(), Offset::UTC).to_string()
 }
 
 /// Waits until the start has read its lists and keeps the authority from sending notices. Nothing is compared unasked.
@@ -104,7 +104,7 @@ fn silence(world: &World, irn: &str) {
 
 async fn state(taxpayer: &Taxpayer, irn: &str, operation: &str, wanted: &str) {
     let look = async || {
-        let run = taxpayer.app().run_of(irn, operation).await;
+        let run = taxpayer.app().run_with_operation(irn, operation).await;
         (run.data()["state"] == wanted).then_some(())
     };
     eventually(&format!("a run that is {wanted}"), look).await;
@@ -180,7 +180,7 @@ async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_res
     state(taxpayer, &irn, "submit", "succeeded").await;
     assert_eq!(standing(taxpayer, &invoice).await, "submitted SUBMITTED");
     assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
-    assert_eq!(taxpayer.count_of("invoice.submitted").await, 1);
+    assert_eq!(taxpayer.count_events("invoice.submitted").await, 1);
     assert!(found(operator, taxpayer).await.is_empty(), "it is mended once");
 }
 
@@ -218,7 +218,7 @@ async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_lis
     order(world, FaultKind::ServerError, Operation::IrnValidate, &irn(taxpayer, &cancelled));
     taxpayer.app().submit_async(&submission(taxpayer, &cancelled)).await.expect_status(202);
     state(taxpayer, &irn(taxpayer, &cancelled), "submit", "paused").await;
-    let run = operator.run_of(taxpayer).await;
+    let run = operator.newest_run(taxpayer).await;
     operator.move_run(run["id"].as_str().unwrap(), "cancel").await.expect_status(200);
     assert!(found(operator, taxpayer).await.is_empty(), "nobody has it");
     sent_elsewhere(world, taxpayer, &cancelled);
@@ -234,7 +234,7 @@ async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
     let taxpayer = &world.taxpayer().await;
     let operator = &world.new_operator().await;
     let (invoice, irn) = waiting_behind_its_signature(world, taxpayer).await;
-    let run = operator.run_of(taxpayer).await;
+    let run = operator.newest_run(taxpayer).await;
     let id = run["id"].as_str().unwrap();
     operator.move_run(id, "pause").await.expect_status(200);
     world.authority.clear_faults();
@@ -279,8 +279,8 @@ async fn a_transmission_and_a_receipt_without_notices_are_recorded_once(world: &
     assert_eq!(found(operator, taxpayer).await, ["delivered_remotely mended"]);
     assert_eq!(standing(taxpayer, &invoice).await, "transmitted ACKNOWLEDGED");
     assert!(found(operator, taxpayer).await.is_empty());
-    assert_eq!(taxpayer.count_of("invoice.transmitted").await, 1);
-    assert_eq!(taxpayer.count_of("invoice.acknowledged").await, 1);
+    assert_eq!(taxpayer.count_events("invoice.transmitted").await, 1);
+    assert_eq!(taxpayer.count_events("invoice.acknowledged").await, 1);
 }
 
 #[each_database(&QUICK)]

@@ -53,11 +53,11 @@ async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &Wo
         "action": "pause", "preview": true, "matching": 1, "moved": 1, "refused": 0, "refusals": [],
     });
     assert_eq!(counted, expected);
-    assert_eq!(operator.run_of(&first).await["state"], json!("waiting"), "a preview changes nothing");
+    assert_eq!(operator.newest_run(&first).await["state"], json!("waiting"), "a preview changes nothing");
     let body = json!({ "action": "pause", "filter": filter, "reason": "the authority asked for it" });
     assert_eq!(moved(&operator, &body).await["moved"], json!(1));
     let run = until(&operator, &first, "paused").await;
-    assert_eq!(operator.run_of(&second).await["state"], json!("waiting"), "it does not match");
+    assert_eq!(operator.newest_run(&second).await["state"], json!("waiting"), "it does not match");
     assert_eq!(moved(&operator, &body).await["matching"], json!(0), "none is left");
     let audit = operator.audit(&format!("?subject={}", id(&run))).await.expect_status(200);
     let entry = &audit.data()["data"][0];

@@ -15,7 +15,7 @@ const SIGN_FAILS: &str = "SBXDOWN";
 
 pub(super) async fn until(operator: &Operator, taxpayer: &Taxpayer, state: &str) -> Value {
     let look = async || {
-        let run = operator.run_of(taxpayer).await;
+        let run = operator.newest_run(taxpayer).await;
         (run["state"] == json!(state)).then_some(run)
     };
     eventually(&format!("a run that is {state}"), look).await
@@ -113,7 +113,7 @@ async fn a_run_that_succeeded_takes_no_move_and_the_audit_stays_empty(world: &Wo
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;
     taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     for to in ["pause", "resume", "retry", "cancel"] {
         let answer = operator.move_run(id(&run), to).await.expect_refusal(409, "INVALID_TRANSITION");
         assert_eq!(answer.message(), format!("A run that is succeeded takes no {to}"));
@@ -127,7 +127,7 @@ async fn a_paused_run_stays_paused_until_it_is_resumed_and_then_ends_well(world:
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
     let (other, _) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     let answer = operator.move_run(id(&run), "pause").await.expect_status(200);
     assert_eq!(answer.message(), "Pipeline run paused successfully");
     assert_eq!(
@@ -139,7 +139,7 @@ async fn a_paused_run_stays_paused_until_it_is_resumed_and_then_ends_well(world:
     operator.move_run(id(&run), "pause").await.expect_refusal(409, "INVALID_TRANSITION");
     world.authority.clear_faults();
     until(&operator, &other, "succeeded").await;
-    assert_eq!(operator.run_of(&taxpayer).await["state"], json!("paused"), "it does not go on by itself");
+    assert_eq!(operator.newest_run(&taxpayer).await["state"], json!("paused"), "it does not go on by itself");
     let answer = operator.move_run(id(&run), "resume").await.expect_status(200);
     assert_eq!(answer.data()["state"], json!("running"));
     until(&operator, &taxpayer, "succeeded").await;
@@ -196,7 +196,7 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
 async fn a_waiting_run_is_retried_at_once(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     world.authority.clear_faults();
     operator.move_run(id(&run), "resume").await.expect_refusal(409, "INVALID_TRANSITION");
     let answer = operator.call("POST", &format!("/ops/pipeline/runs/{}/retry", id(&run))).await;
@@ -212,13 +212,13 @@ async fn a_refused_run_is_retried(world: &World) {
     let operator = world.new_operator().await;
     let no = format!("INV{}SBXREJECT", number());
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_refusal(422, "AUTHORITY_REJECTED");
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     assert_eq!((&run["state"], &run["moves"]), (&json!("refused"), &json!(["retry"])));
     operator.move_run(id(&run), "cancel").await.expect_refusal(409, "INVALID_TRANSITION");
     operator.move_run(id(&run), "retry").await.expect_status(200);
     let steps = run["steps"].as_array().unwrap().len();
     let again = async || {
-        let run = operator.run_of(&taxpayer).await;
+        let run = operator.newest_run(&taxpayer).await;
         (run["state"] == json!("refused") && run["steps"].as_array().unwrap().len() > steps).then_some(())
     };
     eventually("another refusal", again).await;
@@ -228,7 +228,7 @@ async fn a_refused_run_is_retried(world: &World) {
 async fn a_cancelled_run_ends_its_invoice_is_free_and_its_taxpayer_is_notified(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     let answer = operator.move_run(id(&run), "cancel").await.expect_status(200);
     assert_eq!((&answer.data()["state"], &answer.data()["moves"]), (&json!("cancelled"), &json!(["retry"])));
     let after = taxpayer.reread(&invoice).await;
@@ -249,10 +249,10 @@ async fn a_cancelled_run_ends_its_invoice_is_free_and_its_taxpayer_is_notified(w
 async fn a_retry_of_an_invoice_that_was_cancelled_meanwhile_is_refused(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     operator.move_run(id(&run), "pause").await.expect_status(200);
     taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
-    assert_eq!(operator.run_of(&taxpayer).await["state"], json!("cancelled"));
+    assert_eq!(operator.newest_run(&taxpayer).await["state"], json!("cancelled"));
     for to in ["resume", "retry", "cancel"] {
         operator.move_run(id(&run), to).await.expect_refusal(409, "INVALID_TRANSITION");
     }
@@ -277,7 +277,7 @@ async fn a_run_whose_signature_is_not_known_is_not_cancelled(world: &World) {
     world.authority.add_fault(silent).unwrap();
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
     let signing = async || {
-        let run = operator.run_of(&taxpayer).await;
+        let run = operator.newest_run(&taxpayer).await;
         (run["state"] == json!("waiting") && run["step"] == json!("sign")).then_some(run)
     };
     let run = eventually("a signature nobody knows of", signing).await;
@@ -301,10 +301,10 @@ async fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it(world: &World) 
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
     let irn = irn(&taxpayer, &no);
     world.under_way(Operation::Validate, &irn, 1).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     operator.move_run(id(&run), "pause").await.expect_status(200);
     let heard = async || {
-        let run = operator.run_of(&taxpayer).await;
+        let run = operator.newest_run(&taxpayer).await;
         (run["step"] == json!("sign")).then_some(run)
     };
     let run = eventually("what came of it", heard).await;
@@ -322,7 +322,7 @@ async fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it(world: &World) 
 async fn concurrent_moves_of_one_run_are_made_once_each(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;
-    let run = operator.run_of(&taxpayer).await;
+    let run = operator.newest_run(&taxpayer).await;
     operator.move_run(id(&run), "pause").await.expect_status(200);
     let twins = (0..8).map(|_| operator.move_run(id(&run), "cancel"));
     let answers = futures_util::future::join_all(twins).await;
@@ -341,5 +341,5 @@ async fn a_signature_that_fails_again_and_again_is_not_cancelled_but_paused(worl
     let run = until(&operator, &taxpayer, "waiting").await;
     operator.move_run(id(&run), "cancel").await.expect_refusal(409, "INVALID_TRANSITION");
     operator.move_run(id(&run), "pause").await.expect_status(200);
-    assert_eq!(operator.run_of(&taxpayer).await["moves"], json!(["resume", "retry"]));
+    assert_eq!(operator.newest_run(&taxpayer).await["moves"], json!(["resume", "retry"]));
 }

@@ -104,7 +104,8 @@ async fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_oper
     verification(world, taxpayer.id, "unverified").await;
     let single = taxpayer.send("POST", INVOICES, &documents::invoice()).await;
     single.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-    let full = taxpayer.send("POST", testkit::roles::FULL, &documents::full_invoice(&taxpayer)).await;
+    let full =
+        taxpayer.send("POST", testkit::roles::FULL_INVOICES, &documents::full_invoice(&taxpayer)).await;
     full.expect_refusal(403, "TAXPAYER_UNVERIFIED");
     let bulk = taxpayer.send("POST", BULK, &json!({ "invoices": [documents::invoice()] })).await;
     bulk.expect_refusal(403, "TAXPAYER_UNVERIFIED");
@@ -139,7 +140,7 @@ async fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_oper
     let entry = &audit.data()["data"][0];
     assert_eq!((&entry["action"], &entry["reason"]), (&json!("taxpayer.verify"), &reason["reason"]));
     assert_eq!((&entry["from_state"], &entry["to_state"]), (&json!("unverified"), &json!("verified")));
-    assert_eq!(taxpayer.count_of("taxpayer.verified").await, 1);
+    assert_eq!(taxpayer.count_events("taxpayer.verified").await, 1);
 
     taxpayer.send("POST", INVOICES, &documents::invoice()).await.expect_status(201);
     taxpayer.app().submit(&submission).await.expect_status(200);
@@ -154,5 +155,5 @@ async fn where_confirmation_is_required_the_authoritys_own_suffices(world: &Worl
     let taxpayer = onboarded(world, &body).await;
     verification(world, taxpayer.id, "verified").await;
     taxpayer.send("POST", INVOICES, &documents::invoice()).await.expect_status(201);
-    assert_eq!(taxpayer.count_of("taxpayer.verified").await, 1);
+    assert_eq!(taxpayer.count_events("taxpayer.verified").await, 1);
 }

@@ -41,7 +41,7 @@ async fn an_invoice_is_acknowledged_once(world: &World) {
         buyer.acknowledge(&irn).await.expect_refusal(409, "ALREADY_ACKNOWLEDGED");
     }
     assert_eq!(world.authority.invoice(&irn).unwrap().acknowledge_attempts, 1);
-    assert_eq!(buyer.count_of("supplier-invoice.acknowledged").await, 1);
+    assert_eq!(buyer.count_events("supplier-invoice.acknowledged").await, 1);
 }
 
 #[each_database]
@@ -52,7 +52,7 @@ async fn of_concurrent_twins_one_acknowledges(world: &World) {
     let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409, 409, 409, 409, 409], "{answers:?}");
-    assert_eq!(buyer.count_of("supplier-invoice.acknowledged").await, 1);
+    assert_eq!(buyer.count_events("supplier-invoice.acknowledged").await, 1);
 }
 
 #[each_database]
@@ -104,7 +104,7 @@ async fn an_authority_that_fails_leaves_it_to_be_acknowledged_again(world: &Worl
         assert_eq!(buyer.inbox_lines().await[0]["acknowledged"], json!(false));
         buyer.acknowledge(&irn).await.expect_status(200);
     }
-    assert_eq!(buyer.count_of("supplier-invoice.acknowledged").await, 3);
+    assert_eq!(buyer.count_events("supplier-invoice.acknowledged").await, 3);
 }
 
 #[each_database]

@@ -27,28 +27,28 @@ fn a_newcomer_completes_the_profile_and_makes_a_key_that_works() {
             visitor.fill("New password", PASSWORD).await;
             visitor.fill("New password again", PASSWORD).await;
             visitor.press("Set the password").await;
-            visitor.sees("Your password is set. Sign in with it.").await;
+            visitor.wait_to_see("Your password is set. Sign in with it.").await;
             visitor.fill("Email", body["contact_person"]["email"].as_str().unwrap()).await;
             visitor.fill("Password", PASSWORD).await;
             visitor.press("Sign in").await;
-            visitor.sees("Overview").await;
+            visitor.wait_to_see("Overview").await;
             visitor.follow("Profile").await;
-            visitor.sees("No invoice can be created before these are filled in:").await;
+            visitor.wait_to_see("No invoice can be created before these are filled in:").await;
             for (label, text) in [("City", "Lagos"), ("State", "Lagos"), ("Country", "NG")] {
                 visitor.fill(label, text).await;
             }
             visitor.press("Save").await;
-            visitor.sees("The profile is complete: invoices can be created.").await;
+            visitor.wait_to_see("The profile is complete: invoices can be created.").await;
             visitor.follow("API keys").await;
             visitor.press("Create the key").await;
-            visitor.sees("Copy it now; it is not shown again.").await;
+            visitor.wait_to_see("Copy it now; it is not shown again.").await;
             let key = visitor.read("secret").await;
             let id = made.data()["id"].as_i64().unwrap();
             let taxpayer = world.taxpayer_with_key(&key, id, &body);
             let invoice = taxpayer.invoice(&documents::invoice()).await;
             visitor.follow("I have copied it").await;
             visitor.follow("Invoices").await;
-            visitor.sees(invoice["invoice_no"].as_str().unwrap()).await;
+            visitor.wait_to_see(invoice["invoice_no"].as_str().unwrap()).await;
         })
     });
 }
@@ -70,12 +70,12 @@ fn a_refused_invoice_is_explained_corrected_and_signed() {
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(no).await;
-            owner.sees("why it was refused").await;
+            owner.wait_to_see("why it was refused").await;
             owner.press("Suggest a correction").await;
-            owner.sees("There is no change that the service can suggest safely.").await;
+            owner.wait_to_see("There is no change that the service can suggest safely.").await;
             account.taxpayer.app().submit_to_the_end(&right).await.expect_status(200);
             owner.follow(no).await;
-            owner.sees("Signed by the authority. It does not change any more.").await;
+            owner.wait_to_see("Signed by the authority. It does not change any more.").await;
         })
     });
 }
@@ -99,14 +99,14 @@ fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(invoice["invoice_no"].as_str().unwrap()).await;
-            owner.comes_to_see("Your webhook was told of invoice.created").await;
+            owner.reload_until_seen("Your webhook was told of invoice.created").await;
             owner.follow("invoice.created").await;
             owner.press("Send it again").await;
             eventually("the same event again", async || {
                 (receiver.received_notifications().len() == 2).then_some(())
             })
             .await;
-            owner.comes_to_see("Delivered").await;
+            owner.reload_until_seen("Delivered").await;
         })
     });
 }

@@ -17,19 +17,19 @@ fn a_breaker_is_tripped_and_reset_and_the_invoice_is_signed() {
             operator.follow("Breakers").await;
             operator.fill("Reason", "a wrong key").await;
             operator.press_in("sign", "Trip").await;
-            operator.sees("An operator stopped the calls since").await;
+            operator.wait_to_see("An operator stopped the calls since").await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
             account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
             operator.follow("Runs").await;
-            operator.comes_to_see("1 runs match.").await;
+            operator.reload_until_seen("1 runs match.").await;
             operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
-            operator.comes_to_see("An operator stopped the calls of the step sign at").await;
+            operator.reload_until_seen("An operator stopped the calls of the step sign at").await;
             operator.follow("Breakers").await;
             operator.press_in("sign", "Reset").await;
             operator.follow("Runs").await;
             operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
-            operator.comes_to_see("It waits for nothing: it succeeded").await;
+            operator.reload_until_seen("It waits for nothing: it succeeded").await;
         })
     });
 }
@@ -54,20 +54,20 @@ fn a_paused_run_is_found_by_search_and_retried() {
                         &format!("{}\n", invoice["irn"].as_str().unwrap()),
                     )
                     .await;
-                operator.sees("Timeline").await;
+                operator.wait_to_see("Timeline").await;
                 operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
             };
             find().await;
-            operator.comes_to_see("The authority did not answer the step irn-check, since").await;
+            operator.reload_until_seen("The authority did not answer the step irn-check, since").await;
             operator.fill("Reason", "until the authority is asked").await;
             operator.press("Pause").await;
-            operator.sees("An operator paused it at").await;
+            operator.wait_to_see("An operator paused it at").await;
             world.authority.clear_faults();
             operator.follow("Overview").await;
             find().await;
-            operator.sees("An operator paused it at").await;
+            operator.wait_to_see("An operator paused it at").await;
             operator.press("Retry now").await;
-            operator.comes_to_see("It waits for nothing: it succeeded").await;
+            operator.reload_until_seen("It waits for nothing: it succeeded").await;
         })
     });
 }
@@ -78,20 +78,20 @@ fn an_invoice_is_seen_live_on_its_way_through_the_pipeline() {
         Box::pin(async move {
             let account = Account::new(world).await;
             let operator = Visitor::operator(world, OperatorRole::Viewer).await;
-            operator.sees("Nothing needs you").await;
+            operator.wait_to_see("Nothing needs you").await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
             let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Sign).times(1_000_000);
             world.authority.add_fault(fault).unwrap();
             account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
             // The page is not opened again: what is live changes by itself.
-            operator.sees("Runs waiting 1 They go on").await;
+            operator.wait_to_see("Runs waiting 1 They go on").await;
             world.authority.clear_faults();
-            operator.sees("Nothing needs you").await;
+            operator.wait_to_see("Nothing needs you").await;
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(no).await;
-            owner.comes_to_see("Signed by the authority.").await;
+            owner.reload_until_seen("Signed by the authority.").await;
         })
     });
 }
@@ -104,21 +104,21 @@ fn a_quarantined_create_is_replayed() {
             let operator = Visitor::operator(world, OperatorRole::Admin).await;
             operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
             operator.press("Order the panic").await;
-            operator.sees("The actor panics at the next command of this taxpayer.").await;
+            operator.wait_to_see("The actor panics at the next command of this taxpayer.").await;
             account.taxpayer.invoice(&documents::invoice()).await;
             operator.follow("Supervision").await;
-            operator.comes_to_see("an operator ordered this panic").await;
+            operator.reload_until_seen("an operator ordered this panic").await;
             operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
             operator.fill("Panics of the next command", "2").await;
             operator.press("Order the panic").await;
-            operator.sees("The actor panics at the next command of this taxpayer.").await;
+            operator.wait_to_see("The actor panics at the next command of this taxpayer.").await;
             account.taxpayer.create_invoice(&documents::invoice_numbered("PANIC2")).await.expect_status(500);
             operator.follow("Quarantine").await;
-            operator.comes_to_see("an operator ordered this panic").await;
+            operator.reload_until_seen("an operator ordered this panic").await;
             operator.press("Replay").await;
-            operator.sees("The command was replayed.").await;
+            operator.wait_to_see("The command was replayed.").await;
             operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
-            operator.sees("PANIC2").await;
+            operator.wait_to_see("PANIC2").await;
         })
     });
 }

@@ -14,8 +14,7 @@ use testkit::roles::Taxpayer;
 use tokio::time::sleep;
 
 use self::cases::{
-    Case, DRAFT, audit, case, cases_of_accounts, cases_of_oneself, cases_of_owner, cases_of_webhooks,
-    cases_of_work,
+    Case, DRAFT, account_cases, audit_query, case, own_account_cases, owner_cases, webhook_cases, work_cases,
 };
 use crate::person::Visitor;
 use crate::run_alone;
@@ -23,13 +22,13 @@ use crate::showcase::Showcase;
 use crate::support::account::{Account, PASSWORD, code_of_app, signed_in};
 use crate::support::world::World;
 
-const DONE: &str = "This was done already.";
-const SIGHT: Duration = Duration::from_secs(30);
+const DONE_ALREADY_TEXT: &str = "This was done already.";
+const PAGE_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Fills the last form whose address has this pattern, which is that of the newest row, and sends it, past the script
 /// that would send it once. A second click is a request beside the navigation, because a browser that navigates anew
 /// drops the request before. Returns the form's address; null if the page does not offer the form.
-const SEND: &str = "
+const SEND_SCRIPT: &str = "
     const [pattern, fields, clicks] = arguments;
     const wanted = [...new URLSearchParams(fields)];
     const isWanted = (address) => new RegExp(`^${pattern.replace(/[{][a-z]+[}]/g, '[^/]+')}$`).test(address);
@@ -59,7 +58,7 @@ const SEND: &str = "
     return address;";
 
 /// Waits until the page that was open has given way to the next one.
-async fn arrives(visitor: &Visitor) {
+async fn wait_for_next_page(visitor: &Visitor) {
     let begun = Instant::now();
     let script = "return !window.isBefore && document.readyState === 'complete'";
     loop {
@@ -68,16 +67,16 @@ async fn arrives(visitor: &Visitor) {
         if arrived == Some(json!(true)) {
             return;
         }
-        assert!(begun.elapsed() <= SIGHT, "the next page did not come: {}", visitor.text().await);
+        assert!(begun.elapsed() <= PAGE_WAIT_MAX, "the next page did not come: {}", visitor.text().await);
         sleep(Duration::from_millis(50)).await;
     }
 }
 
 /// Sends a form, if the page offers it, and waits for the next page. Returns the form's address.
 async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> Option<String> {
-    let address = visitor.session.script(SEND, &[form, fields, clicks]).await;
+    let address = visitor.session.script(SEND_SCRIPT, &[form, fields, clicks]).await;
     let address = address.as_str()?.to_owned();
-    arrives(visitor).await;
+    wait_for_next_page(visitor).await;
     Some(address)
 }
 
@@ -88,10 +87,10 @@ async fn send_again(visitor: &Visitor, form: &str, fields: &str, check: impl Asy
     let Some(address) = sent else { panic!("no {form} on this page:\n{}", visitor.text().await) };
     check(&format!("{form} by a double click, which led to {}", visitor.text().await)).await;
     visitor.session.attempt("/refresh", &json!({})).await;
-    arrives(visitor).await;
+    wait_for_next_page(visitor).await;
     check(&format!("{form} by a reload")).await;
     visitor.session.post("/back", &json!({})).await;
-    arrives(visitor).await;
+    wait_for_next_page(visitor).await;
     send(visitor, &address, fields, "1").await;
     check(&format!("{form} by Back and the button again")).await;
 }
@@ -114,7 +113,7 @@ async fn has_one_effect(world: &World, visitor: &Visitor, page: &str, case: &Cas
 }
 
 /// Puts a command into the quarantine that can be replayed.
-async fn put_a_create_aside(world: &World) {
+async fn quarantine_create(world: &World) {
     let taxpayer = world.taxpayer().await;
     // Its verification, which its actor records, would use up a panic.
     world.settled(&json!(taxpayer.id)).await;
@@ -123,7 +122,7 @@ async fn put_a_create_aside(world: &World) {
     taxpayer.create_invoice(&documents::invoice()).await.expect_status(500);
 }
 
-async fn panics(world: &World) -> i64 {
+async fn count_panics(world: &World) -> i64 {
     let page = world.anonymous().get("/metrics").await.text;
     let lines = page.lines().filter(|line| line.starts_with("einvoice_actor_panics_total"));
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<i64>().unwrap()).sum()
@@ -131,11 +130,11 @@ async fn panics(world: &World) -> i64 {
 
 /// The order of a panic is the one form whose effect is in no table.
 async fn one_panic_is_ordered(world: &World, admin: &Visitor, page: &str, taxpayer: &Taxpayer) {
-    let before = panics(world).await;
+    let before = count_panics(world).await;
     admin.open(page).await;
     send_again(admin, PANIC, "panics=1", async |how| {
         taxpayer.invoice(&documents::invoice()).await;
-        assert_eq!(panics(world).await, before + 1, "{how}");
+        assert_eq!(count_panics(world).await, before + 1, "{how}");
     })
     .await;
 }
@@ -151,12 +150,12 @@ async fn second_factor_changes_once(world: &World, person: &Visitor) {
     has_one_effect(world, person, page, &case(page, page, "", begun)).await;
     person.open(page).await;
     person.press("Set it up").await;
-    person.sees("Or type this secret into the app").await;
+    person.wait_to_see("Or type this secret into the app").await;
     let secret = person.session.script("return document.querySelector('.secret').innerText", &[]).await;
     let code = |steps| format!("code={}", code_of_app(secret.as_str().unwrap(), steps));
-    let confirm = case(page, CONFIRM, &code(0), audit("second-factor.enable"));
+    let confirm = case(page, CONFIRM, &code(0), audit_query("second-factor.enable"));
     has_one_effect_here(world, person, &confirm).await;
-    let off = case(page, SWITCH_OFF, &code(1), audit("second-factor.disable"));
+    let off = case(page, SWITCH_OFF, &code(1), audit_query("second-factor.disable"));
     has_one_effect(world, person, page, &off).await;
 }
 
@@ -164,7 +163,7 @@ const PANIC: &str = "/console/taxpayers/{id}/panic";
 const CONFIRM: &str = "/account/second-factor/confirm";
 const SWITCH_OFF: &str = "/account/second-factor/off";
 /// The forms that are sent outside the tables of cases.
-const BESIDE: [&str; 4] = [PANIC, CONFIRM, SWITCH_OFF, "/account/second-factor"];
+const FORMS_BESIDE_CASES: [&str; 4] = [PANIC, CONFIRM, SWITCH_OFF, "/account/second-factor"];
 
 /// The pattern of the forms that move a run.
 const MOVE: &str = "/console/runs/{id}/{move}";
@@ -181,16 +180,16 @@ fn each_form_that_is_sent_again_has_one_effect() {
             pages.insert(DRAFT, account.path(&format!("/invoices/{}", draft["id"])));
             let dead_letters = format!("/console/deliveries/dead-letters?taxpayer_id={}", taxpayer.id);
             pages.insert("/console/deliveries/dead-letters", dead_letters);
-            put_a_create_aside(world).await;
+            quarantine_create(world).await;
             let receiver = Receiver::start();
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             let admin = Visitor::operator(world, OperatorRole::Admin).await;
             world.new_operator().await;
-            let mut of_owner = cases_of_owner(taxpayer.id);
-            of_owner.extend(cases_of_webhooks(taxpayer.id, &receiver.url()));
-            let of_oneself = cases_of_oneself();
-            let mut of_admin = cases_of_work(taxpayer.id);
-            of_admin.extend(cases_of_accounts(taxpayer.id));
+            let mut of_owner = owner_cases(taxpayer.id);
+            of_owner.extend(webhook_cases(taxpayer.id, &receiver.url()));
+            let of_oneself = own_account_cases();
+            let mut of_admin = work_cases(taxpayer.id);
+            of_admin.extend(account_cases(taxpayer.id));
             one_panic_is_ordered(world, &admin, &pages["/console/taxpayers/{id}"], taxpayer).await;
             for case in &of_owner {
                 has_one_effect(world, &owner, &pages[case.page], case).await;
@@ -207,7 +206,7 @@ fn each_form_that_is_sent_again_has_one_effect() {
             let cases = of_owner.iter().chain(&of_oneself).chain(&of_admin);
             let sent = cases.map(|case| case.form.to_owned());
             let sent = sent.map(|form| if moves.contains(&form) { MOVE.to_owned() } else { form });
-            let sent: BTreeSet<_> = sent.chain(BESIDE.map(str::to_owned)).collect();
+            let sent: BTreeSet<_> = sent.chain(FORMS_BESIDE_CASES.map(str::to_owned)).collect();
             let (once, _) = form_patterns();
             let once: BTreeSet<_> = once.into_iter().map(str::to_owned).collect();
             assert_eq!(sent, once, "every form is sent");
@@ -232,13 +231,13 @@ fn a_second_click_finds_a_quiet_button_and_back_leads_to_the_result() {
                  form.requestSubmit(); form.requestSubmit(); form.requestSubmit();",
                 &[fields],
             ).await;
-            owner.sees("The payment was recorded.").await;
-            assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 1);
+            owner.wait_to_see("The payment was recorded.").await;
+            assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 1);
             owner.session.post("/back", &json!({})).await;
-            arrives(&owner).await;
+            wait_for_next_page(&owner).await;
             assert!(send(&owner, &format!("{page}/payment"), fields, "1").await.is_some());
-            owner.sees(DONE).await;
-            assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 1);
+            owner.wait_to_see(DONE_ALREADY_TEXT).await;
+            assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 1);
         })
     });
 }

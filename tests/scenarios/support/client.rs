@@ -87,7 +87,7 @@ impl Client {
         Some((answer.status, Created { id, irn: text("irn"), invoice_no: text("invoice_no") }))
     }
 
-    pub(crate) async fn created(&self, invoice: &Value) -> Created {
+    pub(crate) async fn create_invoice(&self, invoice: &Value) -> Created {
         let (status, created) = self.create(invoice).await.expect("an answer to a create");
         assert_eq!(status, 201);
         created
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Waits until the run of this operation has succeeded, and asks for nothing but its state.
-    pub(crate) async fn succeeded(&self, irn: &str, operation: &str) -> Value {
+    pub(crate) async fn wait_until_succeeded(&self, irn: &str, operation: &str) -> Value {
         eventually(&format!("the end of {operation} of {irn}"), async || {
             let run = self.run(irn, operation).await?;
             let is_it = run["operation"] == operation;

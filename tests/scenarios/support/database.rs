@@ -8,7 +8,7 @@ use testkit::Backend;
 use testkit::backend::postgres_server;
 use url::Url;
 
-static MADE: AtomicU32 = AtomicU32::new(0);
+static DATABASES_MADE: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a case on a runtime of its own.
 pub(crate) fn run_case(backend: Backend, _: &str, case: fn(Backend) -> LocalBoxFuture<'static, ()>) {
@@ -30,7 +30,8 @@ pub(crate) struct PostgresDatabase {
 impl PostgresDatabase {
     pub(crate) async fn create() -> Self {
         let server = server();
-        let name = format!("scenario_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let name =
+            format!("scenario_{}_{}", std::process::id(), DATABASES_MADE.fetch_add(1, Ordering::Relaxed));
         let database = Self { server, name };
         database.order(&format!("CREATE DATABASE {}", database.name)).await;
         database
@@ -43,7 +44,7 @@ impl PostgresDatabase {
     }
 
     /// Lets nobody in any more, and puts out who is there; or lets them in again.
-    pub(crate) async fn let_in(&self, is_open: bool) {
+    pub(crate) async fn allow_connections(&self, is_open: bool) {
         let name = &self.name;
         self.order(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_open}")).await;
         if !is_open {

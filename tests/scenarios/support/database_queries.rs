@@ -26,7 +26,7 @@ impl DatabaseQueries {
     }
 
     /// Waits until so many runs of an operation have succeeded. None may end otherwise.
-    pub(crate) async fn succeeded(&self, operation: &str, runs: usize) {
+    pub(crate) async fn wait_until_all_succeeded(&self, operation: &str, runs: usize) {
         let of = format!("FROM pipeline_runs WHERE operation = '{operation}' AND state");
         let patience = PATIENCE + Duration::from_millis(500) * u32::try_from(runs).unwrap();
         let what = format!("the end of {runs} runs of {operation}");

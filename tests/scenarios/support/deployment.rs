@@ -21,15 +21,15 @@ const API_SECRET: &str = "a-secret-that-both-sides-know";
 /// Base64 of 32 bytes; every process of a scenario seals with the same.
 pub(crate) const ENCRYPTION_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-const FAILED: &str = "invoice.failed";
-const SUBMITTED: [&str; 5] = [
+const FAILED_EVENT: &str = "invoice.failed";
+const SUBMITTED_EVENTS: [&str; 5] = [
     "invoice.created",
     "invoice.status-updated",
     "invoice.validated",
     "invoice.status-updated",
     "invoice.submitted",
 ];
-const TRANSMITTED: [&str; 2] = ["invoice.status-updated", "invoice.transmitted"];
+const TRANSMITTED_EVENTS: [&str; 2] = ["invoice.status-updated", "invoice.transmitted"];
 
 /// Fields are dropped in this order: the process before its database and directory.
 pub(crate) struct Deployment {
@@ -83,7 +83,7 @@ impl Deployment {
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
         let integrator = Client::new(service.url(), &service.new_integrator());
         let Newcomer { id: taxpayer_id, client: taxpayer, .. } =
-            onboarded(&service, &integrator, Registration::demo()).await;
+            onboard(&service, &integrator, Registration::demo()).await;
         let deployment =
             Self { service, taxpayer, taxpayer_id, integrator, authority, postgres, settings, directory };
         deployment.wait_for_lists().await;
@@ -106,16 +106,16 @@ impl Deployment {
     pub(crate) async fn newcomer(&self) -> Newcomer {
         let registration = Registration::with_number(number());
         enrol(&self.authority, &registration);
-        onboarded(&self.service, &self.integrator, registration).await
+        onboard(&self.service, &self.integrator, registration).await
     }
 
     /// Has the first taxpayer's creates and moves notified to a URL.
     pub(crate) async fn set_webhook(&self, url: &str) {
-        self.set_webhook_of(self.taxpayer_id(), url).await;
+        self.set_webhook_for(self.taxpayer_id(), url).await;
     }
 
     /// The same for any taxpayer.
-    pub(crate) async fn set_webhook_of(&self, taxpayer: i64, url: &str) {
+    pub(crate) async fn set_webhook_for(&self, taxpayer: i64, url: &str) {
         let path = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook");
         let body =
             json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
@@ -187,7 +187,7 @@ impl Deployment {
 
     /// Creates an invoice and starts its Submit.
     pub(crate) async fn submit(&self, invoice_no: &str) -> Created {
-        let created = self.taxpayer.created(&invoice_numbered(invoice_no)).await;
+        let created = self.taxpayer.create_invoice(&invoice_numbered(invoice_no)).await;
         self.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
         created
     }
@@ -225,16 +225,16 @@ impl Deployment {
         let sheet = self.authority.state().invoice(irn).unwrap();
         assert_eq!(sheet.sign_count, 1, "one signature for {irn}");
         assert_eq!(sheet.transmit_count, u32::from(is_transmitted), "transmissions of {irn}");
-        let mut expected = SUBMITTED.to_vec();
+        let mut expected = SUBMITTED_EVENTS.to_vec();
         if is_transmitted {
-            expected.extend(TRANSMITTED);
+            expected.extend(TRANSMITTED_EVENTS);
         }
-        for failed in events.iter().filter(|event| event["irn"] == **irn && event["type"] == FAILED) {
+        for failed in events.iter().filter(|event| event["irn"] == **irn && event["type"] == FAILED_EVENT) {
             let error = failed["data"]["error"].as_str().unwrap_or_default();
             assert!(error.starts_with("quarantined"), "{irn} failed only in quarantine: {failed}");
         }
         let mut others = kinds(events, irn);
-        others.retain(|kind| *kind != FAILED);
+        others.retain(|kind| *kind != FAILED_EVENT);
         assert_eq!(others, expected, "the events of {irn}");
         let status = if is_transmitted { "transmitted" } else { "submitted" };
         assert_eq!(self.taxpayer.status(created).await, status);
@@ -252,7 +252,7 @@ impl Deployment {
 }
 
 /// Onboards a taxpayer with a whole profile and a key.
-async fn onboarded(service: &Service, integrator: &Client, registration: Registration) -> Newcomer {
+async fn onboard(service: &Service, integrator: &Client, registration: Registration) -> Newcomer {
     let body = taxpayer_registered(number(), &registration);
     let taxpayers = "/v1/system-integrators/taxpayers";
     let made = integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();

@@ -6,17 +6,17 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Describes the process with this number that listens on this port.
 pub(crate) fn describe(process: u32, port: u16) -> String {
-    let answer = ask(port).map_or_else(|error| error.to_string(), |answer| first_line(&answer));
+    let answer = ask_readiness(port).map_or_else(|error| error.to_string(), |answer| first_line(&answer));
     format!("asked on another connection whether it is ready: {answer}\n{}", threads(process))
 }
 
-fn ask(port: u16) -> io::Result<String> {
+fn ask_readiness(port: u16) -> io::Result<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port))?;
-    connection.set_read_timeout(Some(ANSWER_WITHIN))?;
+    connection.set_read_timeout(Some(ANSWER_WAIT_MAX))?;
     connection.write_all(b"GET /health/ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
     let mut answer = String::new();
     connection.read_to_string(&mut answer)?;

@@ -10,7 +10,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-const BUFFER: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Connections are numbered as they come; those below a number are silent.
 #[derive(Debug, Default)]
@@ -66,14 +66,14 @@ async fn connect(client: TcpStream, server: (String, u16), number: u64, numbers:
     let Ok(server) = TcpStream::connect(server).await else { return };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let is_silent = move || numbers.silent_below.load(Ordering::SeqCst) > number;
-    let there = pass(from_client, to_server, &is_silent);
-    let back = pass(from_server, to_client, &is_silent);
+    let there = forward(from_client, to_server, &is_silent);
+    let back = forward(from_server, to_client, &is_silent);
     tokio::join!(there, back);
 }
 
 /// Passes bytes on until one side ends. Of a silent connection neither side learns that the other has ended.
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_silent: &impl Fn() -> bool) {
-    let mut buffer = vec![0; BUFFER];
+async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_silent: &impl Fn() -> bool) {
+    let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let count = from.read(&mut buffer).await.unwrap_or(0);
         if is_silent() {

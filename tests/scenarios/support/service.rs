@@ -16,7 +16,7 @@ use crate::support::process_state;
 const BINARY: &str = env!("CARGO_BIN_EXE_einvoice");
 /// Below the ports the system gives to outgoing connections: one of those must not take a dead process's place.
 const PORT_FIRST: u16 = 12_000;
-const PORTS: u16 = 18_000;
+const PORT_COUNT: u16 = 18_000;
 static PORT_NEXT: AtomicU16 = AtomicU16::new(0);
 
 pub(crate) type Settings = Vec<(&'static str, String)>;
@@ -56,10 +56,10 @@ impl Service {
 
     pub(crate) async fn restart(&mut self) {
         self.launch();
-        self.ready().await;
+        self.wait_until_ready().await;
     }
 
-    pub(crate) async fn ready(&mut self) {
+    pub(crate) async fn wait_until_ready(&mut self) {
         eventually("a process that is ready", async || {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
                 panic!("the process ended by itself with {status}:\n{}", self.output());
@@ -122,7 +122,7 @@ impl Service {
     }
 
     /// How it ended by itself.
-    pub(crate) async fn ended(&mut self) -> ExitStatus {
+    pub(crate) async fn wait_for_end(&mut self) -> ExitStatus {
         let child = self.child.as_mut().expect("a running process");
         let status = eventually("the end of the process", async || child.try_wait().unwrap()).await;
         self.child = None;
@@ -207,9 +207,9 @@ fn tail(text: &str) -> String {
 }
 
 fn free_port() -> u16 {
-    let start = u16::try_from(std::process::id() % u32::from(PORTS)).unwrap_or_default();
-    for _ in 0..PORTS {
-        let port = PORT_FIRST + (start + PORT_NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
+    let start = u16::try_from(std::process::id() % u32::from(PORT_COUNT)).unwrap_or_default();
+    for _ in 0..PORT_COUNT {
+        let port = PORT_FIRST + (start + PORT_NEXT.fetch_add(1, Ordering::Relaxed)) % PORT_COUNT;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }

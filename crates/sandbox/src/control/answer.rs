@@ -29,7 +29,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for JsonBody<T> {
     }
 }
 
-pub(super) async fn unknown() -> HttpResponse {
+pub(super) async fn answer_unknown_path() -> HttpResponse {
     HttpResponse::NotFound().json(json!({ "error": "no such path in the control interface" }))
 }
 

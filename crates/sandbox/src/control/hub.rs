@@ -25,15 +25,18 @@ pub(super) async fn enrol(state: Data<State>, enrolment: JsonBody<PartyEnrolment
     answer(state.enrol(&enrolment.0).map(|()| json!({ "ok": true })))
 }
 
-pub(super) async fn register(state: Data<State>, access_point: JsonBody<AccessPoint>) -> HttpResponse {
+pub(super) async fn register_access_point(
+    state: Data<State>,
+    access_point: JsonBody<AccessPoint>,
+) -> HttpResponse {
     answer(state.register_access_point(&access_point.0.url).map(|()| json!({ "ok": true })))
 }
 
-pub(super) async fn list(state: Data<State>) -> HttpResponse {
+pub(super) async fn list_access_points(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "access_points": state.notices.urls() }))
 }
 
-pub(super) async fn clear(state: Data<State>) -> HttpResponse {
+pub(super) async fn clear_access_points(state: Data<State>) -> HttpResponse {
     state.notices.clear();
     HttpResponse::Ok().json(json!({ "access_points": [] }))
 }

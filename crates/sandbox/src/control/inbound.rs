@@ -43,7 +43,7 @@ impl State {
         let planted = self.ledger.open().invoice_count();
         let document = match &inbound.document {
             Some(document) => document.clone(),
-            None => usual(inbound, today, planted),
+            None => default_document(inbound, today, planted),
         };
         let essence = document::check(&document)?;
         if essence.customer.as_ref().is_none_or(|customer| customer.tin != inbound.tin) {
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-fn usual(inbound: &Inbound, today: Date, planted: usize) -> Value {
+fn default_document(inbound: &Inbound, today: Date, planted: usize) -> Value {
     let irn = inbound
         .irn
         .clone()

@@ -28,9 +28,9 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
     let scope = web::scope("/sandbox")
         .service(
             web::resource("/faults")
-                .route(web::post().to(orders::add))
-                .route(web::get().to(orders::list))
-                .route(web::delete().to(orders::clear)),
+                .route(web::post().to(orders::add_fault))
+                .route(web::get().to(orders::list_faults))
+                .route(web::delete().to(orders::clear_faults)),
         )
         .service(
             web::resource("/latencies")
@@ -49,7 +49,7 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
         .service(
             web::resource("/calls")
                 .route(web::get().to(observe::calls))
-                .route(web::delete().to(observe::forget)),
+                .route(web::delete().to(observe::clear_calls)),
         )
         .route("/invoices", web::get().to(observe::invoices))
         .route("/invoices/{irn}", web::get().to(observe::invoice))
@@ -57,12 +57,12 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
         .route("/businesses", web::post().to(hub::enrol))
         .service(
             web::resource("/access-points")
-                .route(web::post().to(hub::register))
-                .route(web::get().to(hub::list))
-                .route(web::delete().to(hub::clear)),
+                .route(web::post().to(hub::register_access_point))
+                .route(web::get().to(hub::list_access_points))
+                .route(web::delete().to(hub::clear_access_points)),
         )
         .route("/notices", web::post().to(hub::notify))
         .route("/inbound", web::post().to(inbound::plant))
-        .default_service(web::to(answer::unknown));
+        .default_service(web::to(answer::answer_unknown_path));
     routes.service(scope);
 }

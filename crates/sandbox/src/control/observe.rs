@@ -13,7 +13,7 @@ pub(super) async fn calls(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "calls": state.calls() }))
 }
 
-pub(super) async fn forget(state: Data<State>) -> HttpResponse {
+pub(super) async fn clear_calls(state: Data<State>) -> HttpResponse {
     state.clear_calls();
     HttpResponse::Ok().json(json!({ "calls": [] }))
 }

@@ -12,13 +12,13 @@ use crate::state::State;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Seed {
+pub(super) struct SeedOrder {
     seed: u64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Spoken {
+pub(super) struct DialectOrder {
     dialect: Dialect,
 }
 
@@ -29,15 +29,15 @@ fn order_response(outcome: Result<u64, String>) -> HttpResponse {
     }
 }
 
-pub(super) async fn add(state: Data<State>, order: JsonBody<FaultOrder>) -> HttpResponse {
+pub(super) async fn add_fault(state: Data<State>, order: JsonBody<FaultOrder>) -> HttpResponse {
     order_response(state.add_fault(order.0))
 }
 
-pub(super) async fn list(state: Data<State>) -> HttpResponse {
+pub(super) async fn list_faults(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "faults": state.faults.list() }))
 }
 
-pub(super) async fn clear(state: Data<State>) -> HttpResponse {
+pub(super) async fn clear_faults(state: Data<State>) -> HttpResponse {
     state.clear_faults();
     HttpResponse::Ok().json(json!({ "faults": [] }))
 }
@@ -59,7 +59,7 @@ pub(super) async fn seed(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "seed": state.seed() }))
 }
 
-pub(super) async fn set_seed(state: Data<State>, body: JsonBody<Seed>) -> HttpResponse {
+pub(super) async fn set_seed(state: Data<State>, body: JsonBody<SeedOrder>) -> HttpResponse {
     state.set_seed(body.0.seed);
     seed(state).await
 }
@@ -68,7 +68,7 @@ pub(super) async fn dialect(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "dialect": state.dialect() }))
 }
 
-pub(super) async fn set_dialect(state: Data<State>, spoken: JsonBody<Spoken>) -> HttpResponse {
-    state.set_dialect(spoken.0.dialect);
+pub(super) async fn set_dialect(state: Data<State>, order: JsonBody<DialectOrder>) -> HttpResponse {
+    state.set_dialect(order.0.dialect);
     dialect(state).await
 }

@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 
 const CERTIFICATE: &[u8] = b"certificate of the simulated authority";
 
-static PAIR: LazyLock<Result<Pair, Unspecified>> = LazyLock::new(Pair::generate);
+static KEY_PAIR: LazyLock<Result<KeyPair, Unspecified>> = LazyLock::new(KeyPair::generate);
 
 /// The authority's keys for QR codes.
 pub(crate) struct CryptoKeys;
 
-struct Pair {
+struct KeyPair {
     private: Pkcs1PrivateDecryptingKey,
     public_pem: String,
 }
 
 impl CryptoKeys {
     /// Returns the keys file: the public key as PEM and the certificate, both in base64.
-    pub(crate) fn file() -> Result<Value, String> {
-        let pair = Self::pair()?;
+    pub(crate) fn key_file() -> Result<Value, String> {
+        let pair = Self::key_pair()?;
         Ok(json!({
             "public_key": STANDARD.encode(&pair.public_pem),
             "certificate": STANDARD.encode(CERTIFICATE),
@@ -37,7 +37,7 @@ impl CryptoKeys {
 
     /// Decrypts a QR code that was made with these keys.
     pub(crate) fn open_qr(qr_code: &str) -> Result<String, String> {
-        let pair = Self::pair()?;
+        let pair = Self::key_pair()?;
         let sealed =
             STANDARD.decode(qr_code).map_err(|error| format!("the QR code is not base64: {error}"))?;
         let mut room = vec![0; pair.private.min_output_size()];
@@ -46,12 +46,12 @@ impl CryptoKeys {
         String::from_utf8(plain.to_vec()).map_err(|_| "the QR code holds no text".to_owned())
     }
 
-    fn pair() -> Result<&'static Pair, String> {
-        PAIR.as_ref().map_err(|_| "no key pair could be made".to_owned())
+    fn key_pair() -> Result<&'static KeyPair, String> {
+        KEY_PAIR.as_ref().map_err(|_| "no key pair could be made".to_owned())
     }
 }
 
-impl Pair {
+impl KeyPair {
     fn generate() -> Result<Self, Unspecified> {
         let private = PrivateDecryptingKey::generate(KeySize::Rsa2048)?;
         let der: PublicKeyX509Der<'_> = private.public_key().as_der()?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     lines,
     node::{Fault, Node},
-    parties::{self, Named},
+    parties::{self, NamedParty},
     taxes, totals,
 };
 use crate::irn::Irn;
@@ -13,39 +13,39 @@ use crate::lists;
 
 /// The values that the ledger stores with a signed document.
 #[derive(Debug, Clone)]
-pub(crate) struct Essence {
+pub(crate) struct InvoiceEssence {
     pub(crate) business_id: String,
     pub(crate) irn: String,
     pub(crate) invoice_type_code: String,
     pub(crate) issue_date: String,
     pub(crate) due_date: Option<String>,
     pub(crate) payment_status: Option<String>,
-    pub(crate) supplier: Named,
-    pub(crate) customer: Option<Named>,
+    pub(crate) supplier: NamedParty,
+    pub(crate) customer: Option<NamedParty>,
 }
 
 const PAYMENT_STATUSES: [&str; 4] = ["PENDING", "PARTIAL", "PAID", "REJECTED"];
 const INVOICE_KINDS: [&str; 3] = ["B2B", "B2C", "B2G"];
 /// The type codes of a credit note and a debit note, which change an earlier invoice and must name that invoice.
-const CHANGES_ANOTHER: [&str; 2] = ["380", "384"];
+const CORRECTING_TYPES: [&str; 2] = ["380", "384"];
 
 /// Checks a document and returns the values to store with it. Fails with the first fault that it finds.
-pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
+pub(crate) fn check(document: &Value) -> Result<InvoiceEssence, Fault> {
     let root = Node::root("invoicerequest.invoice", document);
     let business_id = root.at("business_id").uuid()?.to_owned();
     let irn = check_irn(&root.at("irn"))?.to_owned();
-    let (issue_date, due_date) = dates(&root)?;
+    let (issue_date, due_date) = check_dates(&root)?;
     let invoice_type_code = root.at("invoice_type_code").one_of(&lists::INVOICE_TYPES)?.to_owned();
-    currencies_and_statuses(&root)?;
+    check_currencies_and_statuses(&root)?;
     let supplier = parties::check(&root.at("accounting_supplier_party"))?;
     let customer = parties::check_customer(&root)?;
-    references(&root, &invoice_type_code)?;
-    payment_means(&root)?;
+    check_references(&root, &invoice_type_code)?;
+    check_payment_means(&root)?;
     let tax = taxes::check(&root)?;
     let lines = totals::check(&root.at("legal_monetary_total"), tax)?;
     lines::check(&root, lines)?;
     let payment_status = root.at("payment_status").text_if_any()?.map(str::to_owned);
-    Ok(Essence {
+    Ok(InvoiceEssence {
         business_id,
         irn,
         invoice_type_code,
@@ -64,7 +64,7 @@ pub(crate) fn check_irn<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
     Ok(text)
 }
 
-fn dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
+fn check_dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
     let issue = root.at("issue_date").date()?;
     let due = root.at("due_date");
     let due_date = due.if_any(Node::date)?;
@@ -76,7 +76,7 @@ fn dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
     Ok((issue.to_string(), due_date.map(|date| date.to_string())))
 }
 
-fn currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
+fn check_currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
     root.at("document_currency_code").one_of(&lists::CURRENCIES)?;
     root.at("tax_currency_code").one_of(&lists::CURRENCIES)?;
     root.at("payment_status").if_any(|node| node.word(&PAYMENT_STATUSES))?;
@@ -84,9 +84,9 @@ fn currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Fault> {
+fn check_references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Fault> {
     let node = root.at("billing_reference");
-    if CHANGES_ANOTHER.contains(&invoice_type_code) {
+    if CORRECTING_TYPES.contains(&invoice_type_code) {
         node.items()?;
     }
     for reference in node.items_if_any()? {
@@ -96,7 +96,7 @@ fn references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn payment_means(root: &Node<'_>) -> Result<(), Fault> {
+fn check_payment_means(root: &Node<'_>) -> Result<(), Fault> {
     for means in root.at("payment_means").items_if_any()? {
         means.at("payment_means_code").one_of(&lists::PAYMENT_MEANS)?;
         means.at("payment_due_date").if_any(Node::date)?;

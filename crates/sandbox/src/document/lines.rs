@@ -7,20 +7,20 @@ use crate::decimal;
 
 pub(super) fn check(root: &Node<'_>, expected: Decimal) -> Result<(), Fault> {
     let node = root.at("invoice_line");
-    let amounts: Result<Vec<Decimal>, Fault> = node.items()?.iter().map(line).collect();
+    let amounts: Result<Vec<Decimal>, Fault> = node.items()?.iter().map(check_line).collect();
     let summed = decimal::sum(amounts?.into_iter()).ok_or_else(|| node.fault("is too large"))?;
-    if decimal::agree(summed, expected) {
+    if decimal::are_within_tolerance(summed, expected) {
         return Ok(());
     }
     Err(node.fault("must add up to legalmonetarytotal.lineextensionamount"))
 }
 
-fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
-    either(line, "hsn_code", "isic_code")?;
-    either(line, "product_category", "service_category")?;
+fn check_line(line: &Node<'_>) -> Result<Decimal, Fault> {
+    check_either(line, "hsn_code", "isic_code")?;
+    check_either(line, "product_category", "service_category")?;
     line.at("invoiced_quantity").amount_above_zero()?;
     for rate in ["discount_rate", "fee_rate"] {
-        line.at(rate).if_any(percentage)?;
+        line.at(rate).if_any(check_percentage)?;
     }
     for amount in ["discount_amount", "fee_amount"] {
         line.at(amount).if_any(Node::amount_from_zero)?;
@@ -28,25 +28,25 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     let item = line.at("item");
     item.object()?;
     item.at("name").text()?;
-    price(&line.at("price"))?;
+    check_price(&line.at("price"))?;
     line.at("line_extension_amount").amount_from_zero()
 }
 
 /// Checks that a line has the member named `service` or, without it, the member named `product`.
-fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
+fn check_either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };
     node.text().map(|_| ())
 }
 
-fn percentage(node: &Node<'_>) -> Result<(), Fault> {
+fn check_percentage(node: &Node<'_>) -> Result<(), Fault> {
     if node.amount_from_zero()? > Decimal::ONE_HUNDRED {
         return Err(node.fault("must not be greater than 100"));
     }
     Ok(())
 }
 
-fn price(price: &Node<'_>) -> Result<(), Fault> {
+fn check_price(price: &Node<'_>) -> Result<(), Fault> {
     price.object()?;
     price.at("price_amount").amount_from_zero()?;
     price.at("base_quantity").amount_above_zero()?;

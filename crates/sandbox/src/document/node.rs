@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn amount(&self) -> Result<Decimal, Fault> {
-        decimal::of_value(self.require_value()?).ok_or_else(|| self.fault("must be a number"))
+        decimal::from_value(self.require_value()?).ok_or_else(|| self.fault("must be a number"))
     }
 
     /// Returns the amount, which must not be negative.

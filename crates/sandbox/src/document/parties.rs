@@ -3,12 +3,12 @@
 use super::node::{Fault, Node};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Named {
+pub(crate) struct NamedParty {
     pub(crate) tin: String,
     pub(crate) name: String,
 }
 
-pub(super) fn check(party: &Node<'_>) -> Result<Named, Fault> {
+pub(super) fn check(party: &Node<'_>) -> Result<NamedParty, Fault> {
     party.object()?;
     let name = party.at("party_name").text()?.to_owned();
     let tin = party.at("tin").text()?.to_owned();
@@ -16,12 +16,12 @@ pub(super) fn check(party: &Node<'_>) -> Result<Named, Fault> {
     if !email.text()?.contains('@') {
         return Err(email.fault("must be a valid email"));
     }
-    party.at("telephone").if_any(telephone)?;
-    address(&party.at("postal_address"))?;
-    Ok(Named { tin, name })
+    party.at("telephone").if_any(check_telephone)?;
+    check_address(&party.at("postal_address"))?;
+    Ok(NamedParty { tin, name })
 }
 
-pub(super) fn check_customer(root: &Node<'_>) -> Result<Option<Named>, Fault> {
+pub(super) fn check_customer(root: &Node<'_>) -> Result<Option<NamedParty>, Fault> {
     let customer = root.at("accounting_customer_party");
     match root.at("invoice_kind").text_if_any()? {
         Some("B2B" | "B2G") => check(&customer).map(Some),
@@ -29,7 +29,7 @@ pub(super) fn check_customer(root: &Node<'_>) -> Result<Option<Named>, Fault> {
     }
 }
 
-fn telephone(node: &Node<'_>) -> Result<(), Fault> {
+fn check_telephone(node: &Node<'_>) -> Result<(), Fault> {
     let text = node.text()?;
     let digits = text.strip_prefix('+').unwrap_or_default();
     if (6..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -38,7 +38,7 @@ fn telephone(node: &Node<'_>) -> Result<(), Fault> {
     Err(node.fault("must start with + and hold the country code"))
 }
 
-fn address(address: &Node<'_>) -> Result<(), Fault> {
+fn check_address(address: &Node<'_>) -> Result<(), Fault> {
     address.object()?;
     address.at("street_name").text()?;
     address.at("city_name").text()?;

@@ -17,7 +17,7 @@ pub(super) fn check(totals: &Node<'_>, tax: Decimal) -> Result<Decimal, Fault> {
         return Err(node.fault("must not be less than tax_exclusive_amount"));
     }
     let expected = exclusive.checked_add(tax).ok_or_else(|| node.fault("is too large"))?;
-    if decimal::agree(inclusive, expected) {
+    if decimal::are_within_tolerance(inclusive, expected) {
         return Ok(lines);
     }
     Err(node.fault("must be tax_exclusive_amount plus the tax total"))

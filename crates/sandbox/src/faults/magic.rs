@@ -14,11 +14,11 @@ pub struct MagicWord {
     pub word: &'static str,
     /// The effect, as a sentence without a full stop. The documentation lists it.
     pub happens: &'static str,
-    does: Does,
+    effect: WordEffect,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Does {
+enum WordEffect {
     /// A fault of the first `sign` calls about the invoice: the number of calls, the fault, and the HTTP status if it
     /// is not the usual one.
     ToSigns(u32, FaultKind, Option<u16>),
@@ -32,10 +32,10 @@ enum Does {
     ToAll(FaultKind),
 }
 
-use Does::{Offline, Reject, Slow, ToAll, ToLookups, ToSigns};
+use WordEffect::{Offline, Reject, Slow, ToAll, ToLookups, ToSigns};
 
-const fn word(word: &'static str, does: Does, happens: &'static str) -> MagicWord {
-    MagicWord { word, happens, does }
+const fn word(word: &'static str, effect: WordEffect, happens: &'static str) -> MagicWord {
+    MagicWord { word, happens, effect }
 }
 
 pub const MAGIC_WORDS: [MagicWord; 19] = [
@@ -125,12 +125,12 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 const SLOW_MS: u64 = 1500;
 /// The duration of a fault such as SBXOUTAGE, in seconds. Digits after the word set another duration: SBXOUTAGE60 lasts
 /// 60 s.
-const FOR_S: u64 = 10;
-const FOR_S_MAX: u64 = 3600;
+const FAULT_S_DEFAULT: u64 = 10;
+const FAULT_S_MAX: u64 = 3600;
 
-pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
+pub(crate) fn magic_effect(moment: &FaultContext) -> Option<Effect> {
     let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
-    match does(moment.irn?)? {
+    match word_effect(moment.irn?)? {
         Slow => Some(Effect { latency_ms: SLOW_MS, ..Effect::from_kind(FaultKind::Latency) }),
         ToSigns(times, kind, status) if is_among(Operation::Sign, times) => {
             Some(Effect { status, ..Effect::from_kind(kind) })
@@ -143,36 +143,37 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
 /// Returns the fault that this call starts for all invoices, if any. Only the first `sign` of an invoice can start one.
 pub(crate) fn fault_for_all(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
-    let ToAll(kind) = does(irn)? else { return None };
-    Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::new(kind) })
+    let ToAll(kind) = word_effect(irn)? else { return None };
+    Some(FaultOrder { for_s: Some(fault_s(irn)), ..FaultOrder::new(kind) })
 }
 
 /// Returns true if the invoice number contains the word SBXOFFLINE, which takes the customer offline for good.
 pub(crate) fn is_offline(irn: &str) -> bool {
-    does(irn) == Some(Offline)
+    word_effect(irn) == Some(Offline)
 }
 
 /// Returns true if the invoice number contains the word SBXREJECT: its document is always refused.
 pub(crate) fn is_rejected(irn: &str) -> bool {
-    does(irn) == Some(Reject)
+    word_effect(irn) == Some(Reject)
 }
 
-fn does(irn: &str) -> Option<Does> {
-    find(&magic_part(irn)?).map(|found| found.does)
+fn word_effect(irn: &str) -> Option<WordEffect> {
+    find_word(&magic_part(irn)?).map(|found| found.effect)
 }
 
 /// Returns the magic word at the start of the text; the longest, if several fit.
-fn find(typed: &str) -> Option<MagicWord> {
+fn find_word(typed: &str) -> Option<MagicWord> {
     let fitting = MAGIC_WORDS.into_iter().filter(|known| typed.starts_with(known.word));
     fitting.max_by_key(|known| known.word.len())
 }
 
-/// Returns the number of seconds that follows the word in the invoice number; `FOR_S` if no digits follow the word.
-fn seconds(irn: &str) -> u64 {
+/// Returns the number of seconds that follows the word in the invoice number; `FAULT_S_DEFAULT` if no digits follow
+/// the word.
+fn fault_s(irn: &str) -> u64 {
     let typed = magic_part(irn).unwrap_or_default();
-    let after = find(&typed).map_or("", |known| &typed[known.word.len()..]);
+    let after = find_word(&typed).map_or("", |known| &typed[known.word.len()..]);
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    if digits.is_empty() { FOR_S } else { digits.parse().unwrap_or(FOR_S_MAX).min(FOR_S_MAX) }
+    if digits.is_empty() { FAULT_S_DEFAULT } else { digits.parse().unwrap_or(FAULT_S_MAX).min(FAULT_S_MAX) }
 }
 
 /// Returns the invoice number from `SBX` on, in capitals; `None` if it does not contain `SBX`.
@@ -198,7 +199,7 @@ mod tests {
             ("INV7DROP", None),
         ] {
             let irn = format!("{number}-94AD90FB-20261121");
-            let found = magic_part(&irn).and_then(|typed| find(&typed)).map(|known| known.word);
+            let found = magic_part(&irn).and_then(|typed| find_word(&typed)).map(|known| known.word);
             assert_eq!(found, expected, "{number}");
         }
     }
@@ -211,7 +212,7 @@ mod tests {
             ("SBXHEALTH5X9", 5),
             ("SBXOUTAGE99999999999999999999", 3600),
         ] {
-            assert_eq!(seconds(&format!("{number}-94AD90FB-20261121")), expected, "{number}");
+            assert_eq!(fault_s(&format!("{number}-94AD90FB-20261121")), expected, "{number}");
         }
     }
 }

@@ -12,7 +12,7 @@ mod registry;
 pub(crate) use draw::draw;
 pub(crate) use effect::Effect;
 pub use magic::{MAGIC_WORDS, MagicWord};
-pub(crate) use magic::{fault_for_all, is_offline, is_rejected, magic};
+pub(crate) use magic::{fault_for_all, is_offline, is_rejected, magic_effect};
 pub(crate) use order::parse_operation;
 pub use order::{FaultKind, FaultOrder};
 pub(crate) use registry::{FaultContext, Faults};

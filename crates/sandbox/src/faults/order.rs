@@ -119,7 +119,7 @@ impl FaultOrder {
     }
 
     /// Parses the operation and checks the values. The error is a sentence for the caller.
-    pub(crate) fn check(&self) -> Result<Checked, String> {
+    pub(crate) fn check(&self) -> Result<CheckedOrder, String> {
         let operation = parse_operation(self.operation.as_deref())?;
         if let Some(operation) = operation
             && !self.kind.applies_to(operation)
@@ -129,7 +129,7 @@ impl FaultOrder {
         if self.status.is_some_and(|status| !(400..=599).contains(&status)) {
             return Err("status must be from 400 to 599".into());
         }
-        Ok(Checked { operation, chance: self.chance()?, remaining: self.remaining_times() })
+        Ok(CheckedOrder { operation, chance: self.chance()?, remaining: self.remaining_times() })
     }
 
     fn remaining_times(&self) -> Option<u32> {
@@ -140,7 +140,7 @@ impl FaultOrder {
     /// Returns the probability in millionths; `None` if the fault has no probability.
     fn chance(&self) -> Result<Option<u64>, String> {
         let Some(number) = &self.probability else { return Ok(None) };
-        let millionths = decimal::of_number(number)
+        let millionths = decimal::from_number(number)
             .and_then(|probability| probability.checked_mul(1_000_000.into()))
             .and_then(|millionths| u64::try_from(millionths).ok())
             .filter(|millionths| *millionths <= 1_000_000);
@@ -164,7 +164,7 @@ impl FaultOrder {
 
 /// A checked fault order, with its values parsed.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedOrder {
     pub(crate) operation: Option<Operation>,
     /// The probability in millionths.
     pub(crate) chance: Option<u64>,
@@ -172,7 +172,7 @@ pub(crate) struct Checked {
     pub(crate) remaining: Option<u32>,
 }
 
-impl Checked {
+impl CheckedOrder {
     pub(crate) fn covers(&self, kind: FaultKind, operation: Operation) -> bool {
         self.operation.is_none_or(|only| only == operation) && kind.applies_to(operation)
     }

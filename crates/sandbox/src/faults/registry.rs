@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     Effect,
     draw::draw,
-    order::{Checked, FaultOrder},
+    order::{CheckedOrder, FaultOrder},
 };
 use crate::clock;
 use crate::route::Operation;
@@ -27,7 +27,7 @@ pub(crate) struct FaultContext<'a> {
 struct Fault {
     id: u64,
     order: FaultOrder,
-    checked: Checked,
+    checked: CheckedOrder,
     until: Option<Timestamp>,
     hits: u64,
 }

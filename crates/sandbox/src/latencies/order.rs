@@ -45,7 +45,7 @@ pub struct LatencyOrder {
 
 /// A checked latency order, with its values parsed.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct CheckedOrder {
     pub(super) operation: Option<Operation>,
     pub(super) spread: Spread,
 }
@@ -58,12 +58,12 @@ impl LatencyOrder {
         self
     }
 
-    pub(super) fn check(&self) -> Result<Checked, String> {
+    pub(super) fn check(&self) -> Result<CheckedOrder, String> {
         let operation = parse_operation(self.operation.as_deref())?;
         if self.at_once.is_some_and(|calls| !(1..=AT_ONCE_MAX).contains(&calls)) {
             return Err(format!("at_once must be from 1 to {AT_ONCE_MAX}"));
         }
-        Ok(Checked { operation, spread: self.spread()? })
+        Ok(CheckedOrder { operation, spread: self.spread()? })
     }
 
     fn spread(&self) -> Result<Spread, String> {
@@ -74,10 +74,10 @@ impl LatencyOrder {
             (None, None, Some(table)) => Spread::percentiles(&table),
             _ => return Err("one of fixed_ms, uniform_ms and percentiles_ms, at_once, or both".into()),
         };
-        if !spread.grows() {
+        if !spread.is_ascending() {
             return Err("times must not go down from one percentile to the next".into());
         }
-        if spread.longest() > LATENCY_MS_MAX {
+        if spread.longest_ms() > LATENCY_MS_MAX {
             return Err(format!("times must be from 0 to {LATENCY_MS_MAX} ms"));
         }
         Ok(spread)

@@ -10,13 +10,13 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::order::{Checked, LatencyOrder};
+use super::order::{CheckedOrder, LatencyOrder};
 use crate::faults::{FaultContext, draw};
 
 struct Latency {
     id: u64,
     order: LatencyOrder,
-    checked: Checked,
+    checked: CheckedOrder,
     /// One permit for each concurrent call; `None` means no limit.
     slots: Option<Arc<Semaphore>>,
     counts: Arc<Counts>,
@@ -31,10 +31,10 @@ struct Counts {
 }
 
 #[derive(Default)]
-pub(crate) struct Latencies(Mutex<InForce>);
+pub(crate) struct Latencies(Mutex<LatenciesInForce>);
 
 #[derive(Default)]
-struct InForce {
+struct LatenciesInForce {
     last_id: u64,
     latencies: Vec<Latency>,
 }
@@ -83,7 +83,7 @@ impl Latencies {
         let of = |operation| state.latencies.iter().find(|known| known.checked.operation == operation);
         let found = of(Some(moment.operation)).or_else(|| of(None))?;
         let drawn = draw(seed, &format!("latency-{}", found.id), moment);
-        Some((found.checked.spread.at(drawn), found.slots.clone(), Arc::clone(&found.counts)))
+        Some((found.checked.spread.latency_ms(drawn), found.slots.clone(), Arc::clone(&found.counts)))
     }
 
     pub(crate) fn list(&self) -> Value {
@@ -91,10 +91,10 @@ impl Latencies {
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = InForce::default();
+        *self.lock() = LatenciesInForce::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, InForce> {
+    fn lock(&self) -> MutexGuard<'_, LatenciesInForce> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,15 +117,15 @@ impl Counts {
     async fn wait_for(&self, slots: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
         self.waiting_max.fetch_max(waiting, Ordering::Relaxed);
-        let _counted = Counted(&self.waiting);
+        let _counted = CountedWait(&self.waiting);
         slots.acquire_owned().await.ok()
     }
 }
 
 /// Counts one waiting call. Dropping it decrements the counter, even if the wait was cancelled.
-struct Counted<'a>(&'a AtomicU64);
+struct CountedWait<'a>(&'a AtomicU64);
 
-impl Drop for Counted<'_> {
+impl Drop for CountedWait<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -133,7 +133,7 @@ impl Drop for Counted<'_> {
 
 impl ServiceSlot {
     /// Sleeps for the latency of the call, then frees the slot.
-    pub(crate) async fn last(self) {
+    pub(crate) async fn sleep(self) {
         tokio::time::sleep(Duration::from_millis(self.ms)).await;
     }
 }

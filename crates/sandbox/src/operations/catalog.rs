@@ -12,22 +12,22 @@ use crate::state::State;
 
 /// Prefixes of entity ids for tests: `entity` answers the first with 404, the second with a wrong tax number, and the
 /// third with 503.
-const UNKNOWN: &str = "00000404-";
-const CONTRADICTING: &str = "00000409-";
-const SILENT: &str = "00000503-";
+const UNKNOWN_ENTITY_PREFIX: &str = "00000404-";
+const CONTRADICTING_ENTITY_PREFIX: &str = "00000409-";
+const SILENT_ENTITY_PREFIX: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
 /// Lists all enrolled businesses. Apart from the prefixes above, the entity id does not matter, because the simulator
 /// has only one entity.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
-    if id.starts_with(UNKNOWN) {
+    if id.starts_with(UNKNOWN_ENTITY_PREFIX) {
         return Err(Refusal::new(404, "entity not found"));
     }
-    if id.starts_with(SILENT) {
+    if id.starts_with(SILENT_ENTITY_PREFIX) {
         return Err(Refusal::breakdown(503, "service unavailable"));
     }
-    if id.starts_with(CONTRADICTING) {
+    if id.starts_with(CONTRADICTING_ENTITY_PREFIX) {
         state.ledger.open().business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
     let ledger = state.ledger.open();

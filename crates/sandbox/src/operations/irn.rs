@@ -13,7 +13,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     root.at("invoice_reference").text().map_err(refuse)?;
     let business_id = root.at("business_id").uuid().map_err(refuse)?;
     let irn = check_irn(&root.at("irn")).map_err(refuse)?;
-    belongs(state, business_id, irn)?;
+    check_service_id(state, business_id, irn)?;
     if state.ledger.open().invoice(irn).is_some() {
         return Err(Refusal::ambiguous(400));
     }
@@ -21,7 +21,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 }
 
 /// Enrols the business if it is unknown. Refuses the IRN if the business was enrolled with another service id.
-pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
+pub(super) fn check_service_id(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.ledger.open();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();
     match ledger.business(business_id).service_id.get_or_insert_with(|| ServiceId::Seen(found.to_owned())) {

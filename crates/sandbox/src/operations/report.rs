@@ -7,7 +7,7 @@ use crate::document::Node;
 use crate::reply::Refusal;
 use crate::state::State;
 
-const TEXTS: [&str; 8] = [
+const TEXT_FIELDS: [&str; 8] = [
     "agent_tin",
     "beneficiary_tin",
     "irn",
@@ -17,7 +17,7 @@ const TEXTS: [&str; 8] = [
     "integrator_service_id",
     "vat_status",
 ];
-const NUMBERS: [&str; 4] = ["base_amount", "vat_rate", "vat_calculated", "total_amount"];
+const NUMBER_FIELDS: [&str; 4] = ["base_amount", "vat_rate", "vat_calculated", "total_amount"];
 const VAT_STATUSES: [&str; 5] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT", "EXEMPT", "NON_VATABLE"];
 
 pub(super) fn report(call: &Call, state: &State) -> OperationResult {
@@ -29,10 +29,10 @@ pub(super) fn report(call: &Call, state: &State) -> OperationResult {
 }
 
 fn check(root: &Node<'_>) -> Result<(), String> {
-    for name in TEXTS {
+    for name in TEXT_FIELDS {
         root.at(name).text()?;
     }
-    for name in NUMBERS {
+    for name in NUMBER_FIELDS {
         number(&root.at(name))?;
     }
     root.at("other_taxes").if_any(number)?;
@@ -42,7 +42,7 @@ fn check(root: &Node<'_>) -> Result<(), String> {
 }
 
 fn number(node: &Node<'_>) -> Result<(), String> {
-    match decimal::of_text(node.text()?) {
+    match decimal::from_text(node.text()?) {
         Some(_) => Ok(()),
         None => Err(node.fault("must be a number in a string")),
     }

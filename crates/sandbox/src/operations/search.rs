@@ -28,7 +28,7 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
     let found: Vec<&Invoice> = ledger
         .oldest_first()
         .rev()
-        .filter(|invoice| invoice.business_id == business && fits(invoice, &call.query))
+        .filter(|invoice| invoice.business_id == business && is_match(invoice, &call.query))
         .collect();
     let page = number(&call.query, "page", 1);
     let size = number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX);
@@ -44,7 +44,7 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
     Ok(json!({ "items": items, "page": page }))
 }
 
-fn fits(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
+fn is_match(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
     let is =
         |name: &str, value: &str| query.get(name).is_none_or(|wanted| wanted.eq_ignore_ascii_case(value));
     is("irn", &invoice.irn)
@@ -71,12 +71,12 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
             from.is_none_or(|(from, _)| from <= invoice.signed_at)
                 && to.is_none_or(|(_, to)| invoice.signed_at < to)
         })
-        .map(in_transit)
+        .map(transit_row)
         .collect();
     Ok(json!(rows))
 }
 
-fn in_transit(invoice: &Invoice) -> Value {
+fn transit_row(invoice: &Invoice) -> Value {
     json!({
         "irn": invoice.irn,
         "message": if invoice.is_delivered() { "ACKNOWLEDGED" } else { "TRANSMITTING" },
@@ -89,6 +89,6 @@ fn in_transit(invoice: &Invoice) -> Value {
 fn parse_bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));
-    let span = moment.or_else(|| text.parse::<Date>().ok().and_then(clock::span));
+    let span = moment.or_else(|| text.parse::<Date>().ok().and_then(clock::day_span));
     span.map(Some).ok_or_else(|| Refusal::field(name, "must be a date"))
 }

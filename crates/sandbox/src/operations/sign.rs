@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use super::{
     answer::{OperationResult, body, ok, with_invoice},
-    irn::belongs,
+    irn::check_service_id,
 };
 use crate::call::Call;
 use crate::clock;
-use crate::document::{self, Essence};
+use crate::document::{self, InvoiceEssence};
 use crate::faults::is_rejected;
 use crate::records::{Invoice, PaymentStatus, Transit};
 use crate::reply::Refusal;
 use crate::state::State;
 
 pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
-    accept(body(call)?, state)?;
+    check_document(body(call)?, state)?;
     Ok(ok())
 }
 
 pub(super) fn sign(call: &Call, state: &State) -> OperationResult {
     let document = body(call)?;
-    let essence = accept(document, state)?;
+    let essence = check_document(document, state)?;
     if commit(state, essence, document) { Ok(ok()) } else { Err(Refusal::ambiguous(400)) }
 }
 
@@ -32,18 +32,18 @@ pub(super) fn confirm(call: &Call, state: &State) -> OperationResult {
     with_invoice(call, state, |invoice| Ok(invoice.confirmation()))
 }
 
-fn accept(document: &Value, state: &State) -> Result<Essence, Refusal> {
+fn check_document(document: &Value, state: &State) -> Result<InvoiceEssence, Refusal> {
     let essence = document::check(document).map_err(Refusal::document)?;
     if is_rejected(&essence.irn) {
         let words = "invoicerequest.invoice.invoiceline[0].hsncode must be a known code";
         return Err(Refusal::document(words.to_owned()));
     }
-    belongs(state, &essence.business_id, &essence.irn)?;
+    check_service_id(state, &essence.business_id, &essence.irn)?;
     Ok(essence)
 }
 
 /// Records a signed invoice and its parties. Returns false if the reference number is already signed.
-pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool {
+pub(crate) fn commit(state: &State, essence: InvoiceEssence, document: &Value) -> bool {
     let document = document.to_string();
     let mut ledger = state.ledger.open();
     ledger.party(&essence.supplier.tin, &essence.supplier.name);

@@ -41,7 +41,7 @@ pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
     let irn = call.irn().unwrap_or_default();
     {
         let mut ledger = state.ledger.open();
-        reach(&mut ledger, irn, call.offline)?;
+        check_reachable(&mut ledger, irn, call.offline)?;
         let invoice = ledger.invoice_mut(irn).ok_or_else(|| Refusal::new(404, "invoice not found"))?;
         invoice.transmit().map_err(|words| Refusal::new(400, words))?;
     }
@@ -51,7 +51,7 @@ pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
 }
 
 /// Refuses the transmission if the supplier or the customer is offline, or if the invoice has no customer.
-fn reach(ledger: &mut Ledger, irn: &str, offline: bool) -> Result<(), Refusal> {
+fn check_reachable(ledger: &mut Ledger, irn: &str, offline: bool) -> Result<(), Refusal> {
     let Some(invoice) = ledger.invoice(irn) else { return Err(Refusal::new(404, "invoice not found")) };
     let supplier = invoice.supplier_tin.clone();
     let Some(customer) = invoice.customer_tin.clone() else {

@@ -22,7 +22,7 @@ impl Tally {
         self.0.get(irn).map_or(0, |counts| counts[operation.index()])
     }
 
-    pub(crate) fn knows(&self, irn: &str) -> bool {
+    pub(crate) fn has_calls_for(&self, irn: &str) -> bool {
         self.0.contains_key(irn)
     }
 }

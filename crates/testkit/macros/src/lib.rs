@@ -15,17 +15,17 @@ use proc_macro::{Ident, TokenStream, TokenTree};
 /// here. `--skip on_postgresql` leaves these tests out.
 #[proc_macro_attribute]
 pub fn each_database(settings: TokenStream, case: TokenStream) -> TokenStream {
-    tests_of(&settings, case, &["Sqlite", "Postgres"])
+    generate_tests(&settings, case, &["Sqlite", "Postgres"])
 }
 
 /// Makes one test, `<name>_on_postgresql`, from an async function that needs what SQLite cannot do. See
 /// [`macro@each_database`].
 #[proc_macro_attribute]
 pub fn on_postgresql(settings: TokenStream, case: TokenStream) -> TokenStream {
-    tests_of(&settings, case, &["Postgres"])
+    generate_tests(&settings, case, &["Postgres"])
 }
 
-fn tests_of(settings: &TokenStream, case: TokenStream, backends: &[&str]) -> TokenStream {
+fn generate_tests(settings: &TokenStream, case: TokenStream, backends: &[&str]) -> TokenStream {
     let Some(name) = function_name(&case) else {
         return failure("only a function can be a case");
     };

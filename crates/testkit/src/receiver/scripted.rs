@@ -10,7 +10,7 @@ use super::{Endpoint, Received, Receiver, Request, Response};
 use crate::patience::eventually;
 
 /// The delay of a slow answer. An attempt may not take so long in the settings of the tests.
-const SLOW: Duration = Duration::from_secs(4);
+const SLOW_REPLY_DELAY: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Reply {
             Self::Redirect(status, port) => {
                 Response::status(status).with_header("location", format!("http://127.0.0.1:{port}/"))
             }
-            Self::Slow => Response { delay: SLOW, ..Response::status(204) },
+            Self::Slow => Response { delay: SLOW_REPLY_DELAY, ..Response::status(204) },
             Self::HangUp | Self::LostAnswer => Response { is_lost: true, ..Response::status(204) },
         }
     }

@@ -65,7 +65,7 @@ impl AppClient {
     }
 
     /// Returns the run of this operation. `run` returns the one that the API shows by default.
-    pub async fn run_of(&self, irn: &str, operation: &str) -> Answer {
+    pub async fn run_with_operation(&self, irn: &str, operation: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await
     }
 

@@ -11,7 +11,7 @@ pub use operator::Operator;
 pub use taxpayer::Taxpayer;
 
 pub const INVOICES: &str = "/v1/tax-payers/invoices";
-pub const FULL: &str = "/v1/tax-payers/invoices/full";
+pub const FULL_INVOICES: &str = "/v1/tax-payers/invoices/full";
 pub const UPDATE: &str = "/v1/tax-payers/invoices/update";
 pub const BULK: &str = "/v1/tax-payers/invoices/bulk";
 pub const BATCHES: &str = "/v1/tax-payers/invoices/batches";

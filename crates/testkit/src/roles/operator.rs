@@ -36,7 +36,7 @@ impl Operator {
     }
 
     /// Returns the latest run of a taxpayer, with its steps.
-    pub async fn run_of(&self, taxpayer: &Taxpayer) -> Value {
+    pub async fn newest_run(&self, taxpayer: &Taxpayer) -> Value {
         let listed = self.runs(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
         let id = listed.data()["data"][0]["id"].as_str().unwrap().to_owned();
         self.runs(&format!("/{id}")).await.expect_status(200).data().clone()

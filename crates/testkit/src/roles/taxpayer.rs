@@ -5,8 +5,8 @@ use std::ops::Deref;
 use serde_json::{Value, json};
 
 use super::{
-    ACKNOWLEDGE, AppClient, BATCHES, BULK, EVENTS, FULL, GET_SUPPLIER_INVOICE, INBOX, INVOICES, UPDATE,
-    UPDATE_PAYMENT, UPDATE_STATUS,
+    ACKNOWLEDGE, AppClient, BATCHES, BULK, EVENTS, FULL_INVOICES, GET_SUPPLIER_INVOICE, INBOX, INVOICES,
+    UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
 };
 use crate::answer::Answer;
 use crate::client::Client;
@@ -58,7 +58,7 @@ impl Taxpayer {
     }
 
     pub async fn create_full(&self, body: &Value) -> Answer {
-        self.send("POST", FULL, body).await
+        self.send("POST", FULL_INVOICES, body).await
     }
 
     /// Creates a full invoice and returns it.
@@ -138,7 +138,7 @@ impl Taxpayer {
     }
 
     /// Counts the events with this name in the taxpayer's log.
-    pub async fn count_of(&self, name: &str) -> usize {
+    pub async fn count_events(&self, name: &str) -> usize {
         self.event_names().await.iter().filter(|event| *event == name).count()
     }
 

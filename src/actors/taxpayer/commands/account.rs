@@ -85,11 +85,11 @@ impl TaxpayerCommand for Onboard {
     const NAME: &'static str = "onboard";
     const SETS_UNIQUE_VALUES: bool = true;
 
-    fn new_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
         wanted.add(IdKind::Contact, 1);
     }
 
-    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
         let taxpayer = self.taxpayer(context.taxpayer_id, Timestamp::UNIX_EPOCH);
         wanted.add_unique_values(context.command, taxpayer, Some(&self.contact.email));
     }
@@ -120,7 +120,7 @@ impl TaxpayerCommand for ChangeProfile {
         self.by
     }
 
-    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
         let taxpayer = context.cached.taxpayer.clone();
         if let Some(mut changed) = taxpayer.filter(|_| self.change.email.is_some()) {
             self.change.clone().apply(&mut changed);
@@ -132,7 +132,7 @@ impl TaxpayerCommand for ChangeProfile {
         let before = uow.taxpayer()?.clone();
         let conflicts = uow.conflicts();
         let faults: Faults =
-            conflicts.iter().filter(|fault| fault.path == "email").map(as_business_email).collect();
+            conflicts.iter().filter(|fault| fault.path == "email").map(to_business_email_fault).collect();
         if !faults.is_empty() {
             return Err(faults.into());
         }
@@ -141,7 +141,7 @@ impl TaxpayerCommand for ChangeProfile {
         let changed = taxpayer.changed_since(&before);
         if !changed.is_empty() {
             let entry = audit_entry(uow, self.by, AuditAction::UpdateProfile);
-            uow.writes.audit.push(entry.between(None, Some(changed.join(", "))));
+            uow.writes.audit.push(entry.with_states(None, Some(changed.join(", "))));
         }
         taxpayer.updated_at = uow.now;
         *uow.taxpayer = Some(taxpayer.clone());
@@ -150,7 +150,7 @@ impl TaxpayerCommand for ChangeProfile {
 }
 
 /// Renames the fault: in a profile, the taxpayer's email is the field `business_email`.
-fn as_business_email(fault: &Fault) -> Fault {
+fn to_business_email_fault(fault: &Fault) -> Fault {
     Fault::new("business_email", fault.rule(), "The business_email has already been taken.")
 }
 
@@ -167,7 +167,7 @@ impl TaxpayerCommand for SetSubscription {
         let mut taxpayer = uow.taxpayer()?.clone();
         let before = std::mem::replace(&mut taxpayer.subscription, self.to);
         let entry = audit_entry(uow, self.by, AuditAction::SetSubscription);
-        uow.writes.audit.push(entry.between(Some(before.to_string()), Some(self.to.to_string())));
+        uow.writes.audit.push(entry.with_states(Some(before.to_string()), Some(self.to.to_string())));
         taxpayer.updated_at = uow.now;
         *uow.taxpayer = Some(taxpayer.clone());
         Ok(taxpayer)
@@ -198,7 +198,8 @@ impl TaxpayerCommand for RecordVerification {
         if let Some(by) = self.by {
             let [from, to] = [before, taxpayer.verification].map(|one| Some(one.status().to_string()));
             let entry = AuditEntry::new(by, AuditAction::VerifyTaxpayer, &uow.id, uow.now);
-            let entry = entry.of_taxpayer(uow.id).of_integrator(taxpayer.integrator_id).between(from, to);
+            let entry =
+                entry.for_taxpayer(uow.id).for_integrator(taxpayer.integrator_id).with_states(from, to);
             uow.writes.audit.push(AuditEntry { reason: self.reason.clone(), ..entry });
         }
         Ok(taxpayer)
@@ -222,10 +223,10 @@ fn verification_event(
 /// Returns an entry of the audit trail about this taxpayer. The integrator may read the entries of changes that the
 /// taxpayer's own contacts and keys make.
 pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
-    let entry = AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id);
+    let entry = AuditEntry::new(by, action, &uow.id, uow.now).for_taxpayer(uow.id);
     match (by, &*uow.taxpayer) {
         (Actor::Contact(_) | Actor::TaxpayerKey(_), Some(taxpayer)) => {
-            entry.of_integrator(taxpayer.integrator_id)
+            entry.for_integrator(taxpayer.integrator_id)
         }
         _ => entry,
     }

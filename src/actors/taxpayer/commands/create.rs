@@ -31,7 +31,7 @@ pub struct CreateBatch(pub Vec<Candidate>);
 
 /// The result of a create: the new invoice, or the existing one if the invoice is a duplicate.
 #[derive(Debug, Clone)]
-pub struct Created {
+pub struct CreatedInvoice {
     pub invoice: Invoice,
     pub duplicate: Option<Duplicate>,
 }
@@ -44,15 +44,15 @@ pub enum Duplicate {
 }
 
 impl TaxpayerCommand for CreateInvoice {
-    type Output = Created;
+    type Output = CreatedInvoice;
 
     const NAME: &'static str = "create";
 
     fn size(&self) -> Size {
-        Size::of_draft(&self.0)
+        Size::for_draft(&self.0)
     }
 
-    fn new_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
         want_ids(&self.0, wanted);
     }
 
@@ -60,12 +60,12 @@ impl TaxpayerCommand for CreateInvoice {
         serde_json::to_string(&self.0).ok()
     }
 
-    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        read_for(&self.0, wanted, context);
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        add_draft_reads(&self.0, wanted, context);
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Created, Refusal> {
-        add(uow, &self.0)
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<CreatedInvoice, Refusal> {
+        add_invoice(uow, &self.0)
     }
 }
 
@@ -82,21 +82,21 @@ impl TaxpayerCommand for CreateBatch {
     const IS_LARGE: bool = true;
 
     fn size(&self) -> Size {
-        self.drafts().map(Size::of_draft).sum()
+        self.drafts().map(Size::for_draft).sum()
     }
 
-    fn new_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
         self.drafts().for_each(|draft| want_ids(draft, wanted));
     }
 
-    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.drafts().for_each(|draft| read_for(draft, wanted, context));
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.drafts().for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
     /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        uow.taxpayer()?.may_create_invoices(uow.verification)?;
-        let batch_no = batch::draw_number(uow.now, &mut clock::chance());
+        uow.taxpayer()?.check_may_create_invoices(uow.verification)?;
+        let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
         let mut items = Vec::with_capacity(self.0.len());
         for candidate in &self.0 {
             items.push(create_item(uow, &batch_no, candidate));
@@ -122,13 +122,13 @@ fn want_ids(draft: &Draft, wanted: &mut WantedIds) {
 }
 
 /// Asks for the rows that are needed to create an invoice: its duplicates, its customer and its items.
-fn read_for(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
     let irn = draft
         .irn
         .clone()
-        .or_else(|| Irn::of_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok());
+        .or_else(|| Irn::for_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok());
     if let Some(irn) = irn {
         wanted.add_irn(&irn);
     }
@@ -149,11 +149,11 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> B
         Ok(draft) => Draft { batch_no: Some(batch_no.to_owned()), ..(**draft).clone() },
         Err(faults) => return BatchItem::from_faults(invoice_no, faults),
     };
-    match add(uow, &draft) {
+    match add_invoice(uow, &draft) {
         Ok(created) => {
             let is_new = created.duplicate.is_none();
             let outcome = if is_new { ItemOutcome::Created } else { ItemOutcome::Duplicate };
-            BatchItem { invoice_no, ..BatchItem::of_invoice(&created.invoice, outcome) }
+            BatchItem { invoice_no, ..BatchItem::for_invoice(&created.invoice, outcome) }
         }
         Err(refusal) => BatchItem::from_faults(invoice_no, &item_faults(refusal)),
     }
@@ -162,20 +162,20 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> B
 fn item_faults(refusal: Refusal) -> Faults {
     match refusal {
         Refusal::Invalid(faults) => faults,
-        other => Fault::new(batch::WHOLE_ITEM, "refused", other.to_string()).into(),
+        other => Fault::new(batch::WHOLE_ITEM_PATH, "refused", other.to_string()).into(),
     }
 }
 
 /// Adds an invoice, or returns the existing invoice that has the same number or IRN.
-fn add(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created, Refusal> {
+fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Refusal> {
     let taxpayer = uow.taxpayer()?;
-    taxpayer.may_create_invoices(uow.verification)?;
+    taxpayer.check_may_create_invoices(uow.verification)?;
     let irn = irn(draft, taxpayer)?;
     if let Some(existing) = find_existing(uow, draft, &irn) {
         if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
             return Err(irn_taken(&irn, existing));
         }
-        return Ok(Created { invoice: existing.clone(), duplicate: Some(compare(draft, existing)) });
+        return Ok(CreatedInvoice { invoice: existing.clone(), duplicate: Some(compare(draft, existing)) });
     }
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let identity = InvoiceIdentity {
@@ -192,7 +192,7 @@ fn add(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created, Refusal> {
         uow.writes.postings.push(payments::Model::from_posting(&invoice, sequence, posting, uow.now));
     }
     uow.put_invoice(invoice.clone());
-    Ok(Created { invoice, duplicate: None })
+    Ok(CreatedInvoice { invoice, duplicate: None })
 }
 
 fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
@@ -203,7 +203,7 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
             "irn_service_id_mismatch",
             "The irn must carry this account's authority_service_id.",
         ))),
-        None => Irn::of_invoice(&draft.invoice_no, &taxpayer.service_id, draft.invoice_date)
+        None => Irn::for_invoice(&draft.invoice_no, &taxpayer.service_id, draft.invoice_date)
             .map_err(|malformed| Fault::new("invoice_no", "irn_malformed", malformed.to_string()).into()),
     }
 }

@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::steps::{emit_stage_event, reach};
+use crate::actors::taxpayer::commands::steps::{emit_stage_event, reach_stage};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::audit::Actor;
@@ -53,7 +53,7 @@ impl TaxpayerCommand for RecordTransit {
         Actor::Authority
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_receipt(&self.irn);
     }
 
@@ -63,7 +63,7 @@ impl TaxpayerCommand for RecordTransit {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
                 // For a cancelled invoice `reach` returns a refusal, which nobody waits for. The invoice stays
                 // cancelled.
-                let _ = reach(uow, invoice, Stage::Transmitted);
+                let _ = reach_stage(uow, invoice, Stage::Transmitted);
             }
             None if has_ended => emit_stage_event(uow, &self.irn, Stage::Transmitted),
             _ => {}
@@ -84,7 +84,7 @@ impl TaxpayerCommand for RecordReceipt {
         Actor::Authority
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_receipt(&self.irn);
     }
 
@@ -104,10 +104,10 @@ impl TaxpayerCommand for ReceiveSupplierInvoice {
     }
 
     fn size(&self) -> Size {
-        Size::of_document(&self.0.document)
+        Size::for_document(&self.0.document)
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_supplier_invoice(&self.0.irn);
     }
 
@@ -123,7 +123,7 @@ impl TaxpayerCommand for ReceiveSupplierInvoice {
             "supplier_irn": invoice.irn,
             "supplier_name": invoice.supplier_name,
             "supplier_tin": invoice.supplier_tin,
-            "received_at": precise(invoice.received_at),
+            "received_at": precise_time(invoice.received_at),
         });
         uow.emit(EventKind::SupplierInvoiceReceived, Some(&invoice.irn), &data);
         uow.writes.received.push((invoice.clone(), document.document.clone()));
@@ -137,7 +137,7 @@ impl TaxpayerCommand for AcknowledgeSupplierInvoice {
 
     const NAME: &'static str = "acknowledge-supplier-invoice";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_supplier_invoice(&self.irn);
     }
 
@@ -150,7 +150,7 @@ impl TaxpayerCommand for AcknowledgeSupplierInvoice {
         let data = json!({
             "irn": invoice.irn,
             "supplier_irn": invoice.irn,
-            "acknowledged_at": precise(uow.now),
+            "acknowledged_at": precise_time(uow.now),
         });
         uow.emit(EventKind::SupplierInvoiceAcknowledged, Some(&invoice.irn), &data);
         uow.writes.acknowledged.push((invoice.irn.clone(), uow.now));
@@ -168,15 +168,15 @@ impl TaxpayerCommand for NotifyOutage {
         Actor::Authority
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_outage(OutageEvent { outage: self.0.outage, edge: self.0.edge });
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         let Self(notice) = self;
         let event = OutageEvent { outage: notice.outage, edge: notice.edge };
-        let kind = notice.edge.event();
-        let is_enabled = uow.endpoint.as_ref().is_some_and(|endpoint| endpoint.names(kind));
+        let kind = notice.edge.event_kind();
+        let is_enabled = uow.endpoint.as_ref().is_some_and(|endpoint| endpoint.has_enabled(kind));
         if is_enabled && !uow.sent_outages.contains(&event) {
             let sequence = uow.emit(kind, None, &notice.data);
             uow.sent_outages.push(event);
@@ -192,7 +192,7 @@ fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run.filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send)).cloned();
     let Some(run) = stopped else { return false };
-    let run = run.found_transmitted(uow.now);
+    let run = run.end_as_transmitted(uow.now);
     uow.put_run(run);
     true
 }
@@ -214,7 +214,7 @@ fn record_receipt(uow: &mut UnitOfWork, irn: &Irn) {
         uow.put_run(run);
     }
     if let Some(mut invoice) = invoice {
-        if invoice.authority.status.progress() < AuthorityStatus::Acknowledged.progress() {
+        if invoice.authority.status.rank() < AuthorityStatus::Acknowledged.rank() {
             invoice.authority.status = AuthorityStatus::Acknowledged;
         }
         invoice.updated_at = uow.now;

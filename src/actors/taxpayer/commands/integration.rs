@@ -3,7 +3,7 @@
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
-use crate::actors::taxpayer::commands::webhook::emit_updated;
+use crate::actors::taxpayer::commands::webhook::emit_webhook_updated;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::integration::network::AllowedNetwork;
@@ -32,8 +32,8 @@ pub struct SetIntegration {
 /// new token if the used one is no longer stored.
 #[derive(Debug, Clone)]
 pub struct StoreRefreshToken {
-    pub used: SecretText,
-    pub given: SecretText,
+    pub used_token: SecretText,
+    pub new_token: SecretText,
 }
 
 impl TaxpayerCommand for SetIntegration {
@@ -45,19 +45,20 @@ impl TaxpayerCommand for SetIntegration {
         self.by
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_integration();
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Integration, Refusal> {
         uow.taxpayer()?;
-        let origin = origin(uow, self)?;
+        let origin = origin_to_store(uow, self)?;
         let stored = uow.integration.as_ref();
         let same_kind = stored.filter(|one| one.auth.kind() == self.auth.kind());
         let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
         let other =
             same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
-        let auth = self.auth.clone().complete(kept).map_err(|names| missing_refusal(&names, other))?;
+        let auth =
+            self.auth.clone().fill_secrets(kept).map_err(|names| missing_secrets_refusal(&names, other))?;
         let networks = stored.map(|one| one.allowed_networks.clone()).unwrap_or_default();
         let integration = Integration {
             erp_system: self.erp_system.clone(),
@@ -72,11 +73,11 @@ impl TaxpayerCommand for SetIntegration {
         let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
         let before = stored.map(describe);
         let entry = audit_entry(uow, self.by, AuditAction::SetIntegration);
-        let entry = entry.between(before, Some(describe(&integration)));
+        let entry = entry.with_states(before, Some(describe(&integration)));
         uow.writes.audit.push(AuditEntry { reason: self.reason.clone(), ..entry });
         *uow.integration = Some(integration.clone());
         if !changed.is_empty() {
-            emit_updated(uow, &changed);
+            emit_webhook_updated(uow, &changed);
         }
         Ok(integration)
     }
@@ -87,14 +88,15 @@ impl TaxpayerCommand for StoreRefreshToken {
 
     const NAME: &'static str = "store-refresh-token";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_integration();
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         let stored = uow.integration.as_ref();
-        let renewed = stored
-            .and_then(|one| Some((one.clone(), one.auth.replace_refresh_token(&self.used, &self.given)?)));
+        let renewed = stored.and_then(|one| {
+            Some((one.clone(), one.auth.replace_refresh_token(&self.used_token, &self.new_token)?))
+        });
         if let Some((stored, auth)) = renewed {
             *uow.integration = Some(Integration { auth, ..stored });
         }
@@ -105,7 +107,7 @@ impl TaxpayerCommand for StoreRefreshToken {
 /// Returns the origin to which the credentials may be sent: the one that the operator named, or that of the current
 /// URL. Refuses the change if there is neither, because otherwise the next caller who sets a URL would choose the
 /// origin.
-fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, Refusal> {
+fn origin_to_store(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, Refusal> {
     if change.auth.kind() == AuthType::None {
         return Ok(None);
     }
@@ -118,7 +120,7 @@ fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, R
 
 /// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored
 /// values, if it differs from the new origin.
-fn missing_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
+fn missing_secrets_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
     let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
     let faults = names.iter().map(|name| {
         let path = format!("auth.{name}");

@@ -32,7 +32,7 @@ mod update;
 mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
-pub use create::{CreateBatch, CreateInvoice, Created, Duplicate};
+pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
 pub use inbound::{
     AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
 };
@@ -43,5 +43,5 @@ pub use payment::Pay;
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
 pub use steps::{RecordSteps, StepOutcome};
-pub use update::{ReviseInvoice, Revised, SetStatus};
-pub use webhook::{DisableEndpoint, EnableEndpoint, Enabled, RotateSecret, SetWebhook};
+pub use update::{ReviseInvoice, RevisedInvoice, SetStatus};
+pub use webhook::{DisableEndpoint, EnableEndpoint, EnabledEndpoint, RotateSecret, SetWebhook};

@@ -3,8 +3,8 @@
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
-use crate::actors::taxpayer::commands::runs::{as_request, check_preconditions, show_authority_status};
-use crate::actors::taxpayer::commands::steps::stop;
+use crate::actors::taxpayer::commands::runs::{check_preconditions, show_authority_status, to_request};
+use crate::actors::taxpayer::commands::steps::report_stop;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::invoice::irn::Irn;
@@ -15,7 +15,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Operation, Run, StepResult};
 
-const CANCELLED: &str = "the run was cancelled by an operator";
+const CANCELLED_ERROR: &str = "the run was cancelled by an operator";
 
 /// Pauses, resumes, retries or cancels a run on behalf of an operator.
 pub struct ApplyOperatorAction {
@@ -34,7 +34,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
         Actor::Operator(self.by.operator_id)
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.irn);
     }
 
@@ -44,14 +44,14 @@ impl TaxpayerCommand for ApplyOperatorAction {
         match self.to {
             OperatorAction::Pause => show_on_invoice(uow, &run, AuthorityStatus::Failed),
             OperatorAction::Resume | OperatorAction::Retry => {
-                check_preconditions(uow, &as_request(&run))?;
+                check_preconditions(uow, &to_request(&run))?;
                 show_on_invoice(uow, &run, AuthorityStatus::Queued);
                 uow.writes.due_runs.insert(run.id);
             }
             OperatorAction::Cancel if run.operation() == Operation::Payment => {
-                payment::follow(uow, &run, &StepResult::Pause { error: CANCELLED.to_owned() });
+                payment::apply_verdict(uow, &run, &StepResult::Pause { error: CANCELLED_ERROR.to_owned() });
             }
-            OperatorAction::Cancel => stop(uow, &run, AuthorityStatus::Failed, CANCELLED),
+            OperatorAction::Cancel => report_stop(uow, &run, AuthorityStatus::Failed, CANCELLED_ERROR),
         }
         let entry = audit_entry(uow, self, &before, &run);
         uow.writes.audit.push(entry);
@@ -77,6 +77,7 @@ fn audit_entry(uow: &UnitOfWork, request: &ApplyOperatorAction, before: &Run, af
         OperatorAction::Retry => AuditAction::RetryRun,
         OperatorAction::Cancel => AuditAction::CancelRun,
     };
-    let entry = AuditEntry::from_order(&request.by, action, &request.run, uow.now).of_taxpayer(uow.id);
-    entry.between(Some(before.state().to_string()), Some(after.state().to_string()))
+    let entry =
+        AuditEntry::for_operator_request(&request.by, action, &request.run, uow.now).for_taxpayer(uow.id);
+    entry.with_states(Some(before.state().to_string()), Some(after.state().to_string()))
 }

@@ -37,7 +37,7 @@ impl TaxpayerCommand for Pay {
 
     const NAME: &'static str = "pay";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.0.invoice);
     }
 
@@ -45,15 +45,18 @@ impl TaxpayerCommand for Pay {
         let Self(update) = self;
         let before = uow.invoice(&update.invoice)?;
         let previous = before.status;
-        let (invoice, posting) = before.clone().apply_payment(update.notice, uow.now)?;
+        let (invoice, posting) = before.clone().apply_payment(update.change, uow.now)?;
         let note = PostingNote { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
-        post(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
+        post_payment(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
         Ok(invoice)
     }
 }
 
 /// Adds the ledger entry and the events of a payment, and stores the invoice.
-fn post(uow: &mut UnitOfWork, PaymentPosting { previous, invoice, posting, note }: PaymentPosting<'_>) {
+fn post_payment(
+    uow: &mut UnitOfWork,
+    PaymentPosting { previous, invoice, posting, note }: PaymentPosting<'_>,
+) {
     let extra = json!({
         "amount": posting.amount,
         "reference": note.reference,
@@ -78,7 +81,7 @@ pub(super) fn check_preconditions(
     invoice: Option<&Invoice>,
 ) -> Result<(), Refusal> {
     let Some(invoice) = invoice else { return Ok(()) };
-    if invoice.payment.status == relayed.payment_status.reads_as() {
+    if invoice.payment.status == relayed.payment_status.to_payment_status() {
         return Ok(());
     }
     invoice.clone().apply_payment(relayed.payment_status.into(), uow.now).map(drop)
@@ -86,7 +89,7 @@ pub(super) fn check_preconditions(
 
 /// Returns true if the run has relayed the same payment as PAID, and the invoice, if it is stored, is paid too. The
 /// authority never changes PAID, so there is nothing left to relay.
-pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
+pub(super) fn is_paid_for_good(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
     let Some(relayed) = run.payload.payment() else { return false };
     let is_paid = relayed.payment_status == RelayedPaymentStatus::Paid;
     let is_relayed = run.state() == RunState::Succeeded && run.digest == request.digest();
@@ -97,15 +100,20 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
 /// gets the refusal. A paused run emits one, because no caller waits for it any more.
-pub(super) fn follow(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
+pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
     let Some(relayed) = run.payload.payment() else { return };
     match verdict {
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
             match uow.invoice_with_irn(&run.irn).cloned() {
-                Some(invoice) => take(uow, invoice, relayed, was_sent),
+                Some(invoice) => take_over_status(uow, invoice, relayed, was_sent),
                 None if was_sent => {
-                    emit_about_run(uow, run, EventKind::PaymentStatusUpdated, without_invoice(relayed));
+                    emit_about_run(
+                        uow,
+                        run,
+                        EventKind::PaymentStatusUpdated,
+                        event_fields_without_invoice(relayed),
+                    );
                 }
                 None => {}
             }
@@ -120,8 +128,8 @@ pub(super) fn follow(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
 
 /// Makes the invoice take over the relayed payment status, even if its workflow status no longer permits a payment. The
 /// workflow status then stays.
-fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_sent: bool) {
-    if !was_sent && invoice.payment.status == relayed.payment_status.reads_as() {
+fn take_over_status(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_sent: bool) {
+    if !was_sent && invoice.payment.status == relayed.payment_status.to_payment_status() {
         return;
     }
     let previous = invoice.status;
@@ -133,7 +141,7 @@ fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_se
     // Cannot fail: a relayed payment never exceeds the amount that is left to pay.
     let Ok((invoice, posting)) = taken else { return };
     let note = PostingNote { reference: None, remark: relayed.remark.clone() };
-    post(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
+    post_payment(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
 }
 
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
@@ -151,11 +159,11 @@ pub(super) fn apply_signed_status(uow: &mut UnitOfWork, run: &Run) {
     }
     let invoice = Invoice { payment, updated_at: uow.now, ..invoice };
     let note = PostingNote::default();
-    post(uow, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
+    post_payment(uow, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
 }
 
 /// Returns the payment fields of an event about an invoice that is not stored.
-fn without_invoice(relayed: &RelayedPayment) -> Value {
+fn event_fields_without_invoice(relayed: &RelayedPayment) -> Value {
     json!({
         "payment_status": relayed.payment_status, "amount": Value::Null, "reference": Value::Null,
         "remark": relayed.remark, "amount_paid": Value::Null, "payable_amount": Value::Null,

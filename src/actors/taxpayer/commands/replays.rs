@@ -28,7 +28,7 @@ impl TaxpayerCommand for StartReplay {
 
     const NAME: &'static str = "replay";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_replays();
     }
 
@@ -44,8 +44,8 @@ impl TaxpayerCommand for StartReplay {
             };
             let dead = DeliveryState::Dead.to_string();
             let pending = DeliveryState::Pending.to_string();
-            let entry = AuditEntry::from_order(by, action, subject, uow.now).of_taxpayer(uow.id);
-            entry.between(Some(dead), Some(pending))
+            let entry = AuditEntry::for_operator_request(by, action, subject, uow.now).for_taxpayer(uow.id);
+            entry.with_states(Some(dead), Some(pending))
         } else {
             let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);
             AuditEntry { subject: replay.id.to_string(), ..entry }
@@ -60,7 +60,7 @@ impl TaxpayerCommand for CancelReplay {
 
     const NAME: &'static str = "cancel-replay";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_replays();
     }
 
@@ -88,7 +88,7 @@ pub(super) fn start_replay(uow: &mut UnitOfWork, range: ReplayRange) -> Result<R
     if open.nth(OPEN_REPLAYS_MAX - 1).is_some() {
         return Err(Refusal::TooManyReplays);
     }
-    let replay = Replay::open(clock::new_id(), uow.id, range, head, uow.now);
+    let replay = Replay::new(clock::new_id(), uow.id, range, head, uow.now);
     uow.put_replay(replay.clone());
     Ok(replay)
 }

@@ -43,7 +43,7 @@ fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCu
 /// Sets the item id of each line. Adds items that the catalog does not have.
 pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
     for line in lines {
-        let stored = uow.items.of_line(line).cloned();
+        let stored = uow.items.find_for_line(line).cloned();
         let is_new = stored.is_none();
         let mut item = stored.unwrap_or_else(|| Item::from_line(uow.next_item_id(), line));
         line.item_id = Some(item.id);

@@ -33,7 +33,7 @@ pub struct StoppedRun {
     pub run: RunId,
     pub irn: Irn,
     /// The `updated_at` of the run when the sender read it.
-    pub seen: Timestamp,
+    pub seen_updated_at: Timestamp,
 }
 
 impl TaxpayerCommand for OpenRun {
@@ -42,38 +42,40 @@ impl TaxpayerCommand for OpenRun {
     const NAME: &'static str = "open-run";
 
     fn size(&self) -> Size {
-        self.0.payload.submission().map(|document| Size::of_document(document.as_json())).unwrap_or_default()
+        self.0.payload.submission().map(|document| Size::for_document(document.as_json())).unwrap_or_default()
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.0.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let request = &self.0.clone().with_spelling(canonical_irn(uow, &self.0));
+        let request = &self.0.clone().with_irn_spelling(canonical_irn(uow, &self.0));
         check_preconditions(uow, request)?;
         let run = match uow.run(request.operation(), &request.irn).cloned() {
             None => {
-                let fresh = Run::open(clock::new_id(), uow.id, request.clone(), uow.now);
-                fresh.due_by(deadline(uow, request))
+                let fresh = Run::new(clock::new_id(), uow.id, request.clone(), uow.now);
+                fresh.with_deadline(deadline(uow, request))
             }
-            Some(run) if payment::is_final(uow, &run, request) => return Ok(run),
-            Some(run) if run.operation().repeats() && !run.state().is_open() && run.is_replaceable() => {
-                run.start_over(request.clone(), uow.now).due_by(deadline(uow, request))
+            Some(run) if payment::is_paid_for_good(uow, &run, request) => return Ok(run),
+            Some(run)
+                if run.operation().is_repeatable() && !run.state().is_open() && run.is_replaceable() =>
+            {
+                run.start_over(request.clone(), uow.now).with_deadline(deadline(uow, request))
             }
             Some(run) if run.digest == request.digest() => match run.state() {
                 RunState::Running | RunState::Succeeded => return Ok(run),
                 // A waiting submission keeps its schedule. Any other waiting run is retried at once on every request.
                 RunState::Waiting if request.operation() == Operation::Submit => return Ok(run),
-                RunState::Waiting => run.due_now(uow.now),
+                RunState::Waiting => run.make_due(uow.now),
                 // A request does not release a quarantined run.
                 RunState::Paused if run.is_quarantined() => return Ok(run),
                 RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopen(uow.now),
             },
             Some(run) if run.is_replaceable() => {
-                run.start_over(request.clone(), uow.now).due_by(deadline(uow, request))
+                run.start_over(request.clone(), uow.now).with_deadline(deadline(uow, request))
             }
-            Some(_) if request.operation().repeats() => return Err(Refusal::PaymentUnderWay),
+            Some(_) if request.operation().is_repeatable() => return Err(Refusal::PaymentUnderWay),
             Some(_) => return Err(Refusal::IrnContentChanged),
         };
         Ok(make_due(uow, run))
@@ -85,19 +87,19 @@ impl TaxpayerCommand for RecheckRun {
 
     const NAME: &'static str = "recheck-run";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.0.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let run = uow.run_with_id(self.0.run)?.clone();
-        let has_changed = run.updated_at != self.0.seen;
+        let has_changed = run.updated_at != self.0.seen_updated_at;
         let run = match run.state() {
-            RunState::Waiting if !has_changed => run.due_now(uow.now),
+            RunState::Waiting if !has_changed => run.make_due(uow.now),
             RunState::Paused if !has_changed && !run.is_quarantined() => run.reopen(uow.now),
             _ => return Ok(run),
         };
-        check_preconditions(uow, &as_request(&run))?;
+        check_preconditions(uow, &to_request(&run))?;
         Ok(make_due(uow, run))
     }
 }
@@ -107,24 +109,24 @@ impl TaxpayerCommand for LiftRun {
 
     const NAME: &'static str = "lift-run";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.0.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let run = uow.run_with_id(self.0.run)?.clone();
-        let is_current = run.updated_at == self.0.seen && run.state() == RunState::Paused;
-        if !is_current || !run.progress.crash_history.may_be_lifted() {
+        let is_current = run.updated_at == self.0.seen_updated_at && run.state() == RunState::Paused;
+        if !is_current || !run.progress.crash_history.may_lift_quarantine() {
             return Ok(run);
         }
-        if check_preconditions(uow, &as_request(&run)).is_err() {
+        if check_preconditions(uow, &to_request(&run)).is_err() {
             // The invoice has changed since the run stopped. The run stays paused, and from now on only an operator
             // releases it.
-            let run = run.keep_paused();
+            let run = run.keep_quarantined();
             uow.put_run(run.clone());
             return Ok(run);
         }
-        let run = run.lift(uow.now);
+        let run = run.lift_quarantine(uow.now);
         Ok(make_due(uow, run))
     }
 }
@@ -143,7 +145,7 @@ fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
 }
 
 /// Returns the request that the run carries out.
-pub(super) fn as_request(run: &Run) -> RunRequest {
+pub(super) fn to_request(run: &Run) -> RunRequest {
     RunRequest { irn: run.irn.clone(), payload: run.payload.clone() }
 }
 
@@ -154,7 +156,7 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
         return run.deadline_at;
     }
     let category = uow.invoice_with_irn(&request.irn).map(|invoice| invoice.category);
-    uow.deadlines.of_document(request.payload.submission(), category, uow.now)
+    uow.deadlines.deadline(request.payload.submission(), category, uow.now)
 }
 
 /// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,

@@ -74,7 +74,7 @@ impl TaxpayerCommand for RecordSteps {
         Some(&self.lease)
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.irn);
     }
 
@@ -91,7 +91,7 @@ impl TaxpayerCommand for RecordSteps {
             return Ok(run);
         }
         for outcome in &self.steps {
-            run = after_step(uow, run, outcome, is_paused);
+            run = run_after_step(uow, run, outcome, is_paused);
             if run.state() == RunState::Cancelled {
                 break;
             }
@@ -117,14 +117,14 @@ impl TaxpayerCommand for RecordSteps {
 
 /// Returns the run after a step, and applies the outcome to the invoice. An attempt at a step with an effect was
 /// already counted when its intent was recorded.
-fn after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
+fn run_after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
     let run =
         if outcome.step.has_effect() { run } else { run.begin_attempt(outcome.step, outcome.started_at) };
     let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
     if is_paused && run.state().is_open() {
         run = run.pause(uow.now);
     }
-    match apply(uow, &run, outcome) {
+    match apply_outcome(uow, &run, outcome) {
         Err(Refusal::InvalidTransition { .. }) => run.cancel(uow.now),
         _ => run,
     }
@@ -136,18 +136,18 @@ fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord)
 
 /// Releases the run's lane, unless the run continues with its next step at once.
 fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
-    if run.present_step().is_none() {
+    if run.callable_step().is_none() {
         let delay = run.next_attempt_at().map(|at| uow.now.duration_until(at).unsigned_abs());
         let next_step = run.next_step().map(Step::as_str);
-        let next_claim = if run.goes_alone() { NextClaim::Alone } else { NextClaim::Ordinary };
+        let next_claim = if run.must_run_alone() { NextClaim::Alone } else { NextClaim::Ordinary };
         uow.writes.released.push(LaneRelease { next_step, next_claim, ..LaneRelease::new(lease, delay) });
     }
 }
 
 /// Applies the outcome of the step to the invoice and emits the events of the outcome.
-fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
     if run.operation() == Operation::Payment {
-        payment::follow(uow, run, &outcome.verdict);
+        payment::apply_verdict(uow, run, &outcome.verdict);
         return Ok(());
     }
     let invoice = uow.invoice_with_irn(&run.irn).cloned();
@@ -156,9 +156,9 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
             (Some(stage), Some(invoice))
                 if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
             {
-                reach_cancelled(uow, invoice, run.operation(), stage);
+                emit_stage_despite_cancellation(uow, invoice, run.operation(), stage);
             }
-            (Some(stage), Some(invoice)) => reach(uow, with_signature(invoice, run), stage)?,
+            (Some(stage), Some(invoice)) => reach_stage(uow, with_signature(invoice, run), stage)?,
             (Some(stage), None) => emit_stage_event(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
                 uow.put_invoice(with_signature(invoice, run));
@@ -172,8 +172,8 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
                 show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);
             }
         }
-        StepResult::Refused { error } => stop(uow, run, AuthorityStatus::Rejected, error),
-        StepResult::Pause { error } => stop(uow, run, AuthorityStatus::Failed, error),
+        StepResult::Refused { error } => report_stop(uow, run, AuthorityStatus::Rejected, error),
+        StepResult::Pause { error } => report_stop(uow, run, AuthorityStatus::Failed, error),
     }
     Ok(())
 }
@@ -187,7 +187,7 @@ fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
 
 /// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that
 /// is already at a later stage stays there, and only the second event is emitted.
-pub(super) fn reach(uow: &mut UnitOfWork, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+pub(super) fn reach_stage(uow: &mut UnitOfWork, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
     let previous = invoice.status;
     let is_late = previous.stage() > Some(stage);
     let invoice = invoice.reach(stage, uow.now)?;
@@ -203,7 +203,12 @@ pub(super) fn reach(uow: &mut UnitOfWork, invoice: Invoice, stage: Stage) -> Res
 }
 
 /// Emits the event of the stage for an invoice that was cancelled during the call. The invoice stays cancelled.
-fn reach_cancelled(uow: &mut UnitOfWork, invoice: Invoice, operation: Operation, stage: Stage) {
+fn emit_stage_despite_cancellation(
+    uow: &mut UnitOfWork,
+    invoice: Invoice,
+    operation: Operation,
+    stage: Stage,
+) {
     let extra = json!({ "previous_status": invoice.status });
     let invoice = show_authority_status(uow, invoice, operation, stage.into());
     uow.emit_about(stage_event(stage), &invoice, extra);
@@ -216,7 +221,7 @@ pub(super) fn emit_stage_event(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
 }
 
 /// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
-pub(super) fn stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus, error: &str) {
+pub(super) fn report_stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus, error: &str) {
     let kind = match status {
         AuthorityStatus::Rejected => EventKind::InvoiceRejected,
         _ => EventKind::InvoiceFailed,

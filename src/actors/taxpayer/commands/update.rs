@@ -36,11 +36,12 @@ pub struct ReviseInvoice {
     pub revision: Revision,
 }
 
-/// The invoice after an update. `withdrawn` is true if a submission of the previous content was cancelled.
+/// The invoice after an update. `has_withdrawn_submission` is true if a submission of the previous content was
+/// cancelled.
 #[derive(Debug, Clone)]
-pub struct Revised {
+pub struct RevisedInvoice {
     pub invoice: Invoice,
-    pub withdrawn: bool,
+    pub has_withdrawn_submission: bool,
 }
 
 impl TaxpayerCommand for SetStatus {
@@ -48,7 +49,7 @@ impl TaxpayerCommand for SetStatus {
 
     const NAME: &'static str = "set-status";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.invoice);
         if self.status == SettableStatus::Cancelled {
             wanted.add_runs_of_invoices();
@@ -87,7 +88,7 @@ fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
 }
 
 impl TaxpayerCommand for ReviseInvoice {
-    type Output = Revised;
+    type Output = RevisedInvoice;
 
     const NAME: &'static str = "revise";
 
@@ -95,12 +96,12 @@ impl TaxpayerCommand for ReviseInvoice {
         Size { lines: self.revision.lines.len(), bytes: 0 }
     }
 
-    fn new_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
         wanted.add(IdKind::Customer, 1);
         wanted.add(IdKind::Item, self.revision.lines.len());
     }
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.invoice);
         wanted.add_runs_of_invoices();
         let original = self.revision.original.as_deref().and_then(|text| Irn::parse(text).ok());
@@ -111,19 +112,19 @@ impl TaxpayerCommand for ReviseInvoice {
         self.revision.lines.iter().for_each(|line| add_item(line, wanted.items()));
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Revised, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<RevisedInvoice, Refusal> {
         let Self { invoice, revision } = self;
         let before = uow.invoice(invoice)?.clone();
         before.status.after(Transition::Edit)?;
         let outdated = outdated_submission(uow, &before)?;
-        let (mut lines, payment) = check(uow, &before, revision)?;
+        let (mut lines, payment) = check_revision(uow, &before, revision)?;
         let customer = resolve_customer(uow, &revision.customer, revision.category);
         resolve_items(uow, &mut lines);
         let rewritten = RevisedParts { customer, lines, payment };
         let mut invoice = before.revise(revision, rewritten, uow.now);
-        let withdrawn = outdated.is_some();
+        let has_withdrawn_submission = outdated.is_some();
         // The authority status is about the previous content, which was withdrawn or rejected.
-        if withdrawn || invoice.authority.status == AuthorityStatus::Rejected {
+        if has_withdrawn_submission || invoice.authority.status == AuthorityStatus::Rejected {
             invoice.authority.status = AuthorityStatus::Pending;
         }
         if let Some(run) = outdated {
@@ -132,7 +133,7 @@ impl TaxpayerCommand for ReviseInvoice {
         let extra = json!({ "previous_status": invoice.status });
         uow.emit_about(EventKind::InvoiceUpdated, &invoice, extra);
         uow.put_invoice(invoice.clone());
-        Ok(Revised { invoice, withdrawn })
+        Ok(RevisedInvoice { invoice, has_withdrawn_submission })
     }
 }
 
@@ -157,7 +158,11 @@ fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run
 }
 
 /// Makes the checks that need stored data. Returns the new lines and the new payment, or all faults found.
-fn check(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Result<(Vec<Line>, Payment), Refusal> {
+fn check_revision(
+    uow: &UnitOfWork,
+    before: &Invoice,
+    revision: &Revision,
+) -> Result<(Vec<Line>, Payment), Refusal> {
     let mut faults = Faults::default();
     let mut add = |fault: Option<Fault>| fault.into_iter().for_each(|fault| faults.push(fault));
     add(category_conflict(uow, revision));

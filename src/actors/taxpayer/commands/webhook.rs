@@ -48,7 +48,7 @@ pub struct EnableEndpoint {
 }
 
 /// The enabled endpoint, and the replay if one was started.
-pub struct Enabled {
+pub struct EnabledEndpoint {
     pub endpoint: Endpoint,
     pub replay: Option<Replay>,
 }
@@ -62,7 +62,7 @@ impl TaxpayerCommand for SetWebhook {
         self.by
     }
 
-    fn new_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
         wanted.add(IdKind::Webhook, 1);
     }
 
@@ -96,8 +96,8 @@ impl TaxpayerCommand for SetWebhook {
                 |endpoint: &Endpoint| Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
             let to = format!("{} ({})", origin(&endpoint).unwrap_or_default(), changed.join(", "));
             let entry = audit_entry(uow, self.by, AuditAction::UpdateWebhook);
-            uow.writes.audit.push(entry.between(before.as_ref().and_then(origin), Some(to)));
-            emit_updated(uow, &changed);
+            uow.writes.audit.push(entry.with_states(before.as_ref().and_then(origin), Some(to)));
+            emit_webhook_updated(uow, &changed);
         }
         Ok(endpoint)
     }
@@ -119,7 +119,7 @@ impl TaxpayerCommand for RotateSecret {
         uow.writes.secrets.push(self.secret.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateWebhookSecret);
         uow.writes.audit.push(entry);
-        emit_updated(uow, &["secret"]);
+        emit_webhook_updated(uow, &["secret"]);
         Ok(())
     }
 }
@@ -148,21 +148,21 @@ impl TaxpayerCommand for DisableEndpoint {
 }
 
 impl TaxpayerCommand for EnableEndpoint {
-    type Output = Enabled;
+    type Output = EnabledEndpoint;
 
     const NAME: &'static str = "enable-endpoint";
 
-    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         if self.replay.is_some() {
             wanted.add_replays();
         }
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Enabled, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<EnabledEndpoint, Refusal> {
         let before = configured_endpoint(uow)?;
         let endpoint = before.clone().enable(uow.now);
         let range = self.replay.map(|scope| match scope {
-            ReplayScope::Failed => ReplayRange::since(scope, 1),
+            ReplayScope::Failed => ReplayRange::from_sequence(scope, 1),
             ReplayScope::Missing | ReplayScope::All => {
                 let after = before.disabled_after.unwrap_or(0);
                 ReplayRange { scope, after, until: i64::MAX }
@@ -172,14 +172,14 @@ impl TaxpayerCommand for EnableEndpoint {
         *uow.endpoint = Some(endpoint.clone());
         let scope = self.replay.map(|scope| format!("replay {scope}"));
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::EnableWebhook);
-        uow.writes.audit.push(entry.between(None, scope));
-        Ok(Enabled { endpoint, replay })
+        uow.writes.audit.push(entry.with_states(None, scope));
+        Ok(EnabledEndpoint { endpoint, replay })
     }
 }
 
 /// Emits the event that the webhook was changed. It names the origin of the URL only, because the path may contain a
 /// secret of the receiver.
-pub(super) fn emit_updated(uow: &mut UnitOfWork, changed: &[&str]) {
+pub(super) fn emit_webhook_updated(uow: &mut UnitOfWork, changed: &[&str]) {
     let endpoint = uow.endpoint.as_ref();
     let data = json!({
         "taxpayer_id": uow.id,

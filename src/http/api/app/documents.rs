@@ -21,7 +21,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
-const ACCEPTED: &str = "The request is being processed: the run, for who prefers `respond-async`";
+const ACCEPTED_MESSAGE: &str = "The request is being processed: the run, for who prefers `respond-async`";
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -30,9 +30,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .with_note(
                     "The result stands under `message` and the sentence under `data`. Sending the same IRN again is safe.",
                 )
-                .takes(|reader| submission::fields(reader, None), example!("submit"))
+                .takes(|reader| submission::read_fields(reader, None), example!("submit"))
                 .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED)
+                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
                 .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
@@ -44,7 +44,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("transmit", "Transmit")
                 .takes(|reader| transmit::read(reader, None), example!("transmit"))
                 .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED)
+                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .writes()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
@@ -57,7 +57,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("report", "Report")
                 .takes(|reader| vat_report::read(reader, None, false), example!("report"))
                 .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED)
+                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
                 .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
@@ -80,7 +80,7 @@ async fn submit(
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let mut form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
-    form.warnings.extend(submission::future_issue_date(&form.value, state.today()));
+    form.warnings.extend(submission::future_issue_date_warning(&form.value, state.today()));
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
@@ -119,7 +119,7 @@ async fn report(
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let is_of_another = acting_taxpayer::names_another(&state, caller, &body).await?;
+    let is_of_another = acting_taxpayer::names_another_taxpayer(&state, caller, &body).await?;
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
     let form = report::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;

@@ -25,22 +25,26 @@ use crate::http::views::run::{PaymentResult, RunView};
 use crate::store::runs::step_log;
 
 /// The methods that each path of an update accepts.
-const UPDATE: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
+const UPDATE_METHODS: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
 /// Error codes of every call that waits for the authority.
-const RELAYED: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
+const RELAY_ERROR_CODES: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").relays().on(UPDATE, confirm_receipt, || {
-            doc("confirm_receipt", "Confirm Transmission Receipt")
-                .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
-                .writes()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
-                .fails(&[ErrorCode::AuthorityRejected])
-                .fails(&RELAYED)
-        }),
+        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").relays().on(
+            UPDATE_METHODS,
+            confirm_receipt,
+            || {
+                doc("confirm_receipt", "Confirm Transmission Receipt")
+                    .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
+                    .writes()
+                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                    .fails(&[ErrorCode::AuthorityRejected])
+                    .fails(&RELAY_ERROR_CODES)
+            },
+        ),
         path("/v1/app/invoices/{irn}/update-payment-status").relays().on(
-            UPDATE,
+            UPDATE_METHODS,
             update_payment_status,
             || {
                 doc("relay_payment_status", "Update Payment Status")
@@ -54,7 +58,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
                     .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
                     .fails(&[ErrorCode::AuthorityRejected])
-                    .fails(&RELAYED)
+                    .fails(&RELAY_ERROR_CODES)
                     .fails_with(503, &[ErrorCode::AuthorityUnavailable])
             },
         ),
@@ -62,14 +66,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("confirm", "Confirm Invoice")
                 .gives::<Confirmation>(200, "Invoice confirmed successfully")
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
-                .fails(&RELAYED)
+                .fails(&RELAY_ERROR_CODES)
         }),
         path("/v1/app/invoices/{irn}/download").reads().relays().get_or_post(download, || {
             doc("download", "Download Invoice")
                 .shows(200, "Invoice downloaded successfully", schema::envelope(schema::object()))
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceFileNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::AuthorityDocumentUnreadable])
-                .fails(&RELAYED)
+                .fails(&RELAY_ERROR_CODES)
         }),
         path("/v1/app/invoices/{irn}/run").get(get_run, || {
             doc("get_run", "The pipeline run of an invoice")
@@ -119,7 +123,7 @@ async fn confirm_receipt(
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let receipt = state.pipeline.confirm_receipt(taxpayer.id, &irn).await?;
-    let message = receipt.already.as_deref().unwrap_or("Invoice transmission receipt confirmed");
+    let message = receipt.already_confirmed.as_deref().unwrap_or("Invoice transmission receipt confirmed");
     Ok(ApiResponse::ok(message, receipt.confirmation))
 }
 
@@ -154,6 +158,6 @@ async fn get_run(
     let named = query.text("operation").map(|word| Operation::parse(word).ok_or(Refusal::RunNotFound));
     let run = state.pipeline.run(taxpayer.id, &irn, named.transpose()?).await?;
     let steps = step_log::newest(&state.store, taxpayer.id, run.id).await?;
-    let queue = run_response::queue(&state, &run).await?;
+    let queue = run_response::queue_view(&state, &run).await?;
     Ok(ApiResponse::ok("Pipeline run retrieved successfully", RunView::new(&run, &steps, queue)))
 }

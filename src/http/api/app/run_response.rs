@@ -6,15 +6,15 @@ use actix_web::http::StatusCode;
 use jiff::Timestamp;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
-use crate::domain::kernel::path_segment::path_segment;
-use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
-use crate::domain::pipeline::{NO_CUSTOMER, Operation, Run, RunState, Step, WaitReason};
+use crate::domain::kernel::path_segment::encode_path_segment;
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
+use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;
-use crate::http::extract::prefer::{PREFERENCE_APPLIED, Prefer, RESPOND_ASYNC};
+use crate::http::extract::prefer::{PREFERENCE_APPLIED_HEADER, Prefer, RESPOND_ASYNC};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::details::Members;
 use crate::http::respond::envelope::ApiResponse;
-use crate::http::respond::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
+use crate::http::respond::error::{AUTHORITY_RETRY_AFTER, ApiError, capitalize};
 use crate::http::state::ApiState;
 use crate::http::views::queue::QueueView;
 use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
@@ -36,7 +36,7 @@ pub(crate) async fn submission_response(
         }
         RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered_message(run));
+            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unfinished_message(run));
             Err(pending_error(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
         }
         RunState::Refused => Err(refusal_error(run)),
@@ -57,11 +57,12 @@ pub(crate) async fn transmission_response(
         }
         RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failure_error(code_of(run.wait_reason()), unanswered_message(run)).retryable(true);
+            let error = failure_error(wait_error_code(run.wait_reason()), unfinished_message(run))
+                .with_retryable(true);
             Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => {
-            Err(refusal_error(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+            Err(refusal_error(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).with_retryable(false))
         }
         RunState::Cancelled => Err(cancellation_error()),
     }
@@ -78,12 +79,12 @@ pub(crate) async fn report_response(
         RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error =
-                failure_error(ErrorCode::AuthorityUnavailable, unanswered_message(run)).retryable(true);
+                failure_error(ErrorCode::AuthorityUnavailable, unfinished_message(run)).with_retryable(true);
             Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => {
             let refused = ApiError { code: ErrorCode::ReportFailed, ..refusal_error(run) };
-            Err(refused.with_status(StatusCode::INTERNAL_SERVER_ERROR).retryable(false))
+            Err(refused.with_status(StatusCode::INTERNAL_SERVER_ERROR).with_retryable(false))
         }
         RunState::Cancelled => Err(cancellation_error()),
     }
@@ -102,7 +103,7 @@ pub(crate) async fn payment_response(
             .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
         RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unanswered_message(run));
+            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unfinished_message(run));
             Err(pending_error(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
         }
         RunState::Refused => Err(refusal_error(run)),
@@ -113,13 +114,13 @@ pub(crate) async fn payment_response(
 /// Returns 202 with the run, and with the path at which the caller can poll the run until it ends.
 async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
-    let view = RunView::new(run, &steps, queue(state, run).await?);
+    let view = RunView::new(run, &steps, queue_view(state, run).await?);
     let answer = ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
-    Ok(answer.with_location(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
+    Ok(answer.with_location(&run_path(run)).with_header(PREFERENCE_APPLIED_HEADER, RESPOND_ASYNC))
 }
 
 /// Returns the position of the run in the queue; `None` if the run does not continue by itself.
-pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
+pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
     let place = state.pipeline.backlog.position(run).await?;
     Ok(place.map(|place| QueueView::new(run, place)))
 }
@@ -127,13 +128,13 @@ pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueVie
 /// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in
 /// the queue.
 async fn pending_error(state: &ApiState, run: &Run, mut error: ApiError) -> Result<ApiError, ApiError> {
-    error.details.queue = queue(state, run).await?.map(Members::from);
-    Ok(error.retry_in(wait(run, state.now())))
+    error.details.queue = queue_view(state, run).await?.map(Members::from);
+    Ok(error.retry_in(retry_delay(run, state.now())))
 }
 
 /// Returns the path that shows the run. The IRN is encoded as a path segment.
-fn address(run: &Run) -> String {
-    let irn = path_segment(run.irn.as_str()).unwrap_or_default();
+fn run_path(run: &Run) -> String {
+    let irn = encode_path_segment(run.irn.as_str()).unwrap_or_default();
     // Without `?operation=`, the path shows the run of Submit or Transmit.
     let which = match run.operation() {
         Operation::Submit | Operation::Transmit => String::new(),
@@ -153,17 +154,17 @@ fn cancellation_error() -> ApiError {
 /// Returns the error for a refused run: the reason, and faults with the field names of the caller's document.
 fn refusal_error(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
-        return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
+        return ApiError::new(ErrorCode::IrnContentChanged, capitalize(SIGNED_OTHERWISE_MESSAGE));
     }
     let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
     let refused = authority::refusal_error(words, &run.document());
-    if words == NO_CUSTOMER {
+    if words == NO_CUSTOMER_MESSAGE {
         return ApiError { code: ErrorCode::NoCustomerAccessPoint, ..refused };
     }
     refused
 }
 
-fn unanswered_message(run: &Run) -> String {
+fn unfinished_message(run: &Run) -> String {
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
     let goes_on =
@@ -171,13 +172,13 @@ fn unanswered_message(run: &Run) -> String {
     format!("The run has not ended: {reason}; {goes_on}")
 }
 
-fn wait(run: &Run, now: Timestamp) -> Duration {
+fn retry_delay(run: &Run, now: Timestamp) -> Duration {
     let until = run.next_attempt_at().map(|at| at.duration_since(now));
     let until = until.and_then(|wait| Duration::try_from(wait).ok());
     until.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
 }
 
-fn code_of(reason: Option<WaitReason>) -> ErrorCode {
+fn wait_error_code(reason: Option<WaitReason>) -> ErrorCode {
     match reason {
         Some(WaitReason::HealthCheckDown) => ErrorCode::HealthCheckDown,
         Some(WaitReason::AccessPointOffline) => ErrorCode::AccessPointOffline,
@@ -212,7 +213,7 @@ mod tests {
             let request = RunRequest::sample(irn.as_str(), Operation::Submit);
             let run = Run {
                 last_error: Some(words.to_owned()),
-                ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+                ..Run::new(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
             };
             refusal_error(&run).message.into_string()
         };

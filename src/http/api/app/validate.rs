@@ -25,7 +25,7 @@ use crate::http::views::validated::Validated;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/v1/app/invoices/validate").reads().relays().post(validate, || {
         doc("validate", "Validate")
-            .takes(|reader| validation::validation(reader, None), example!("validate"))
+            .takes(|reader| validation::read_fields(reader, None), example!("validate"))
             .query(
                 "explain",
                 "`patch`: a refusal also tells what would mend the body, as far as that is safe",
@@ -62,7 +62,7 @@ async fn validate(
 ) -> Result<ApiResponse, ApiError> {
     let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed);
     let answer = match asked {
-        Ok(explain) => check(&state, caller, hint, explain, body).await,
+        Ok(explain) => validate_body(&state, caller, hint, explain, body).await,
         Err(fault) => Err(fault.into()),
     };
     answer.map_err(|error| match error.status {
@@ -79,7 +79,7 @@ enum Rejection {
     NotChecked(ApiError),
 }
 
-async fn check(
+async fn validate_body(
     state: &ApiState,
     caller: Caller,
     hint: TaxpayerHint,
@@ -92,20 +92,20 @@ async fn check(
     let form = form.map_err(|faults| Rejection::Invalid(local_faults::refusal_error(faults, &body)));
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
-    let mut refused = match judge(state, taxpayer.as_ref(), form).await {
+    let mut refused = match validate_form(state, taxpayer.as_ref(), form).await {
         Ok(valid) => return Ok(valid),
         Err(Rejection::NotChecked(error)) => return Err(error),
         Err(Rejection::Invalid(refused)) => refused,
     };
     if let (Some(body), Some(taxpayer)) = (mended, taxpayer) {
         let context = PatchContext { catalog: &state.catalog.get(), zone: state.settings.utc_offset };
-        let patch = suggest_patch::patch(&state.authority, context, &taxpayer, &body).await;
+        let patch = suggest_patch::build_patch(&state.authority, context, &taxpayer, &body).await;
         patch.add_to(&mut refused.details);
     }
     Err(refused)
 }
 
-async fn judge(
+async fn validate_form(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
     form: Result<Accepted<Validation>, Rejection>,

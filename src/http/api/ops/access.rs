@@ -7,7 +7,7 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::{KeyKind, OpsAdmin};
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::Actor;
-use crate::http::api::ops::accounts::{not_found, owner};
+use crate::http::api::ops::accounts::{account_not_found, parse_owner};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::{key_terms, reason, report, roles};
@@ -23,7 +23,7 @@ use crate::store::accounts::{AccountChange, Revocation};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/integrators/{id}/disable").post(disable_integrator, || {
-            ending_doc("disable_integrator", "Disable an integrator", "Integrator disabled successfully")
+            revoked_keys_doc("disable_integrator", "Disable an integrator", "Integrator disabled successfully")
                 .with_note("Its password is refused until it is enabled. Its taxpayers go on; with `taxpayer_keys` their keys end.")
                 .may_take(key_terms::read_revocation, example!("revoke_keys"))
                 .fails(&[ErrorCode::IntegratorNotFound])
@@ -33,7 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/operators/{id}/disable").post(disable_operator, || {
-            ending_doc("disable_operator", "Disable an operator", "Operator disabled successfully")
+            revoked_keys_doc("disable_operator", "Disable an operator", "Operator disabled successfully")
                 .with_note("The operator's password is refused until it is enabled.")
                 .may_take(reason::read, example!("reason"))
                 .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
@@ -43,21 +43,21 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/remove").post(remove_operator, || {
-            ending_doc("remove_operator", "Remove an operator", "Operator removed successfully")
+            revoked_keys_doc("remove_operator", "Remove an operator", "Operator removed successfully")
                 .may_take(reason::read, example!("reason"))
                 .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/operators/{id}/role").post(set_operator_role, || {
             doc("set_operator_role", "Give an operator another role")
                 .with_note("It is in force for the operator's keys and sessions from the next request on.")
-                .takes(roles::read_operator, example!("set_operator_role"))
+                .takes(roles::read_operator_role, example!("set_operator_role"))
                 .gives::<ChangedRole>(200, "Operator role changed successfully")
                 .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
     ]
 }
 
-fn ending_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
+fn revoked_keys_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
     doc(name, summary).gives::<RevokedKeys>(200, message)
 }
 
@@ -75,11 +75,11 @@ async fn disable_integrator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let body = body.object_or_nothing().await?;
+    let body = body.object_or_empty().await?;
     let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
-    let owner = owner(KeyKind::Integrator, &id)?;
-    let change = change(&state, operator, owner, form.value.reason);
+    let owner = parse_owner(KeyKind::Integrator, &id)?;
+    let change = account_change(&state, operator, owner, form.value.reason);
     let outcome = access::disable(&state.store, change, includes_taxpayers).await?;
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Integrator disabled successfully", data).warn(&form.warnings))
@@ -92,9 +92,9 @@ async fn disable_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
-    let owner = owner(KeyKind::Operator, &id)?;
-    let change = change(&state, operator, owner, form.value.0);
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let owner = parse_owner(KeyKind::Operator, &id)?;
+    let change = account_change(&state, operator, owner, form.value.0);
     let outcome = access::disable(&state.store, change, false).await?;
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator disabled successfully", data).warn(&form.warnings))
@@ -107,9 +107,9 @@ async fn remove_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
-    let owner = owner(KeyKind::Operator, &id)?;
-    let change = change(&state, operator, owner, form.value.0);
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let owner = parse_owner(KeyKind::Operator, &id)?;
+    let change = account_change(&state, operator, owner, form.value.0);
     let outcome = access::remove_operator(&state.store, change).await?;
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator removed successfully", data).warn(&form.warnings))
@@ -122,10 +122,10 @@ async fn set_operator_role(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_operator)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_operator_role)?;
     let roles::RoleChange { role, reason } = form.value;
-    let owner = owner(KeyKind::Operator, &id)?;
-    let change = change(&state, operator, owner, reason);
+    let owner = parse_owner(KeyKind::Operator, &id)?;
+    let change = account_change(&state, operator, owner, reason);
     revocation(access::set_role(&state.store, change, role).await?, owner)?;
     let data = ChangedRole { id: owner.id, role };
     Ok(ApiResponse::ok("Operator role changed successfully", data).warn(&form.warnings))
@@ -138,7 +138,7 @@ async fn enable_integrator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let owner = owner(KeyKind::Integrator, &id)?;
+    let owner = parse_owner(KeyKind::Integrator, &id)?;
     enable(&state, operator, owner, body, "Integrator enabled successfully").await
 }
 
@@ -149,7 +149,7 @@ async fn enable_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let owner = owner(KeyKind::Operator, &id)?;
+    let owner = parse_owner(KeyKind::Operator, &id)?;
     enable(&state, operator, owner, body, "Operator enabled successfully").await
 }
 
@@ -160,13 +160,13 @@ async fn enable(
     body: Body,
     message: &'static str,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
-    let change = change(state, operator, owner, form.value.0);
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let change = account_change(state, operator, owner, form.value.0);
     revocation(access::enable(&state.store, change).await?, owner)?;
     Ok(ApiResponse::ok(message, EnabledAccount { id: owner.id }).warn(&form.warnings))
 }
 
-fn change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<String>) -> AccountChange {
+fn account_change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<String>) -> AccountChange {
     AccountChange { owner, by: Actor::Operator(operator), reason, now: state.now() }
 }
 
@@ -174,7 +174,7 @@ fn change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<Strin
 pub(crate) fn revocation(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
     match outcome {
         AccessOutcome::Done(ended) => Ok(ended),
-        AccessOutcome::Unknown => Err(not_found(owner.kind)),
+        AccessOutcome::Unknown => Err(account_not_found(owner.kind)),
         AccessOutcome::LastAdmin => {
             let admin = OperatorRole::Admin;
             let message = format!(

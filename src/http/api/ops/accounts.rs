@@ -78,7 +78,7 @@ async fn list_integrators(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    list(&state, KeyKind::Integrator, "Integrators retrieved successfully", &query).await
+    list_accounts(&state, KeyKind::Integrator, "Integrators retrieved successfully", &query).await
 }
 
 async fn list_operators(
@@ -86,10 +86,10 @@ async fn list_operators(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    list(&state, KeyKind::Operator, "Operators retrieved successfully", &query).await
+    list_accounts(&state, KeyKind::Operator, "Operators retrieved successfully", &query).await
 }
 
-async fn list(
+async fn list_accounts(
     state: &ApiState,
     kind: KeyKind,
     message: &'static str,
@@ -110,7 +110,7 @@ macro_rules! key_handlers {
             id: web::Path<String>,
             body: Body,
         ) -> Result<ApiResponse, ApiError> {
-            rotate(&state, operator, owner(KeyKind::$kind, &id)?, body).await
+            rotate_key(&state, operator, parse_owner(KeyKind::$kind, &id)?, body).await
         }
 
         async fn $revoke(
@@ -119,7 +119,7 @@ macro_rules! key_handlers {
             id: web::Path<String>,
             body: Body,
         ) -> Result<ApiResponse, ApiError> {
-            revoke(&state, operator, owner(KeyKind::$kind, &id)?, body).await
+            revoke_keys(&state, operator, parse_owner(KeyKind::$kind, &id)?, body).await
         }
     )+};
 }
@@ -129,22 +129,22 @@ key_handlers! {
     Operator: rotate_operator_key, revoke_operator_keys;
 }
 
-async fn rotate(
+async fn rotate_key(
     state: &ApiState,
     operator_id: i64,
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), key_terms::read)?;
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), key_terms::read)?;
     let terms = form.value.terms;
     let now = state.now();
-    key_terms::check_end(&terms, now)?;
-    let text = key_generation::key(owner.kind)?;
+    key_terms::check_expiry(&terms, now)?;
+    let text = key_generation::generate_key(owner.kind)?;
     let change = AccountChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
     let key = NewKey::new(text.clone(), terms).with_name(form.value.name);
     match accounts::rotate_key(&state.store, change, &key).await? {
         RotationOutcome::Done => {}
-        RotationOutcome::Unknown => return Err(not_found(owner.kind)),
+        RotationOutcome::Unknown => return Err(account_not_found(owner.kind)),
         RotationOutcome::Disabled => {
             let message = "The account is disabled. Enable it first.";
             return Err(ApiError::new(ErrorCode::InvalidTransition, message));
@@ -154,29 +154,29 @@ async fn rotate(
     Ok(ApiResponse::ok("API key rotated successfully", data).forbid_storing().warn(&form.warnings))
 }
 
-async fn revoke(
+async fn revoke_keys(
     state: &ApiState,
     operator_id: i64,
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let body = body.object_or_nothing().await?;
+    let body = body.object_or_empty().await?;
     let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
     let by = Actor::Operator(operator_id);
     let reason = form.value.reason;
     let change = AccountChange { owner, by, reason, now: state.now() };
     let done = access::revoke(&state.store, change, includes_taxpayers).await?;
-    let ended = done.ok_or_else(|| not_found(owner.kind))?;
+    let ended = done.ok_or_else(|| account_not_found(owner.kind))?;
     let data = RevokedKeys::new(owner.id, ended);
     Ok(ApiResponse::ok("API keys revoked successfully", data).warn(&form.warnings))
 }
 
-pub(super) fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
-    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| not_found(kind))
+pub(super) fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
+    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| account_not_found(kind))
 }
 
-pub(crate) fn not_found(kind: KeyKind) -> ApiError {
+pub(crate) fn account_not_found(kind: KeyKind) -> ApiError {
     match kind {
         KeyKind::Operator => ApiError::new(ErrorCode::OperatorNotFound, "Operator not found"),
         KeyKind::Integrator | KeyKind::Taxpayer => {

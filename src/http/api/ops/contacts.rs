@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Give a contact person another role",
                 "Contact role changed successfully",
             )
-            .takes(roles::read_contact, example!("set_contact_role"))
+            .takes(roles::read_contact_role, example!("set_contact_role"))
         }),
     ]
 }
@@ -58,22 +58,29 @@ async fn list_contacts(
     _: OpsViewer,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::any_taxpayer(&state, &id).await?;
+    let taxpayer = path_ids::existing_taxpayer_id(&state, &id).await?;
     let people = contacts::owned_by(&state.store, taxpayer).await?;
     let views: Vec<_> = people.iter().map(ContactAccessView::from).collect();
     Ok(ApiResponse::ok("Contacts retrieved successfully", views))
 }
 
 /// The contact person in the path, and the change with its taxpayer, operator and time.
-struct Subject {
+struct ContactTarget {
     change: ContactChange,
     id: ContactId,
 }
 
-async fn subject(state: &ApiState, operator: i64, ids: &(String, String)) -> Result<Subject, ApiError> {
-    let taxpayer = path_ids::any_taxpayer(state, &ids.0).await?;
-    let id = path_ids::contact(&ids.1)?;
-    Ok(Subject { change: ContactChange { taxpayer, by: Actor::Operator(operator), now: state.now() }, id })
+async fn contact_target(
+    state: &ApiState,
+    operator: i64,
+    ids: &(String, String),
+) -> Result<ContactTarget, ApiError> {
+    let taxpayer = path_ids::existing_taxpayer_id(state, &ids.0).await?;
+    let id = path_ids::contact_id(&ids.1)?;
+    Ok(ContactTarget {
+        change: ContactChange { taxpayer, by: Actor::Operator(operator), now: state.now() },
+        id,
+    })
 }
 
 /// Declares the handlers of POST `/ops/taxpayers/{id}/contacts/{contact_id}/disable`, `enable` and `remove`.
@@ -84,9 +91,9 @@ macro_rules! changes {
             OpsAdmin(operator): OpsAdmin,
             ids: web::Path<(String, String)>,
         ) -> Result<ApiResponse, ApiError> {
-            let Subject { change, id } = subject(&state, operator, &ids).await?;
+            let ContactTarget { change, id } = contact_target(&state, operator, &ids).await?;
             let done = $change(&state.store, change, id).await?;
-            Ok(ApiResponse::ok($message, view(change.taxpayer, id, done)?))
+            Ok(ApiResponse::ok($message, changed_contact(change.taxpayer, id, done)?))
         }
     )+};
 }
@@ -104,14 +111,14 @@ async fn set_contact_role(
     ids: web::Path<(String, String)>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_contact)?;
-    let Subject { change, id } = subject(&state, operator, &ids).await?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_contact_role)?;
+    let ContactTarget { change, id } = contact_target(&state, operator, &ids).await?;
     let done = contacts::set_role(&state.store, change, id, form.value).await?;
-    let data = view(change.taxpayer, id, done)?;
+    let data = changed_contact(change.taxpayer, id, done)?;
     Ok(ApiResponse::ok("Contact role changed successfully", data).warn(&form.warnings))
 }
 
-fn view(
+fn changed_contact(
     taxpayer_id: TaxpayerId,
     id: ContactId,
     done: ContactChangeResult,

@@ -76,7 +76,7 @@ async fn replay_dead_letter(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let replay = replay_one(&state, &id, by).await?;
     let answer = ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
@@ -87,7 +87,7 @@ async fn replay_dead_letter(
 pub(crate) async fn replay_one(state: &ApiState, id: &str, by: OperatorRequest) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let command = StartReplay { range: ReplayRange::only(dead.sequence), by: Some((by, Some(dead.id))) };
+    let command = StartReplay { range: ReplayRange::for_event(dead.sequence), by: Some((by, Some(dead.id))) };
     Ok(state.taxpayers.send(dead.taxpayer_id, command).await?)
 }
 
@@ -101,13 +101,13 @@ async fn replay_dead_letters(
     let DeadLetters { taxpayer_id, since, reason } = form.value;
     let taxpayer = taxpayers::with_id(state.store.reader(), taxpayer_id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let replay = replay_all_of(&state, taxpayer.id, since, OperatorRequest { operator_id, reason }).await?;
+    let replay = replay_all(&state, taxpayer.id, since, OperatorRequest { operator_id, reason }).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))
 }
 
 /// Queues the dead letters of a taxpayer for delivery again: all of them, or those from a position of the log on.
-pub(crate) async fn replay_all_of(
+pub(crate) async fn replay_all(
     state: &ApiState,
     taxpayer: TaxpayerId,
     since: Option<LogPosition>,
@@ -117,6 +117,6 @@ pub(crate) async fn replay_all_of(
         Some(since) => events::sequence_at(&state.store, taxpayer, since).await?,
         None => 1,
     };
-    let range = ReplayRange::since(ReplayScope::Failed, first);
+    let range = ReplayRange::from_sequence(ReplayScope::Failed, first);
     Ok(state.taxpayers.send(taxpayer, StartReplay { range, by: Some((by, None)) }).await?)
 }

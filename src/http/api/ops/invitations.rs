@@ -10,7 +10,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{reason, report};
-use crate::http::invitations::{self, InvitationOrder};
+use crate::http::invitations::{self, InvitationRequest};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -74,8 +74,8 @@ async fn invite_contact(
     ids: web::Path<(String, String)>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::any_taxpayer(&state, &ids.0).await?;
-    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact(&ids.1)? };
+    let taxpayer = path_ids::existing_taxpayer_id(&state, &ids.0).await?;
+    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact_id(&ids.1)? };
     invite(&state, &request, caller, owner, body).await?.ok_or_else(ApiError::contact_not_found)
 }
 
@@ -86,8 +86,8 @@ async fn invite(
     owner: SessionOwner,
     body: Body,
 ) -> Result<Option<ApiResponse>, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
-    let order = InvitationOrder { owner, by: Actor::Operator(operator), reason: form.value.0 };
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let order = InvitationRequest { owner, by: Actor::Operator(operator), reason: form.value.0 };
     let made = invitations::make(state, request, order).await?;
     Ok(made.map(|made| {
         ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing()

@@ -34,11 +34,11 @@ async fn get_invoice_as_of(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::irn(&irn)?;
-    let as_of = query.whole("as_of", 1)?;
+    let as_of = query.whole_number("as_of", 1)?;
     let owner = taxpayers::with_service_id(&state.store, irn.service_id()).await?;
     let owner = owner.ok_or_else(ApiError::invoice_not_found)?;
     let events = events::owned_by_with_irn(&state.store, owner, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
-    let moment = history.as_of(as_of).ok_or_else(ApiError::invoice_not_found)?.redact();
-    Ok(ApiResponse::ok("Invoice retrieved successfully", InvoiceVersion::new(owner, &moment)))
+    let entry = history.entry_at(as_of).ok_or_else(ApiError::invoice_not_found)?.redact();
+    Ok(ApiResponse::ok("Invoice retrieved successfully", InvoiceVersion::new(owner, &entry)))
 }

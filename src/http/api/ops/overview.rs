@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
-use crate::domain::invoice::invoice_view::precise;
+use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::endpoint::{Path, path};
 use crate::http::metrics::database_counts::DatabaseCounts;
 use crate::http::openapi::doc;
@@ -33,11 +33,11 @@ async fn overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiRespons
 fn view(counted: &DatabaseCounts) -> Overview {
     let group = |(health, endpoints): &(_, i64)| EndpointGroup { health: *health, endpoints: *endpoints };
     Overview {
-        counted_at: precise(counted.counted_at),
+        counted_at: precise_time(counted.counted_at),
         runs: counted.runs.iter().map(|group| RunGroup::new(group, counted.counted_at)).collect(),
-        deadlines: Deadlines { overdue: counted.overdue(), soon: counted.due_soon() },
+        deadlines: Deadlines { overdue: counted.overdue_runs(), soon: counted.runs_due_soon() },
         deliveries: Undelivered { pending: counted.deliveries_pending, dead: counted.deliveries_dead },
         endpoints: counted.endpoints.iter().map(group).collect(),
-        is_outage: counted.is_out,
+        is_outage: counted.is_outage_open,
     }
 }

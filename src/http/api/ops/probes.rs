@@ -12,7 +12,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::http::endpoint::{Path, path};
-use crate::http::metrics as page;
+use crate::http::metrics;
 use crate::http::openapi::document::ApiDocument;
 use crate::http::openapi::{doc, schema};
 use crate::http::respond::code::ErrorCode;
@@ -33,13 +33,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/metrics").get(metrics, || {
             doc("metrics", "Metrics, in the text format of Prometheus")
                 .with_note("With `metrics.public = false` in the settings an operator's key is asked for.")
-                .shows_text(200, "metrics", page::CONTENT_TYPE)
+                .shows_text(200, "metrics", metrics::CONTENT_TYPE)
                 .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
         }),
         path("/openapi.json")
             .get(openapi, || doc("openapi", "This document").shows(200, "OpenAPI 3.1", schema::object())),
         path("/").page(root),
-        path("/docs").page(to_docs),
+        path("/docs").page(redirect_to_docs),
         path("/docs/{file:.*}").page(docs),
     ]
 }
@@ -61,8 +61,8 @@ async fn metrics(state: web::Data<ApiState>, request: HttpRequest) -> Result<Htt
     if !state.settings.metrics_public {
         OpsViewer::extract(&request).await?;
     }
-    let text = page::page(&state).await?;
-    Ok(HttpResponse::Ok().content_type(page::CONTENT_TYPE).body(text))
+    let text = metrics::render_page(&state).await?;
+    Ok(HttpResponse::Ok().content_type(metrics::CONTENT_TYPE).body(text))
 }
 
 /// GET /openapi.json: returns the API document.
@@ -73,7 +73,7 @@ fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
 
 /// Content security policy of the viewer's pages: they may load and call only this service, and no page may frame them.
 /// The viewer needs inline styles and `data:` images.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+const VIEWER_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
@@ -86,7 +86,7 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
         let file = found.ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such page"))?;
         let mut page = HttpResponse::Ok();
         page.content_type(file.content_type);
-        page.insert_header((CONTENT_SECURITY_POLICY, POLICY));
+        page.insert_header((CONTENT_SECURITY_POLICY, VIEWER_SECURITY_POLICY));
         page.insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
         page.insert_header((REFERRER_POLICY, "no-referrer"));
         Ok(page.body(file.bytes.into_owned()))
@@ -112,6 +112,6 @@ fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
 }
 
 /// Redirects to `/docs/`, since the viewer's relative links need the slash at the end.
-fn to_docs() -> Ready<HttpResponse> {
+fn redirect_to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs/")).finish())
 }

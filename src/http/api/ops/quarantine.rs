@@ -66,18 +66,18 @@ async fn list_quarantine(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = quarantine_list::page(&state.store, &filter(&query)?, page).await?;
+    let (found, total) = quarantine_list::page(&state.store, &read_filter(&query)?, page).await?;
     let items = found.iter().map(QuarantinedWorkView::from).collect();
     Ok(ApiResponse::ok("Quarantine retrieved successfully", Paginator::new(page, total, items)))
 }
 
 /// Reads the filter of the list.
-pub(crate) fn filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
+pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
         kind: query.word("kind", WorkKind::parse, WorkKind::allowed)?,
         state: query.word("state", QuarantineState::parse, QuarantineState::allowed)?,
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
-        name: query.equal("name"),
+        name: query.trimmed_text("name"),
     })
 }
 
@@ -88,9 +88,9 @@ async fn replay_command(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
-    let replayed = replay(&state, &reference, &by).await?;
+    let replayed = replay_by_reference(&state, &reference, &by).await?;
     let work = QuarantinedWork::from(replayed);
     Ok(ApiResponse::ok("Command replayed successfully", QuarantinedWorkView::from(&work))
         .warn(&form.warnings))
@@ -103,28 +103,28 @@ async fn drop_work(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
-    let dropped = drop(&state, &reference, &by).await?;
+    let dropped = drop_by_reference(&state, &reference, &by).await?;
     Ok(ApiResponse::ok("Work dropped successfully", QuarantinedWorkView::from(&dropped)).warn(&form.warnings))
 }
 
 /// Executes the command with this reference again, at most once.
-pub(crate) async fn replay(
+pub(crate) async fn replay_by_reference(
     state: &ApiState,
     reference: &str,
     by: &OperatorRequest,
 ) -> Result<QuarantinedCommand, ApiError> {
-    Ok(state.taxpayers.replay_quarantined(id(reference)?, by, state.now()).await?)
+    Ok(state.taxpayers.replay_quarantined(parse_command_id(reference)?, by, state.now()).await?)
 }
 
 /// Drops the command or the delivery with this reference.
-pub(crate) async fn drop(
+pub(crate) async fn drop_by_reference(
     state: &ApiState,
     reference: &str,
     by: &OperatorRequest,
 ) -> Result<QuarantinedWork, ApiError> {
-    let id = id(reference)?;
+    let id = parse_command_id(reference)?;
     let now = state.now();
     if let Some((delivery, kind)) =
         crashed_deliveries::release_to_dead_letters(&state.store, id, by, now).await?
@@ -137,6 +137,6 @@ pub(crate) async fn drop(
     Ok(state.taxpayers.drop_quarantined(id, by, now).await?.into())
 }
 
-fn id(reference: &str) -> Result<CommandId, Refusal> {
+fn parse_command_id(reference: &str) -> Result<CommandId, Refusal> {
     path_ids::uuid(reference).ok_or(Refusal::CommandNotFound)
 }

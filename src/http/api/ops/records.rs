@@ -84,7 +84,7 @@ async fn list_outages(
 /// GET /ops/audit: lists security changes and operator actions, newest first.
 async fn list_audit(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let subject = query.equal("subject");
+    let subject = query.trimmed_text("subject");
     let integrator_id = query.integrator_id("integrator_id");
     let actor = query.word("actor", ActorKind::parse, ActorKind::allowed)?;
     let taxpayer_id = query.taxpayer_id("taxpayer_id");
@@ -97,9 +97,12 @@ async fn list_audit(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> R
 }
 
 /// Maximum number of actors that the response lists per group. The counts in the response include all actors.
-const NODES_MAX: usize = 100;
+const ACTORS_PER_GROUP_MAX: usize = 100;
 
 /// GET /ops/supervision: returns the tree of actors. Actors with the most serious problems come first.
 fn supervision(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
-    ready(ApiResponse::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
+    ready(ApiResponse::ok(
+        "Supervision retrieved successfully",
+        state.into_inner().tree.snapshot(ACTORS_PER_GROUP_MAX),
+    ))
 }

@@ -25,11 +25,11 @@ use crate::store::runs::run_list;
 /// The maximum number of runs that one call moves. A caller repeats the call until nothing matches.
 const RUNS_MAX: u64 = 1_000;
 /// The number of runs that are loaded at a time, because their documents may be large.
-const CHUNK: usize = 50;
+const RUNS_PER_CHUNK: usize = 50;
 /// The number of runs that are moved at the same time: several can share a commit, and other requests still have room.
-const CONCURRENT: usize = 16;
+const CONCURRENT_MOVES_MAX: usize = 16;
 /// The maximum number of refused runs that the response names.
-const REFUSALS_SHOWN: usize = 20;
+const REFUSALS_SHOWN_MAX: usize = 20;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/pipeline/runs/move").post(move_runs, || {
@@ -38,7 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "A call moves 1,000 runs at most, the oldest first; `matching` says how many there are. With `preview` \
                  nothing is changed.",
             )
-            .takes(run_filter::read_move, example!("move_runs"))
+            .takes(run_filter::read_bulk_move, example!("move_runs"))
             .gives::<MovedRuns>(200, "Pipeline runs moved successfully")
     })]
 }
@@ -49,7 +49,7 @@ async fn move_runs(
     OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), run_filter::read_move)?;
+    let form = report::read(&*body.object().await?, &state.catalog.get(), run_filter::read_bulk_move)?;
     let BulkMove { action, filter, is_preview, reason } = form.value;
     let now = state.now();
     let states = RunState::ALL.iter().copied().filter(|state| state.after(action).is_some());
@@ -59,12 +59,15 @@ async fn move_runs(
     let by = OperatorRequest { operator_id, reason };
     let mut moved =
         MovedRuns { action, preview: is_preview, matching, moved: 0, refused: 0, refusals: Vec::new() };
-    for chunk in ids.chunks(CHUNK) {
+    for chunk in ids.chunks(RUNS_PER_CHUNK) {
         let runs = run_list::with_ids(&state.store, chunk).await?;
-        let results =
-            if is_preview { preview(runs, action) } else { apply(&state, runs, action, &by).await? };
+        let results = if is_preview {
+            preview_moves(runs, action)
+        } else {
+            apply_moves(&state, runs, action, &by).await?
+        };
         for (id, result) in results {
-            moved.count(id, result);
+            moved.add_result(id, result);
         }
     }
     let message =
@@ -73,13 +76,13 @@ async fn move_runs(
 }
 
 impl MovedRuns {
-    fn count(&mut self, id: RunId, result: Result<(), String>) {
+    fn add_result(&mut self, id: RunId, result: Result<(), String>) {
         let Err(message) = result else {
             self.moved += 1;
             return;
         };
         self.refused += 1;
-        if self.refusals.len() < REFUSALS_SHOWN {
+        if self.refusals.len() < REFUSALS_SHOWN_MAX {
             self.refusals.push(RunRefusal { id, message });
         }
     }
@@ -87,15 +90,15 @@ impl MovedRuns {
 
 type MoveResult = (RunId, Result<(), String>);
 
-fn preview(runs: Vec<Run>, action: OperatorAction) -> Vec<MoveResult> {
+fn preview_moves(runs: Vec<Run>, action: OperatorAction) -> Vec<MoveResult> {
     runs.into_iter()
-        .map(|run| (run.id, run.check_move(action).map_err(|refusal| refusal.to_string())))
+        .map(|run| (run.id, run.check_action(action).map_err(|refusal| refusal.to_string())))
         .collect()
 }
 
 /// Moves the runs through their taxpayers' actors. Fails if a run cannot be moved for any other reason than a refusal.
 /// Runs that were moved stay moved.
-async fn apply(
+async fn apply_moves(
     state: &ApiState,
     runs: Vec<Run>,
     action: OperatorAction,
@@ -111,6 +114,6 @@ async fn apply(
             }
         }
     });
-    let results: Vec<_> = stream::iter(moves).buffered(CONCURRENT).collect().await;
+    let results: Vec<_> = stream::iter(moves).buffered(CONCURRENT_MOVES_MAX).collect().await;
     results.into_iter().collect()
 }

@@ -72,7 +72,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/pipeline/runs: lists the pipeline runs of all taxpayers.
 async fn list_runs(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
-    let ((filter, order), page) = (run_filter::of_query(&query)?, query.page(PER_PAGE_DEFAULT));
+    let ((filter, order), page) = (run_filter::read_query(&query)?, query.page(PER_PAGE_DEFAULT));
     let now = state.now();
     let (found, total) = run_list::page(&state.store, &filter, order, now, page).await?;
     let items = found.iter().map(|run| OperatedRun::new(run, now)).collect();
@@ -85,7 +85,7 @@ async fn get_run(
     _: OpsViewer,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let run = path_ids::run(&state, &id).await?;
+    let run = path_ids::find_run(&state, &id).await?;
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     Ok(ApiResponse::ok(
         "Pipeline run retrieved successfully",
@@ -93,7 +93,7 @@ async fn get_run(
     ))
 }
 
-type Moved = Result<ApiResponse, ApiError>;
+type MoveResponse = Result<ApiResponse, ApiError>;
 
 /// Declares the handlers of POST /ops/pipeline/runs/{id}/pause, /resume, /retry and /cancel.
 macro_rules! moves {
@@ -103,7 +103,7 @@ macro_rules! moves {
             OpsOperator(operator): OpsOperator,
             id: web::Path<String>,
             body: Body,
-        ) -> Moved {
+        ) -> MoveResponse {
             move_run(&state, operator, &id, body, $to).await
         }
     )+};
@@ -116,9 +116,15 @@ moves! {
     cancel_run = OperatorAction::Cancel;
 }
 
-async fn move_run(state: &ApiState, operator_id: i64, id: &str, body: Body, to: OperatorAction) -> Moved {
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
-    let run = path_ids::run(state, id).await?;
+async fn move_run(
+    state: &ApiState,
+    operator_id: i64,
+    id: &str,
+    body: Body,
+    to: OperatorAction,
+) -> MoveResponse {
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let run = path_ids::find_run(state, id).await?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;

@@ -8,7 +8,7 @@ use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
-use crate::http::search::{self, Found};
+use crate::http::search::{self, FoundObject};
 use crate::http::state::ApiState;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -19,13 +19,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  Request ids are in the log.",
             )
             .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run or a dead letter")
-            .gives_list::<Found>("Search carried out successfully")
+            .gives_list::<FoundObject>("Search carried out successfully")
     })]
 }
 
 /// GET /ops/search?q=: lists the objects that the text names. Without a text, the list is empty.
 async fn find(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
-    let found = match query.phrase("q") {
+    let found = match query.trimmed_text("q") {
         Some(text) => search::find(&state, &text).await?,
         None => Vec::new(),
     };

@@ -72,7 +72,7 @@ async fn list_all_taxpayers(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?;
-    let filter = TaxpayerFilter { verification, tin: query.equal("tin"), search: None };
+    let filter = TaxpayerFilter { verification, tin: query.trimmed_text("tin"), search: None };
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = taxpayers::page(&state.store, filter, page).await?;
     let items = found.iter().map(OperatedTaxpayer::new).collect();
@@ -87,12 +87,12 @@ async fn verify_taxpayer(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), reason::read_required)?;
-    let id = path_ids::any_taxpayer(&state, &id).await?;
+    let id = path_ids::existing_taxpayer_id(&state, &id).await?;
     let found = Verification::Verified(ConfirmedBy::Operator);
     let found =
         RecordVerification { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
     let taxpayer = state.taxpayers.send(id, found).await?;
-    let contacts = taxpayers::contacts_of(&state.store, id).await?;
+    let contacts = taxpayers::contacts_owned_by(&state.store, id).await?;
     let view = TaxpayerView::new(&taxpayer, &contacts);
     Ok(ApiResponse::ok("Taxpayer verified successfully", view).warn(&form.warnings))
 }
@@ -103,7 +103,7 @@ async fn get_integration(
     _: OpsViewer,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::any_taxpayer(&state, &id).await?;
+    let taxpayer = path_ids::existing_taxpayer_id(&state, &id).await?;
     let stored = integrations::owned_by(&state.store, state.store.reader(), taxpayer).await?;
     Ok(ApiResponse::ok("Integration retrieved successfully", ErpSettings::new(taxpayer, stored)))
 }
@@ -115,7 +115,7 @@ async fn set_integration(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::any_taxpayer(&state, &id).await?;
+    let taxpayer = path_ids::existing_taxpayer_id(&state, &id).await?;
     let read =
         |reader: &mut Reader<'_>| integration::read(reader, &state.webhook_urls, &state.settings.erp_systems);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;

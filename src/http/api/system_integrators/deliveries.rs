@@ -57,8 +57,8 @@ async fn list_deliveries(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let (filter, since) = filter(&query)?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let (filter, since) = read_filter(&query)?;
     let since = match since {
         Some(since) => Some(events::sequence_at(&state.store, taxpayer.id, since).await?),
         None => None,
@@ -70,12 +70,12 @@ async fn list_deliveries(
     Ok(ApiResponse::ok("Webhook deliveries retrieved successfully", Paginator::new(page, total, items)))
 }
 
-fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
+fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
     let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
-    match (state, query.since("since")) {
+    match (state, query.log_position("since")) {
         (Ok(state), Ok(since)) => {
-            let event = query.equal("event");
-            let irn = query.equal("irn");
+            let event = query.trimmed_text("event");
+            let irn = query.trimmed_text("irn");
             Ok((DeliveryFilter { state, event, irn, since: None }, since))
         }
         (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
@@ -89,11 +89,11 @@ async fn replay_delivery(
     path: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, delivery) = path.into_inner();
-    let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
     let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let command = StartReplay { range: ReplayRange::only(sequence), by: None };
+    let command = StartReplay { range: ReplayRange::for_event(sequence), by: None };
     let replay = state.taxpayers.send(taxpayer.id, command).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }

@@ -7,7 +7,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
-use crate::http::invitations::{self, InvitationOrder};
+use crate::http::invitations::{self, InvitationRequest};
 use crate::http::openapi::doc;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -31,9 +31,9 @@ async fn invite_contact(
     request: HttpRequest,
     ids: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &ids.0).await?.id;
-    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact(&ids.1)? };
-    let order = InvitationOrder { owner, by: Actor::Integrator(integrator), reason: None };
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?.id;
+    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact_id(&ids.1)? };
+    let order = InvitationRequest { owner, by: Actor::Integrator(integrator), reason: None };
     let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::contact_not_found)?;
     Ok(ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing())
 }

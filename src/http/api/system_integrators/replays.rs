@@ -69,19 +69,19 @@ async fn replay_webhook(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = events::sequence_at(&state.store, taxpayer.id, form.value.since).await?;
-    let range = ReplayRange::since(form.value.only, first);
+    let range = ReplayRange::from_sequence(form.value.scope, first);
     let replay = state.taxpayers.send(taxpayer.id, StartReplay { range, by: None }).await?;
-    let remark = remark(&state, &replay).await?;
+    let remark = empty_replay_warning(&state, &replay).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
     Ok(answer.warn(&warnings))
 }
 
 /// Returns a warning if the new replay will certainly deliver nothing.
-async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, ApiError> {
+async fn empty_replay_warning(state: &ApiState, replay: &Replay) -> Result<Option<String>, ApiError> {
     if replay.is_empty() {
         return Ok(Some("nothing is replayed: the log has no event from there on".to_owned()));
     }
@@ -97,10 +97,10 @@ async fn get_replay(
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let latest = replays::latest_owned_by(state.store.reader(), taxpayer.id).await?;
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
-    let view = latest.as_ref().map(|replay| ReplayView::at(endpoint.as_ref(), replay));
+    let view = latest.as_ref().map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay));
     Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
 }
 
@@ -113,11 +113,11 @@ async fn list_replays(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
     let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
-    let items = found.iter().map(|replay| ReplayView::at(endpoint.as_ref(), replay)).collect();
+    let items = found.iter().map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay)).collect();
     Ok(ApiResponse::ok("Webhook replays retrieved successfully", Paginator::new(page, total, items)))
 }
 
@@ -128,10 +128,10 @@ async fn find_replay(
     path: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, replay) = path.into_inner();
-    let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let found = find(&state, taxpayer.id, &replay).await?;
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
-    let view = ReplayView::at(endpoint.as_ref(), &found);
+    let view = ReplayView::for_endpoint(endpoint.as_ref(), &found);
     Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
 }
 
@@ -150,7 +150,7 @@ async fn cancel_replay(
     path: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, replay) = path.into_inner();
-    let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let before = find(&state, taxpayer.id, &replay).await?;
     if before.state != ReplayState::Cancelled {
         state.taxpayers.send(taxpayer.id, CancelReplay(before.id)).await?;

@@ -22,7 +22,7 @@ use crate::http::forms::taxpayer::{ContactPerson, NewTaxpayer};
 use crate::http::forms::{key_terms, profile, report, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
-use crate::http::limits::{self, SensitiveOp};
+use crate::http::limits::{self, SensitiveOperation};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -70,7 +70,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound])
         }),
-        path(rotate).sensitive(SensitiveOp::Rotation).on(rotates, rotate_api_key, || {
+        path(rotate).sensitive(SensitiveOperation::Rotation).on(rotates, rotate_api_key, || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
                 .with_note("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
                 .query("name", "what people call the new key, 60 characters at most")
@@ -98,7 +98,7 @@ async fn list_taxpayers(
     let found = taxpayers::page_owned_by(store, integrator, search, page).await?;
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
-    let contacts = taxpayers::contacts_of_each(store, &ids).await?;
+    let contacts = taxpayers::contacts_owned_by_each(store, &ids).await?;
     let items = found.iter().map(|taxpayer| view(taxpayer, &contacts)).collect();
     Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
 }
@@ -116,7 +116,7 @@ async fn create_taxpayer(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = onboarding(&state, integrator, id, form.value).await?;
+    let onboarding = build_onboarding(&state, integrator, id, form.value).await?;
     idempotent
         .answer(&state.taxpayers, id, onboarding, move |taxpayer| {
             let view = CreatedTaxpayer::from(taxpayer);
@@ -128,7 +128,7 @@ async fn create_taxpayer(
 
 /// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
 /// `conflicts`. The password is then not hashed, because hashing is expensive.
-async fn onboarding(
+async fn build_onboarding(
     state: &ApiState,
     integrator_id: IntegratorId,
     id: TaxpayerId,
@@ -137,7 +137,7 @@ async fn onboarding(
     let person = new.contact;
     let mut onboarding = Onboard {
         integrator_id,
-        contact: contact(&person),
+        contact: new_contact(&person),
         name: new.name,
         email: new.email,
         tin: new.tin,
@@ -150,23 +150,23 @@ async fn onboarding(
     };
     let taxpayer = onboarding.taxpayer(id, state.now());
     onboarding.conflicts =
-        taxpayers::taken_values(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+        taxpayers::find_taken_values(state.store.reader(), &taxpayer, Some(&person.email)).await?;
     if onboarding.conflicts.is_empty() {
         check_quota(state, integrator_id).await?;
     } else {
-        state.limits.refused_create(integrator_id, state.now()).map_err(limits::limit_error)?;
+        state.limits.count_refused_create(integrator_id, state.now()).map_err(limits::limit_error)?;
     }
     if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
-        let salt = people::hash_with_email(&state.store, &person.email).await?;
+        let salt = people::password_hash_with_email(&state.store, &person.email).await?;
         onboarding.contact.password_hash =
-            Some(state.passwords.hash_for(integrator_id, password, salt).await?);
+            Some(state.passwords.hash_for_integrator(integrator_id, password, salt).await?);
     }
     Ok(onboarding)
 }
 
 /// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.
 async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), ApiError> {
-    state.limits.onboarding(integrator, state.now()).map_err(limits::limit_error)?;
+    state.limits.count_onboarding(integrator, state.now()).map_err(limits::limit_error)?;
     let max = state.settings.taxpayers_per_integrator_max;
     if max == 0 || taxpayers::count_owned_by(&state.store, integrator).await? < max {
         return Ok(());
@@ -176,8 +176,8 @@ async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), A
     Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
 }
 
-/// Returns the contact person without a password, which `onboarding` sets later if the body has one.
-fn contact(person: &ContactPerson) -> NewContact {
+/// Returns the contact person without a password, which `build_onboarding` sets later if the body has one.
+fn new_contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: None,
         first_name: person.first_name.clone(),
@@ -193,8 +193,8 @@ async fn get_taxpayer(
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
 }
 
@@ -204,8 +204,8 @@ async fn get_integration_setup(
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
 }
 
@@ -217,11 +217,11 @@ async fn update_profile(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let form = report::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
     let change = form.value;
     let warnings = form.warnings;
-    let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
+    let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
     idempotent
         .answer(&state.taxpayers, taxpayer.id, ChangeProfile { change, by }, move |taxpayer| {
@@ -240,11 +240,11 @@ async fn rotate_api_key(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let terms = key_terms::of_query(&query)?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let terms = key_terms::read_query(&query)?;
     let name = key_terms::read_name(&query)?;
-    key_terms::check_end(&terms, state.now())?;
-    let key = key_generation::key(KeyKind::Taxpayer)?;
+    key_terms::check_expiry(&terms, state.now())?;
+    let key = key_generation::generate_key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);
     let new = NewKey::new(key.clone(), terms).with_name(name);
     idempotent.send(&state.taxpayers, taxpayer.id, RotateKey { key: new, by }).await?;

@@ -17,7 +17,7 @@ use crate::http::forms::reader::Reader;
 use crate::http::forms::{replay, report, webhook};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
-use crate::http::limits::SensitiveOp;
+use crate::http::limits::SensitiveOperation;
 use crate::http::openapi::{OperationDoc, doc, example, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -50,14 +50,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .writes()
                     .fails(&[ErrorCode::TaxpayerNotFound])
             }),
-        path(test).has_effect().relays().sensitive(SensitiveOp::WebhookTest).on(
+        path(test).has_effect().relays().sensitive(SensitiveOperation::WebhookTest).on(
             [Method::POST, Method::GET],
             test_webhook,
             test_doc,
         ),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(rotate_webhook_secret, || {
             doc("rotate_webhook_secret", "A new signing secret, or the public key of a new key pair")
-                .may_take(webhook::read_secret, example!("rotate_webhook_secret"))
+                .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
                 .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
                 .writes()
                 .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
@@ -93,8 +93,8 @@ async fn get_webhook(
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::with_failing(state.store.reader(), taxpayer.id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let found = webhooks::with_failure_streak(state.store.reader(), taxpayer.id).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let view = Integration::new(&endpoint, &kinds).with_health(&endpoint, failing.as_ref());
@@ -109,7 +109,7 @@ async fn update_webhook(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let policy = state.webhook_address_policy(taxpayer.id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
@@ -133,9 +133,10 @@ async fn rotate_webhook_secret(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), webhook::read_secret)?;
-    let secret = key_generation::webhook_secret(form.value);
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let form =
+        report::read(&*body.object_or_empty().await?, &state.catalog.get(), webhook::read_secret_type)?;
+    let secret = key_generation::generate_webhook_secret(form.value);
     let by = Actor::Integrator(integrator);
     let rotate = RotateSecret { secret: secret.clone(), by };
     idempotent.send(&state.taxpayers, taxpayer.id, rotate).await?;
@@ -154,7 +155,7 @@ async fn test_webhook(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let attempt = if query.flag("grade")? {
         match state.delivery.grade(taxpayer.id).await? {
             GradingOutcome::Graded(graded) => {
@@ -178,10 +179,10 @@ async fn enable_webhook(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), replay::read_enable)?;
     let enable = EnableEndpoint { replay: form.value.scope() };
-    let commands::Enabled { endpoint, replay } = state.taxpayers.send(taxpayer.id, enable).await?;
+    let commands::EnabledEndpoint { endpoint, replay } = state.taxpayers.send(taxpayer.id, enable).await?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let view = Enabled::new(&endpoint, &kinds, replay.as_ref());
     Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))

@@ -50,8 +50,8 @@ const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
 /// Returns the sequence number after which the page of the feed starts, and the maximum number of events on the page.
-fn place(query: &Query) -> Result<(i64, usize), Faults> {
-    match (query.whole("after", 0), query.whole("limit", 1)) {
+fn read_feed_range(query: &Query) -> Result<(i64, usize), Faults> {
+    match (query.whole_number("after", 0), query.whole_number("limit", 1)) {
         (Ok(after), Ok(limit)) => {
             let limit = limit.map_or(LIMIT_DEFAULT, |limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
             Ok((after.unwrap_or(0), limit.min(LIMIT_MAX)))
@@ -66,7 +66,7 @@ async fn list_events(
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let (after, limit) = place(&query)?;
+    let (after, limit) = read_feed_range(&query)?;
     let (found, has_more) = events::feed_page_owned_by(&state.store, id, after, limit).await?;
     let feed = Feed::new(found, after, has_more)?;
     Ok(ApiResponse::ok("Events retrieved successfully", feed))
@@ -95,7 +95,7 @@ async fn replay_own_dead_letter(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
     let sequence = dead.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let command = StartReplay { range: ReplayRange::only(sequence), by: None };
+    let command = StartReplay { range: ReplayRange::for_event(sequence), by: None };
     let replay = state.taxpayers.send(id, command).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }

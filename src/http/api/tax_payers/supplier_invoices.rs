@@ -61,7 +61,8 @@ async fn list_supplier_invoices(
     Ok(ApiResponse::ok("Supplier invoices retrieved successfully", Paginator::new(page, total, items)))
 }
 
-const KEPT: &str = "the authority could not be asked: this is the document as it was at receipt";
+const STORED_COPY_WARNING: &str =
+    "the authority could not be asked: this is the document as it was at receipt";
 
 /// POST /v1/tax-payers/invoices/get-supplier-invoice: returns the stored copy if the authority fails.
 async fn get_supplier_invoice(
@@ -72,7 +73,7 @@ async fn get_supplier_invoice(
     let mut form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
     let found = state.inbound.document(id, &form.value).await?;
     if !found.is_live {
-        form.warnings.push(KEPT.to_owned());
+        form.warnings.push(STORED_COPY_WARNING.to_owned());
     }
     let answer = ApiResponse::ok("Supplier invoice retrieved successfully", found.document);
     Ok(answer.warn(&form.warnings))

@@ -83,7 +83,7 @@ async fn two_clicks_at_once_have_one_effect(world: &World) {
     for answer in futures_util::future::join_all(clicks).await {
         answer.leads_to(&account.path(&format!("/invoices/{}", invoice["id"])));
     }
-    assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 1);
+    assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 1);
 }
 
 #[each_database]
@@ -116,7 +116,7 @@ async fn the_same_payment_by_another_form_asks_first(world: &World) {
     account.post(&form, &other).await.expect(303);
     let again: Vec<_> = part.into_iter().chain([("again", "yes")]).collect();
     account.post(&form, &again).await.expect(303);
-    assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 3);
+    assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 3);
 }
 
 #[each_database]
@@ -128,7 +128,7 @@ async fn a_payment_in_full_takes_no_amount_and_nothing_is_preselected(world: &Wo
     let paid = [("payment_status", "paid"), ("amount", "5"), ("remark", "all of it")];
     account.post(&form, &paid).await.expect(422).shows("Only a part payment takes an amount.");
     account.post(&form, &[("payment_status", ""), ("remark", "all of it")]).await.expect(422);
-    assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 0);
+    assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 0);
 }
 
 /// Every form of every page goes through the same policy, so that a new one cannot be without it.

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with};
-use testkit::roles::FULL;
+use testkit::roles::FULL_INVOICES;
 
 use crate::support::world::World;
 
@@ -28,7 +28,7 @@ async fn what_is_nested_too_deeply_is_malformed_and_else_only_unknown(world: &Wo
         let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let text = documents::full_invoice(&taxpayer).to_string();
         let text = format!("{},\"deep\":{deep}}}", text.strip_suffix('}').unwrap());
-        taxpayer.send_text("POST", FULL, text).await.expect_status(status);
+        taxpayer.send_text("POST", FULL_INVOICES, text).await.expect_status(status);
     }
 }
 

@@ -7,7 +7,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::web;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, Created, Duplicate};
+use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::batch::{Batch, Candidate};
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -18,7 +18,7 @@ use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::extract::body::Body;
 use crate::http::extract::{json, path_ids};
-use crate::http::forms::full_invoice::Account;
+use crate::http::forms::full_invoice::FormAccount;
 use crate::http::forms::report::Accepted;
 use crate::http::forms::{batch, full_invoice, report, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
@@ -38,13 +38,13 @@ pub(super) async fn create_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
     let read = move |body: &Map<String, Value>| report::read(body, &catalog, standard_invoice::read);
-    let (_, read) = body.object_and(read).await?;
+    let (_, read) = body.object_and_form(read).await?;
     let mut form = match read {
         Ok(form) => form,
-        Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
+        Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
     if let Some(original) = &form.value.original {
-        form.warnings.extend(unresolved_warning(&state, id, original).await?);
+        form.warnings.extend(unknown_original_warning(&state, id, original).await?);
     }
     let draft = form.value.draft;
     let warnings = form.warnings;
@@ -56,12 +56,12 @@ pub(super) async fn create_invoice(
 }
 
 /// Returns a warning if the invoice that a credit note refers to is not stored. It may be older than this service.
-async fn unresolved_warning(
+async fn unknown_original_warning(
     state: &ApiState,
     id: TaxpayerId,
     original: &InvoiceRef,
 ) -> Result<Option<String>, ApiError> {
-    let found = match path_ids::which(original.clone()) {
+    let found = match path_ids::check_invoice_ref(original.clone()) {
         Ok(InvoiceRef { kind, text }) => {
             invoices::owned_by_with_unique_no(&state.store, id, kind, &text).await?
         }
@@ -70,7 +70,7 @@ async fn unresolved_warning(
     Ok(found.is_none().then(|| "original_invoice_reference names no invoice of this account".to_owned()))
 }
 
-const DUPLICATE_CREATED_FULL_INVOICE: &str = "Invoice with this IRN already exists";
+const IRN_EXISTS_MESSAGE: &str = "Invoice with this IRN already exists";
 
 /// POST /v1/tax-payers/invoices/full: Create Invoice (Full). Returns the existing invoice if the IRN or number exists.
 pub(super) async fn create_full_invoice(
@@ -81,14 +81,14 @@ pub(super) async fn create_full_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
     let today = state.today();
-    let account = Account { today, service_id: None };
-    let (body, read) = body.object_and(move |body| full_invoice::read(body, account, &catalog)).await?;
+    let account = FormAccount { today, service_id: None };
+    let (body, read) = body.object_and_form(move |body| full_invoice::read(body, account, &catalog)).await?;
     let form = match read {
         Ok(form) => form,
         Err(faults) => {
             // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong service id.
             let taxpayer = check_preconditions(&state, id).await?;
-            let account = Account { today, service_id: Some(&taxpayer.service_id) };
+            let account = FormAccount { today, service_id: Some(&taxpayer.service_id) };
             let catalog = state.catalog.get();
             let all = full_invoice::read(&body, account, &catalog).err();
             return Err(all.unwrap_or(faults).into());
@@ -99,7 +99,7 @@ pub(super) async fn create_full_invoice(
     let warnings = form.warnings;
     idempotent
         .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
-            create_response(made, DUPLICATE_CREATED_FULL_INVOICE).warn(&warnings)
+            create_response(made, IRN_EXISTS_MESSAGE).warn(&warnings)
         })
         .await
 }
@@ -114,9 +114,9 @@ pub(super) async fn create_batch(
     let text = body.text().await?;
     let _turn = text.bulk_turn(&state).await?;
     let catalog = state.catalog.get();
-    let form = match text.read(&state, move |text, _room| read(text, &catalog)).await?? {
+    let form = match text.read(&state, move |text, _room| read_batch(text, &catalog)).await?? {
         Ok(form) => form,
-        Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
+        Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
     let candidates = form.value;
     let warnings = form.warnings;
@@ -133,10 +133,10 @@ fn batch_response(batch: &Batch) -> ApiResponse {
     ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch)).with_location(&place)
 }
 
-type Read = Result<Accepted<Vec<Candidate>>, Faults>;
+type BatchForm = Result<Accepted<Vec<Candidate>>, Faults>;
 
-fn read(text: &[u8], catalog: &Catalog) -> Result<Read, ApiError> {
-    let body = json::batch(text)?;
+fn read_batch(text: &[u8], catalog: &Catalog) -> Result<BatchForm, ApiError> {
+    let body = json::parse_batch(text)?;
     let mut read = report::read(&body.object, catalog, batch::read);
     if let Ok(form) = &mut read {
         batch::fail_items(&mut form.value, body.key_faults);
@@ -145,7 +145,7 @@ fn read(text: &[u8], catalog: &Catalog) -> Result<Read, ApiError> {
 }
 
 /// Returns the error for a body with faults. If the taxpayer may not create invoices at all, the error says only that.
-async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Faults) -> ApiError {
+async fn precondition_or_faults_error(state: &ApiState, id: TaxpayerId, faults: Faults) -> ApiError {
     check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
 }
 
@@ -154,15 +154,15 @@ async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Fault
 async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    taxpayer.may_create_invoices(state.settings.verification)?;
+    taxpayer.check_may_create_invoices(state.settings.verification)?;
     Ok(taxpayer)
 }
 
 /// Tells whether the existing invoice has the same content as the received one: `identical` or `different`.
-const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
+const DUPLICATE_HEADER: HeaderName = HeaderName::from_static("x-duplicate");
 
 /// Returns 201 with the new invoice, or 200 with the existing invoice and with `exists` as the message.
-fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
+fn create_response(created: &CreatedInvoice, exists: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {
         return ApiResponse::with_status(StatusCode::CREATED, "Invoice created successfully", invoice);
@@ -171,5 +171,5 @@ fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
         Duplicate::Identical => "identical",
         Duplicate::Different => "different",
     };
-    ApiResponse::ok(exists, invoice).header(DUPLICATE_CREATED_RESPONSE, word)
+    ApiResponse::ok(exists, invoice).with_header(DUPLICATE_HEADER, word)
 }

@@ -25,7 +25,7 @@ use crate::http::views::paginator::Paginator;
 use crate::store::invoices;
 use crate::store::invoices::list;
 
-const MESSAGE: &str = "Invoice retrieved successfully";
+const SUCCESS_MESSAGE: &str = "Invoice retrieved successfully";
 
 /// GET /v1/tax-payers/invoices: List Invoices, newest first. Response headers say where the next page starts.
 pub(super) async fn list_invoices(
@@ -37,22 +37,22 @@ pub(super) async fn list_invoices(
     let asked = invoice_filters::read(&query)?;
     let page =
         list::owned_by(&state.store, taxpayer, &asked.filters, asked.start, asked.page.per_page).await?;
-    let answer = if page.long.is_empty() {
+    let answer = if page.long_invoices.is_empty() {
         let items = page.invoices.iter().map(InvoiceObject::from).collect();
-        ApiResponse::ok(MESSAGE, Paginator::new(asked.page, page.total, items))
+        ApiResponse::ok(SUCCESS_MESSAGE, Paginator::new(asked.page, page.total, items))
     } else {
-        let frame = success_text(MESSAGE, Paginator::<()>::new(asked.page, page.total, Vec::new()))?;
+        let frame = success_text(SUCCESS_MESSAGE, Paginator::<()>::new(asked.page, page.total, Vec::new()))?;
         let invoices = page.invoices.into_iter();
         let holder = AnswerHolder {
             caller: RateKey::Account(KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 }),
             payer: auth::paying_account(&request).map(PayingAccount::payer),
         };
-        let page = LongPage { state, taxpayer, holder, invoices, long: page.long };
-        ApiResponse::from_stream(parts(page, &frame))
+        let page = LongPage { state, taxpayer, holder, invoices, long: page.long_invoices };
+        ApiResponse::from_stream(stream_page(page, &frame))
     };
     let Some(place) = page.next else { return Ok(answer) };
-    let cursor = invoice_filters::cursor(place);
-    Ok(answer.followed_by(&cursor, &invoice_filters::next_page_path(&query, &cursor)))
+    let cursor = invoice_filters::encode_cursor(place);
+    Ok(answer.with_next_page(&cursor, &invoice_filters::next_page_path(&query, &cursor)))
 }
 
 /// The invoices of a page that are still to be sent.
@@ -65,12 +65,12 @@ struct LongPage {
 }
 
 /// The rest of a part of the answer that is being sent, and its reserved memory.
-struct Part {
+struct AnswerPart {
     rest: Bytes,
     _room: Option<AnswerRoom>,
 }
 
-impl Part {
+impl AnswerPart {
     fn new(invoice: &Invoice, separator: &str, room: Option<AnswerRoom>) -> Result<Self, ApiError> {
         let mut text = separator.as_bytes().to_vec();
         serde_json::to_writer(&mut text, &InvoiceObject::from(invoice)).map_err(ApiError::internal)?;
@@ -79,36 +79,36 @@ impl Part {
 }
 
 /// The text of a page as it is sent: its start, its invoices, its end.
-struct Sending {
+struct PageSender {
     page: LongPage,
-    part: Part,
+    part: AnswerPart,
     separator: &'static str,
     end: Option<Bytes>,
 }
 
 /// Returns the answer in parts. `frame` is the answer without invoices.
-fn parts(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
+fn stream_page(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let (start, end) = frame.split_once("[]").unwrap_or((frame, ""));
-    let part = Part { rest: Bytes::from(format!("{start}[")), _room: None };
+    let part = AnswerPart { rest: Bytes::from(format!("{start}[")), _room: None };
     let end = Some(Bytes::from(format!("]{end}")));
-    let sending = Sending { page, part, separator: "", end };
-    stream::try_unfold(sending, |mut sending| async {
-        if sending.part.rest.is_empty() {
-            let Some(next) = sending.next_part().await? else { return Ok(None) };
-            sending.part = next;
+    let sender = PageSender { page, part, separator: "", end };
+    stream::try_unfold(sender, |mut sender| async {
+        if sender.part.rest.is_empty() {
+            let Some(next) = sender.next_part().await? else { return Ok(None) };
+            sender.part = next;
         }
-        let length = sending.part.rest.len().min(ANSWER_PART_BYTES);
-        let bytes = sending.part.rest.split_to(length);
-        Ok(Some((bytes, sending)))
+        let length = sender.part.rest.len().min(ANSWER_PART_BYTES);
+        let bytes = sender.part.rest.split_to(length);
+        Ok(Some((bytes, sender)))
     })
 }
 
-impl Sending {
-    async fn next_part(&mut self) -> Result<Option<Part>, ApiError> {
+impl PageSender {
+    async fn next_part(&mut self) -> Result<Option<AnswerPart>, ApiError> {
         // Frees the memory of the last part before memory is reserved for the next one.
-        self.part = Part { rest: Bytes::new(), _room: None };
+        self.part = AnswerPart { rest: Bytes::new(), _room: None };
         let Some(invoice) = self.page.invoices.next() else {
-            return Ok(self.end.take().map(|rest| Part { rest, _room: None }));
+            return Ok(self.end.take().map(|rest| AnswerPart { rest, _room: None }));
         };
         let part = self.page.render(invoice, self.separator).await?;
         self.separator = ",";
@@ -118,12 +118,14 @@ impl Sending {
 
 impl LongPage {
     /// Renders an invoice, after a separator. Loads its lines if the list came without them.
-    async fn render(&self, invoice: Invoice, separator: &str) -> Result<Part, ApiError> {
-        let Some(bytes) = self.long.get(&invoice.id) else { return Part::new(&invoice, separator, None) };
-        let room = self.state.answers.wait(self.holder, *bytes).await;
+    async fn render(&self, invoice: Invoice, separator: &str) -> Result<AnswerPart, ApiError> {
+        let Some(bytes) = self.long.get(&invoice.id) else {
+            return AnswerPart::new(&invoice, separator, None);
+        };
+        let room = self.state.answers.reserve(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
         let _turn = self.state.answers.rendering_turn().await;
         let found = invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
-        Part::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))
+        AnswerPart::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))
     }
 }

@@ -12,7 +12,7 @@ use jiff::civil::Date;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::full_invoice::{self, Account};
+use crate::http::forms::full_invoice::{self, FormAccount};
 use crate::http::forms::{batch, payment_update, standard_invoice, unique_no, update_invoice, update_status};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
@@ -21,14 +21,14 @@ use crate::http::views::invoice::InvoiceView;
 use crate::http::views::timeline::TimelineView;
 
 /// Error codes for a taxpayer that may not create invoices.
-const PRECONDITIONS: [ErrorCode; 3] =
+const PRECONDITION_ERROR_CODES: [ErrorCode; 3] =
     [ErrorCode::SubscriptionInactive, ErrorCode::ProfileIncomplete, ErrorCode::TaxpayerUnverified];
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    [creates_and_list(), reads(), updates()].into_iter().flatten().collect()
+    [create_and_list_endpoints(), read_endpoints(), update_endpoints()].into_iter().flatten().collect()
 }
 
-fn creates_and_list() -> Vec<Path> {
+fn create_and_list_endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices")
             .post(create::create_invoice, || {
@@ -37,7 +37,7 @@ fn creates_and_list() -> Vec<Path> {
                     .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                     .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
                     .writes()
-                    .fails(&PRECONDITIONS)
+                    .fails(&PRECONDITION_ERROR_CODES)
                     .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
             })
             .get(list::list_invoices, || {
@@ -58,13 +58,13 @@ fn creates_and_list() -> Vec<Path> {
                     .fails(&[ErrorCode::ValidationFailed])
             }),
         path("/v1/tax-payers/invoices/full").post(create::create_full_invoice, || {
-            let account = Account { today: Date::MAX, service_id: None };
+            let account = FormAccount { today: Date::MAX, service_id: None };
             doc("create_full_invoice", "Create Invoice (Full)")
                 .takes(|reader| full_invoice::full_invoice(reader, account), example!("create_full_invoice"))
                 .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                 .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
                 .writes()
-                .fails(&PRECONDITIONS)
+                .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
         }),
         path("/v1/tax-payers/invoices/bulk").bulk().post(create::create_batch, || {
@@ -72,13 +72,13 @@ fn creates_and_list() -> Vec<Path> {
                 .takes(batch::read, example!("create_bulk"))
                 .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
                 .writes()
-                .fails(&PRECONDITIONS)
+                .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::BatchTooLarge])
         }),
     ]
 }
 
-fn reads() -> Vec<Path> {
+fn read_endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/batches/{batch_no}").get(read::get_batch, || {
             doc("get_batch", "What became of a batch")
@@ -105,7 +105,7 @@ fn reads() -> Vec<Path> {
     ]
 }
 
-fn updates() -> Vec<Path> {
+fn update_endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/update").put(update::update_invoice, || {
             let catalog = Arc::new(Catalog::default());

@@ -31,7 +31,7 @@ pub(super) async fn get_invoice(
     let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let entries = if included.ledger {
-        Some(payments::owned_by_of_invoice(&state.store, taxpayer, id).await?)
+        Some(payments::owned_by_with_invoice(&state.store, taxpayer, id).await?)
     } else {
         None
     };
@@ -47,7 +47,7 @@ pub(super) async fn get_by_unique_no(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), unique_no::read)?;
-    let which = path_ids::which(form.value)?;
+    let which = path_ids::check_invoice_ref(form.value)?;
     let found = invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let answer = ApiResponse::ok("Invoice retrieved successfully", InvoiceObject::from(&invoice));

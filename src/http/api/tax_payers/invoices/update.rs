@@ -3,7 +3,7 @@
 use actix_web::web;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{Pay, ReviseInvoice, Revised, SetStatus};
+use crate::actors::taxpayer::commands::{Pay, ReviseInvoice, RevisedInvoice, SetStatus};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
@@ -30,25 +30,25 @@ pub(super) async fn update_invoice(
     let read = move |body: &Map<String, Value>| {
         report::read(body, &catalog, |reader| update_invoice::read(reader, &catalog))
     };
-    let (body, read) = body.object_and(read).await?;
+    let (body, read) = body.object_and_form(read).await?;
     let form = match read {
         Ok(form) => form,
-        Err(faults) => return Err(locked_or_faults(&state, id, &body, faults).await),
+        Err(faults) => return Err(locked_or_faults_error(&state, id, &body, faults).await),
     };
     drop(body);
-    let which = path_ids::which(form.value.which)?;
+    let which = path_ids::check_invoice_ref(form.value.invoice)?;
     let revision = form.value.revision;
     let warnings = form.warnings;
     idempotent
         .answer(&state.taxpayers, id, ReviseInvoice { invoice: which, revision }, move |revised| {
-            answer(revised).warn(&warnings)
+            update_response(revised).warn(&warnings)
         })
         .await
 }
 
-fn answer(revised: &Revised) -> ApiResponse {
+fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     let mut warnings = Vec::new();
-    if revised.withdrawn {
+    if revised.has_withdrawn_submission {
         warnings.push("the submission of the earlier content was called off: submit it again".to_owned());
     }
     if revised.invoice.due_date.is_some_and(|due| due < revised.invoice.invoice_date) {
@@ -58,14 +58,14 @@ fn answer(revised: &Revised) -> ApiResponse {
 }
 
 /// Returns the error for a body with faults. If the invoice can no longer be edited, the error says only that.
-async fn locked_or_faults(
+async fn locked_or_faults_error(
     state: &ApiState,
     id: TaxpayerId,
     body: &Map<String, Value>,
     faults: Faults,
 ) -> ApiError {
     let named = report::read(body, &state.catalog.get(), unique_no::read);
-    let Some(which) = named.ok().and_then(|form| path_ids::which(form.value).ok()) else {
+    let Some(which) = named.ok().and_then(|form| path_ids::check_invoice_ref(form.value).ok()) else {
         return faults.into();
     };
     match invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await {
@@ -87,7 +87,7 @@ pub(super) async fn update_status(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), update_status::read)?;
     let update = form.value;
-    let which = path_ids::which(update.which)?;
+    let which = path_ids::check_invoice_ref(update.invoice)?;
     let change = SetStatus { invoice: which, status: update.status, remark: update.remark };
     idempotent
         .answer(&state.taxpayers, id, change, move |invoice| {
@@ -105,7 +105,7 @@ pub(super) async fn update_payment_status(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), payment_update::read)?;
-    let update = PaymentUpdate { invoice: path_ids::which(form.value.invoice)?, ..form.value };
+    let update = PaymentUpdate { invoice: path_ids::check_invoice_ref(form.value.invoice)?, ..form.value };
     idempotent
         .answer(&state.taxpayers, id, Pay(update), move |invoice| {
             let view = InvoiceObject::from(invoice);
