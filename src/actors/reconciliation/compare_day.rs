@@ -14,12 +14,12 @@ use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
+use crate::domain::reconciliation::comparison::{Comparison, Difference, Repair, compare};
 use crate::domain::reconciliation::day::{
     Finding, FindingAction, Reconciliation, ReconciliationCounts, day_span,
 };
-use crate::domain::reconciliation::{
-    Comparison, Difference, FindingKind, LocalRecord, RemoteRecord, Repair, compare,
-};
+use crate::domain::reconciliation::finding_kind::FindingKind;
+use crate::domain::reconciliation::records::{LocalRecord, RemoteRecord};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 use crate::store::invoices::InvoiceNames;

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::authority::{SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
-use crate::domain::reconciliation::RemoteRecord;
 use crate::domain::reconciliation::day::day_at;
+use crate::domain::reconciliation::records::RemoteRecord;
 use crate::domain::supplier_invoice::parse_foreign_irn;
 
 /// The number of lines per page, which is the maximum that the authority allows.

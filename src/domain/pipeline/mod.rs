@@ -11,14 +11,16 @@ pub mod waiting;
 
 mod payload;
 mod run;
+mod run_request;
+mod step_attempt;
 
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::words;
 pub use crate::domain::pipeline::payload::RunPayload;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
-pub use crate::domain::pipeline::run::{
-    Run, RunPhase, RunRequest, StepProgress, StepRecord, StepResult, parse_run_lane, run_lane,
-};
+pub use crate::domain::pipeline::run::{Run, RunPhase, StepProgress, parse_run_lane, run_lane};
+pub use crate::domain::pipeline::run_request::RunRequest;
+pub use crate::domain::pipeline::step_attempt::{StepRecord, StepResult};
 
 /// The message of a transmission that this service refuses itself, without a call to the authority.
 pub const NO_CUSTOMER_MESSAGE: &str = "the invoice names no customer to transmit it to";

@@ -18,7 +18,7 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::reconciliation::FindingKind;
+use crate::domain::reconciliation::finding_kind::FindingKind;
 
 words! {
     ReconciliationState {

@@ -31,8 +31,8 @@ use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::resolution::ResolvedBy;
 use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
-use crate::domain::reconciliation::FindingKind;
 use crate::domain::reconciliation::day::{AskedBy, FindingAction, ReconciliationState};
+use crate::domain::reconciliation::finding_kind::FindingKind;
 use crate::http::openapi::schema::component;
 
 /// Declares a schema for each listed enumeration: a string that is one of the enumeration's values.

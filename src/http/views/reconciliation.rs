@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::reconciliation::FindingKind;
 use crate::domain::reconciliation::day::{
     AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
 };
+use crate::domain::reconciliation::finding_kind::FindingKind;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Reconciliation)]

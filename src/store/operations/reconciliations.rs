@@ -233,8 +233,8 @@ mod tests {
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock;
     use crate::domain::pipeline::{Operation, Run, RunRequest};
-    use crate::domain::reconciliation::FindingKind;
     use crate::domain::reconciliation::day::ReconciliationCounts;
+    use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::lanes::{self, QueuedLane, views};
     use crate::store::runs;

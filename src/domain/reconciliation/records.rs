@@ -1,0 +1,135 @@
+//! The two records of an invoice that a reconciliation compares: ours, collected from the invoice
+//! and its runs, and the authority's.
+
+use jiff::Timestamp;
+
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::ids::RunId;
+use crate::domain::pipeline::transit::Transit;
+use crate::domain::pipeline::{Operation, Run, RunState, Step};
+
+/// An invoice as the authority lists it. The authority lists only signed invoices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteRecord {
+    /// The IRN in the authority's spelling.
+    pub irn: Irn,
+    pub payment_status: String,
+    pub is_transmitted: bool,
+    pub is_delivered: bool,
+}
+
+/// The state that a run had when it was compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSnapshot {
+    pub run_id: RunId,
+    pub state: RunState,
+    /// The time of the run's last change before the comparison. A run that has changed since then is not repaired.
+    pub run_updated_at: Timestamp,
+    /// True if an operator paused the run and nobody has resumed it.
+    pub is_held: bool,
+}
+
+/// An invoice as our records describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalRecord {
+    pub irn: Irn,
+    pub submission: Option<RunSnapshot>,
+    /// True if the sign step of the submission is done.
+    pub is_signed: bool,
+    pub transmission: Option<RunSnapshot>,
+    /// The payment run, and the payment status that it relays.
+    pub relay: Option<(RunSnapshot, PaymentStatus)>,
+    pub stored_status: Option<WorkflowStatus>,
+    pub transit: Transit,
+    pub payment: Option<PaymentStatus>,
+}
+
+impl LocalRecord {
+    /// Collects our records of one IRN; `None` if there are none. `is_held` tells whether an operator paused a run.
+    pub fn from_runs(
+        invoice: Option<&Invoice>,
+        runs: &[Run],
+        is_held: impl Fn(&Run) -> bool,
+    ) -> Option<Self> {
+        let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
+        let standing = |run: &Run| RunSnapshot {
+            run_id: run.id,
+            state: run.state(),
+            run_updated_at: run.updated_at,
+            is_held: run.state() == RunState::Paused && is_held(run),
+        };
+        let submission = run(Operation::Submit);
+        let relay = run(Operation::Payment);
+        let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
+        let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.to_payment_status());
+        let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
+        let relayed = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
+        let payment = match (invoice, relayed) {
+            (Some(invoice), _) => Some(invoice.payment.status),
+            (None, Some((_, status))) => Some(*status),
+            (None, None) => submission.map(declared_status),
+        };
+        Some(Self {
+            irn: irn.clone(),
+            submission: submission.map(standing),
+            is_signed: submission.is_some_and(|run| run.done.contains(&Step::Sign)),
+            transmission: run(Operation::Transmit).map(standing),
+            relay,
+            stored_status: invoice.map(|invoice| invoice.status),
+            transit: Transit::from_runs(invoice, runs),
+            payment,
+        })
+    }
+
+    /// True if our records say that the authority has signed the invoice.
+    pub fn claims_signature(&self) -> bool {
+        match &self.submission {
+            Some(run) => run.state == RunState::Succeeded || self.is_signed,
+            None => {
+                self.transit.is_transmitted
+                    || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded)
+            }
+        }
+    }
+
+    /// True if the authority may have signed the invoice: our records say so, or the submission is paused.
+    pub fn may_be_signed(&self) -> bool {
+        self.claims_signature() || self.submission.as_ref().is_some_and(|run| run.state == RunState::Paused)
+    }
+
+    /// Describes our record in the text of a finding.
+    pub fn description(&self) -> String {
+        let state = |name: &str, run: &RunSnapshot| {
+            format!("{name} {}{}", run.state, if run.is_held { " (held)" } else { "" })
+        };
+        let parts = [
+            self.stored_status.map(|status| format!("invoice {status}")),
+            self.submission.as_ref().map(|run| state("submit", run)),
+            self.transmission.as_ref().map(|run| state("transmit", run)),
+            self.transit.is_transmitted.then(|| "transmitted".to_owned()),
+            self.transit.is_acknowledged.then(|| "delivered".to_owned()),
+            self.relay.as_ref().map(|(run, status)| state(&format!("payment to {status}"), run)),
+            self.payment.map(|status| format!("payment {status}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl RemoteRecord {
+    pub fn description(&self) -> String {
+        let transit = match (self.is_transmitted, self.is_delivered) {
+            (_, true) => "delivered",
+            (true, false) => "transmitted",
+            (false, false) => "not transmitted",
+        };
+        format!("signed, {transit}, payment {}", self.payment_status)
+    }
+}
+
+/// Returns the payment status that a submission declares; pending if it declares none.
+fn declared_status(run: &Run) -> PaymentStatus {
+    let status = run.payload.submission().and_then(|document| document.payment_status);
+    status.unwrap_or(PaymentStatus::Pending)
+}
