@@ -13,10 +13,11 @@ use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, Wra
 
 use secrecy::SecretString;
 
+use super::actor_handle::{Mailbox, Passivate};
 use super::guard::supervise;
 use super::node::Node;
 use super::queue::{BatchLimits, CommandBatch, WorkQueue};
-use super::registry::{Mailbox, Passivate, StartContext};
+use super::registry::StartContext;
 use super::reply::Envelope;
 use crate::domain::kernel::ids::CommandId;
 

@@ -4,7 +4,7 @@
 //! | File | Concept |
 //! |---|---|
 //! | `batch_actor` | an actor that processes its commands in batches; its logic is a `Worker` |
-//! | `registry` | one actor per key: started on demand, passivated when idle |
+//! | `registry`, `actor_handle` | one actor per key: started on demand, passivated when idle; the handle of one actor |
 //! | `admission` | permits per key and for the process; without one the caller gets 429 or 503 |
 //! | `reply` | the envelope of a command, and its outcome, such as *not started* or *interrupted* |
 //! | `queue` | the actor's own queue, which survives a restart and quarantines commands that panic twice |
@@ -20,6 +20,7 @@
 //! | `periodic` | calls a function again and again |
 //! | `counters`, `metrics` | counters for metrics and tests; how long commands wait and take |
 
+mod actor_handle;
 pub mod admission;
 pub mod arbiters;
 pub mod batch_actor;

@@ -1,11 +1,10 @@
 //! One actor per key: started on demand, passivated when idle.
 //!
 //! `send` admits a command, delivers it and waits for the reply. A command that comes back unstarted is sent again; a
-//! started command never is. Passivation is a handshake: the janitor asks the actor to stop and tells it how many
-//! commands its handle has posted so far. The actor stops only if that number has not changed. Posting a command and
-//! removing a handle both hold the lock of the map entry, so no command is posted to an actor that has agreed to stop.
-//! An actor that has escalated, because it panicked too often, keeps its handle, so that commands do not start the
-//! actor again. `allow_restart` removes the handle after a rest. No map guard is held across an await.
+//! started command never is. Posting a command and removing a handle both hold the lock of the map entry, so no command
+//! is posted to an actor that has agreed to stop. An actor that has escalated, because it panicked too often, keeps its
+//! handle, so that commands do not start the actor again. `allow_restart` removes the handle after a rest. No map guard
+//! is held across an await.
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -13,11 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use actix::{Actor, Addr, ArbiterHandle, Context, Handler, Message, Recipient};
+use actix::ArbiterHandle;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use tokio::time::sleep;
 
+use super::actor_handle::{ActorHandle, Mailbox, Passivate};
 use super::admission::{Admission, AdmissionRefusal, Permit};
 use super::arbiters::{Arbiters, hash_key};
 use super::node::Node;
@@ -57,21 +57,6 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an idle actor to stop. The actor refuses if a command was posted since this request was made.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub struct Passivate {
-    pub generation: u64,
-    uses: u64,
-    asked: Arc<AtomicBool>,
-}
-
-impl Drop for Passivate {
-    fn drop(&mut self) {
-        self.asked.store(false, Ordering::SeqCst);
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 pub struct RegistrySettings {
     pub kind: NodeKind,
@@ -96,43 +81,6 @@ impl StartContext {
         }
         left
     }
-}
-
-/// The address of an actor of the registry, one recipient for each type of message.
-pub struct Mailbox<C, R>
-where
-    C: Send + Sync + 'static,
-    R: Send + 'static,
-{
-    commands: Recipient<Envelope<C, R>>,
-    control: Recipient<Passivate>,
-}
-
-impl<A, C, R> From<Addr<A>> for Mailbox<C, R>
-where
-    A: Actor<Context = Context<A>> + Handler<Envelope<C, R>> + Handler<Passivate>,
-    C: Send + Sync + 'static,
-    R: Send + 'static,
-{
-    fn from(address: Addr<A>) -> Self {
-        Self { commands: address.clone().recipient(), control: address.recipient() }
-    }
-}
-
-struct ActorHandle<C, R>
-where
-    C: Send + Sync + 'static,
-    R: Send + 'static,
-{
-    generation: u64,
-    mailbox: Mailbox<C, R>,
-    node: Node,
-    /// The number of commands that were posted through this handle.
-    uses: AtomicU64,
-    /// True while a `Passivate` is in the actor's mailbox.
-    asked: Arc<AtomicBool>,
-    /// The time of the last use, in microseconds since the tree was created.
-    used_at: AtomicU64,
 }
 
 type Handles<K, C, R> = Arc<DashMap<K, Arc<ActorHandle<C, R>>>>;
@@ -254,9 +202,7 @@ where
             leave: self.handle_remover(key),
         };
         let mailbox = (self.starter)(key, context);
-        let uses = AtomicU64::new(0);
-        let used_at = AtomicU64::new(0);
-        Arc::new(ActorHandle { generation, mailbox, node, uses, used_at, asked: Arc::default() })
+        Arc::new(ActorHandle::new(generation, mailbox, node))
     }
 
     fn policy(&self) -> RestartPolicy {
@@ -285,7 +231,7 @@ where
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
         let excess = handles.len().saturating_sub(active_max);
-        handles.sort_by_cached_key(|handle| handle.used_at.load(Ordering::SeqCst));
+        handles.sort_by_cached_key(|handle| handle.used_at());
         let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
         let latest = self.tree.micros_at(now).checked_sub(idle_micros);
         let due = handles.iter().enumerate().filter(|(rank, handle)| {
@@ -333,42 +279,5 @@ where
             sleep(Duration::from_millis(10)).await;
         }
         true
-    }
-}
-
-impl<C, R> ActorHandle<C, R>
-where
-    C: Send + Sync + 'static,
-    R: Send + 'static,
-{
-    fn is_open(&self) -> bool {
-        self.mailbox.commands.connected()
-    }
-
-    /// Posts the envelope first and counts it then. In the other order, a `Passivate` with the new count could arrive
-    /// first and stop the actor. The caller must hold the lock of the map entry.
-    fn post(&self, envelope: Envelope<C, R>, moment: u64) {
-        let sent = self.mailbox.commands.try_send(envelope);
-        self.used_at.store(moment, Ordering::SeqCst);
-        self.uses.fetch_add(1, Ordering::SeqCst);
-        // If the mailbox is closed or full, this drops the envelope, which returns the command to the sender.
-        drop(sent);
-    }
-
-    fn used_at(&self) -> u64 {
-        self.used_at.load(Ordering::SeqCst)
-    }
-
-    fn matches(&self, asked: &Passivate) -> bool {
-        self.generation == asked.generation && self.uses.load(Ordering::SeqCst) == asked.uses
-    }
-
-    fn request_stop(&self) -> bool {
-        if self.asked.swap(true, Ordering::SeqCst) {
-            return false;
-        }
-        let uses = self.uses.load(Ordering::SeqCst);
-        let asked = Arc::clone(&self.asked);
-        self.mailbox.control.try_send(Passivate { generation: self.generation, uses, asked }).is_ok()
     }
 }

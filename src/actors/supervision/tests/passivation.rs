@@ -2,7 +2,8 @@
 
 use actix::{Actor, ActorContext, Arbiter, Context, Handler, Supervised};
 
-use super::super::registry::{Passivate, StartContext};
+use super::super::actor_handle::Passivate;
+use super::super::registry::StartContext;
 use super::super::reply::Envelope;
 use super::super::supervise;
 use super::*;
