@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::transaction::{Member, claims};
+use crate::actors::taxpayer::member::{Member, claims};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};

@@ -2,12 +2,11 @@
 //! is decided on a snapshot, while others write. Only then the taxpayer's lane is locked. The changes are written if
 //! nobody has written for this taxpayer since the snapshot.
 
+use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
-use crate::actors::taxpayer::transaction::{
-    CommandResults, ExecutedBatch, Member, Outcome, claims, decide, execute_alone, load_members,
-    lock_written_lanes, step_leases, write_and_commit,
-};
+use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases};
+use crate::actors::taxpayer::transaction::{decide, execute_alone, load_members, lock_written_lanes};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;

@@ -9,8 +9,9 @@
 //! | the person or key that acts in a request | `acting` |
 //! | the actor; what all actors share; what each keeps between batches | `actor`, `deps`, `cached_state` |
 //! | the group commit of several actors' batches | `committer` |
+//! | the commands of one taxpayer in a transaction, and their outcome | `member` |
 //! | the transaction of a batch or a group; the transaction of a large command | `transaction`, `large_transaction` |
-//! | whether a commit that failed took effect | `commit_lookup` |
+//! | the end of a transaction; whether a commit that failed took effect | `commit`, `commit_lookup` |
 //! | the rows and new ids that commands ask for; loading the rows | `read_set`, `row_ids`, `load` |
 //! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
 //! | the rows that a batch adds; writing all changes | `write_set`, `flush` |
@@ -24,6 +25,7 @@ mod actor;
 mod cached_state;
 pub mod command;
 pub mod commands;
+mod commit;
 mod commit_lookup;
 mod committer;
 mod deps;
@@ -42,6 +44,7 @@ mod large_tests;
 mod large_transaction;
 mod large_turns;
 mod load;
+mod member;
 pub mod panic_orders;
 pub mod quarantined;
 mod read_set;

@@ -7,56 +7,26 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::actors::dispatch::ReservedSlot;
-use crate::actors::supervision::{CommandBatch, Task};
+use crate::actors::supervision::Task;
 use crate::actors::taxpayer::cached_state::CachedState;
-use crate::actors::taxpayer::commit_lookup::resolve_commit;
+use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
-use crate::actors::taxpayer::flush::{WakeResult, write_all};
 use crate::actors::taxpayer::load::{self, BatchStart};
+use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases};
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::access::claim::IdempotencyClaim;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease};
+use crate::store::lanes::{self, IfTaken, LaneName, Lease};
 
 /// The longest time that a transaction waits for the lanes of runs and endpoints. Deliveries lock an endpoint's lane
 /// for a few milliseconds whenever they write outcomes. If a lane stays locked for longer, its taxpayer leaves the
 /// group and waits alone, so that nobody else is delayed.
 const LANE_WAIT: Duration = Duration::from_millis(25);
 const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
-
-pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;
-
-/// The commands of one taxpayer in a transaction.
-pub(super) struct Member<'a> {
-    pub(super) id: TaxpayerId,
-    pub(super) cached: Option<CachedState>,
-    pub(super) batch: &'a CommandBatch<CommandEnvelope>,
-    /// All tasks of the batch, or one of them.
-    pub(super) tasks: &'a [Task<CommandEnvelope>],
-}
-
-/// The taxpayer's cached state after the transaction, and the result of each command.
-pub(super) struct ExecutedBatch {
-    pub(super) cached: CachedState,
-    pub(super) results: CommandResults,
-}
-
-/// The outcome of one member of a transaction.
-pub(super) enum Outcome {
-    Executed(Box<ExecutedBatch>),
-    /// Another transaction has locked these lanes, which the member needs. Nothing was executed.
-    Held(Vec<LaneName>),
-    /// A command panicked, or a lane does not exist yet. Nothing was executed.
-    LeftOut,
-}
 
 /// Executes the commands of one taxpayer. Creates its lane if it does not exist. Does not wait for a lane that another
 /// transaction has locked, because the wait would occupy a connection. A panic of a command is not caught here.
@@ -168,18 +138,6 @@ pub(super) async fn execute_group(
     Ok(outcomes.collect())
 }
 
-impl Member<'_> {
-    pub(super) fn lane(&self) -> LaneName {
-        LaneName::new(LaneKind::Taxpayer, self.id.to_string())
-    }
-
-    /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
-    /// recorded.
-    fn lanes(&self) -> impl Iterator<Item = LaneName> {
-        std::iter::once(self.lane()).chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
-    }
-}
-
 /// Locks the lanes that these units of work write. Returns the lanes that another transaction still has locked after a
 /// short wait.
 pub(super) async fn lock_written_lanes<'a>(
@@ -232,70 +190,6 @@ pub(super) async fn load_members<'a>(
     Ok(LoadedMembers { members, used_keys })
 }
 
-/// Returns the commands that record a step, each with the lease of the run's lane.
-pub(super) fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
-    tasks.iter().filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
-}
-
-/// Writes all changes and commits. Returns the cached state of each member after the transaction.
-pub(super) async fn write_and_commit(
-    deps: &TaxpayerDeps,
-    tx: Transaction,
-    members: &[Member<'_>],
-    units: Vec<UnitOfWork>,
-) -> Result<Vec<CachedState>, StoreError> {
-    if !units.iter().any(UnitOfWork::has_changes) {
-        tx.rollback().await?;
-        // The rollback also restored the lanes' versions, so the cached states get the previous versions.
-        return Ok(units.into_iter().map(|unit| unit.into_cached().before_lock()).collect());
-    }
-    let wanted = units.iter().filter(|unit| unit.wakes_endpoint()).count();
-    let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot()).take(wanted).collect();
-    let wakes = write_all(&deps.store, &tx, &units, &slots).await?;
-    let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
-    for member in members {
-        member.batch.start_commit();
-    }
-    if let Err(error) = tx.commit().await {
-        resolve_commit(deps, members, &units, error).await?;
-    }
-    notify(deps, &units, wakes, slots);
-    let due = units.iter().map(|unit| unit.writes.due_runs.len()).sum::<usize>();
-    if due > started.len() {
-        deps.notifiers.runs.notify_one();
-    }
-    started.into_iter().for_each(StartedRun::hand_over);
-    Ok(units.into_iter().map(UnitOfWork::into_cached).collect())
-}
-
-fn notify(
-    deps: &TaxpayerDeps,
-    units: &[UnitOfWork],
-    wakes: Vec<Option<WakeResult>>,
-    slots: Vec<ReservedSlot<'_>>,
-) {
-    let notifiers = &deps.notifiers;
-    let mut slots = slots.into_iter();
-    for (unit, wake) in units.iter().zip(wakes) {
-        match wake {
-            Some(WakeResult::Taken(lease)) => {
-                if let Some(slot) = slots.next() {
-                    slot.hand_over(lease, None);
-                }
-            }
-            Some(WakeResult::Held) => notifiers.endpoint_work.wake(unit.id),
-            Some(WakeResult::Due) => notifiers.endpoints.notify_one(),
-            None => {}
-        }
-        // Wakes the callers that wait for a run that is over, or whose document may have been replaced.
-        for run in
-            unit.changed_runs().filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id))
-        {
-            notifiers.run_changes.wake(run.id);
-        }
-    }
-}
-
 /// Decides each command alone. A command that records steps of a run fails with `Stale` if another process has taken
 /// over the run's lane. Of several commands with one idempotency key, only the first is executed.
 pub(super) fn decide(
@@ -332,10 +226,4 @@ fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &
         unit.writes.used_keys.push(entry);
     }
     Ok(executed.output)
-}
-
-pub(super) fn claims<'a>(
-    tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>,
-) -> Vec<&'a IdempotencyClaim> {
-    tasks.filter_map(|task| task.command.claim.as_ref()).collect()
 }

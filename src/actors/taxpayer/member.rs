@@ -1,0 +1,58 @@
+//! The commands of one taxpayer as a member of a transaction: the lanes, leases and idempotency keys
+//! that they need, and the outcome for the taxpayer.
+
+use crate::actors::supervision::{CommandBatch, Task};
+use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandResult};
+use crate::domain::access::claim::IdempotencyClaim;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::store::lanes::{LaneKind, LaneName, Lease};
+
+pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;
+
+/// The commands of one taxpayer in a transaction.
+pub(super) struct Member<'a> {
+    pub(super) id: TaxpayerId,
+    pub(super) cached: Option<CachedState>,
+    pub(super) batch: &'a CommandBatch<CommandEnvelope>,
+    /// All tasks of the batch, or one of them.
+    pub(super) tasks: &'a [Task<CommandEnvelope>],
+}
+
+/// The taxpayer's cached state after the transaction, and the result of each command.
+pub(super) struct ExecutedBatch {
+    pub(super) cached: CachedState,
+    pub(super) results: CommandResults,
+}
+
+/// The outcome of one member of a transaction.
+pub(super) enum Outcome {
+    Executed(Box<ExecutedBatch>),
+    /// Another transaction has locked these lanes, which the member needs. Nothing was executed.
+    Held(Vec<LaneName>),
+    /// A command panicked, or a lane does not exist yet. Nothing was executed.
+    LeftOut,
+}
+
+impl Member<'_> {
+    pub(super) fn lane(&self) -> LaneName {
+        LaneName::new(LaneKind::Taxpayer, self.id.to_string())
+    }
+
+    /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
+    /// recorded.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = LaneName> {
+        std::iter::once(self.lane()).chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
+    }
+}
+
+/// Returns the commands that record a step, each with the lease of the run's lane.
+pub(super) fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
+    tasks.iter().filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
+}
+
+pub(super) fn claims<'a>(
+    tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>,
+) -> Vec<&'a IdempotencyClaim> {
+    tasks.filter_map(|task| task.command.claim.as_ref()).collect()
+}
