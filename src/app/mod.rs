@@ -20,6 +20,7 @@ mod reconcile;
 mod secrets;
 mod serve;
 mod server;
+mod verification_report;
 mod verify;
 
 pub use crate::domain::access::api_key::KeyOwner;
@@ -42,4 +43,5 @@ pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{ReconciliationReport, reconcile};
 pub use secrets::{Resealing, reseal};
 pub use serve::{Application, serve, serve_sandbox};
-pub use verify::{CheckpointSource, VerificationReport, verify};
+pub use verification_report::VerificationReport;
+pub use verify::{CheckpointSource, verify};
