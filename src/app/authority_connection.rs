@@ -9,7 +9,8 @@ use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
-use crate::config::{AuthorityMode, Settings};
+use crate::config::Settings;
+use crate::config::authority::AuthorityMode;
 use crate::domain::kernel::clock::SharedClock;
 
 /// The seed of the embedded simulator until `/sandbox/seed` changes it.

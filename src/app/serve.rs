@@ -156,10 +156,10 @@ fn api_state(app: &App, settings: &Settings) -> http::state::ApiState {
     }
 }
 
-fn trusted_proxies(settings: &config::HttpSettings) -> http::TrustedProxies {
+fn trusted_proxies(settings: &config::http::HttpSettings) -> http::TrustedProxies {
     let header = match settings.forwarded_header {
-        config::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
-        config::ForwardedHeader::Forwarded => http::ForwardedHeader::Forwarded,
+        config::http::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
+        config::http::ForwardedHeader::Forwarded => http::ForwardedHeader::Forwarded,
     };
     http::TrustedProxies { networks: settings.trusted_proxies.clone(), header }
 }

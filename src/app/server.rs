@@ -17,7 +17,7 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Response, Server, Service, ServiceFactory, fn_service};
 use actix_web::rt::net::TcpStream;
 
-use crate::config::HttpSettings;
+use crate::config::http::HttpSettings;
 use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, TrustedProxies};
 
 /// The seconds that open requests may take after the stop signal. If a request takes longer, the next start continues

@@ -23,7 +23,7 @@ use crate::authority::transport::classify;
 use crate::authority::transport::exchange::{RawResponse, exchange};
 use crate::authority::transport::failure::{AuthorityFailure, Cause};
 use crate::authority::transport::request::AuthorityRequest;
-use crate::config::AuthoritySettings;
+use crate::config::authority::AuthoritySettings;
 use crate::domain::kernel::clock::SharedClock;
 use crate::telemetry::histograms::Histograms;
 

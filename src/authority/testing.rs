@@ -12,7 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::authority::client::Authority;
-use crate::config::{AuthoritySettings, Settings};
+use crate::config::Settings;
+use crate::config::authority::AuthoritySettings;
 use crate::domain::kernel::clock::{SharedClock, SystemClock};
 
 /// How the server handles a request.

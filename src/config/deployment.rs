@@ -8,9 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 use url::{Host, Url};
 
+use super::authority::AuthorityMode;
 use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
-use super::{AuthorityMode, Environment, Settings};
+use super::{Environment, Settings};
 
 /// The shortest API key or secret of the authority in production. Anything shorter is taken for a placeholder.
 const KEY_CHARS_MIN: usize = 8;

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::DEFAULTS;
+use super::allowed::Allowed;
 use super::fault::{ConfigFault, SettingFault, SettingSource};
 use super::limits;
 
@@ -145,7 +146,7 @@ impl LayerChecks {
 /// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not
 /// valid TOML stays text, and is refused later because its type is wrong.
 fn variable_value(key: &str, text: String) -> Value {
-    if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
+    if limits::allowed_for(key).is_some_and(Allowed::is_text) {
         return Value::String(text);
     }
     text.trim().parse().unwrap_or(Value::String(text))

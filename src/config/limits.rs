@@ -1,24 +1,20 @@
-//! The allowed values of each setting, and a description of these values for error messages.
+//! The allowed values of each setting, in one table, and the settings that are secret.
 
-use std::net::SocketAddr;
-use std::ops::RangeInclusive;
-use std::path::Path;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ipnet::IpNet;
-use toml::Value;
-use url::Url;
 
-use super::form::{NetworkEntry, parse_offset};
+use super::allowed::Allowed;
+use super::form::parse_offset;
+use super::text_rules::{
+    ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE, SEGMENT_RULE,
+    is_address, is_database, is_encryption_key, is_file, is_header, is_name, is_network,
+    is_one_encryption_key, is_root, is_segment,
+};
 
 const DAY_S: i64 = 86_400;
 const YEAR_H: i64 = 365 * 24;
 const MONTH_S: i64 = 31 * DAY_S;
 const GIB: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1_000_000;
-/// The length of an encryption key, in bytes.
-const ENCRYPTION_KEY_BYTES: usize = 32;
 
 /// The settings whose values are secret and never shown.
 const SECRET_SETTINGS: [&str; 6] = [
@@ -29,19 +25,6 @@ const SECRET_SETTINGS: [&str; 6] = [
     "secrets.encryption_key",
     "secrets.encryption_keys",
 ];
-
-#[derive(Debug, Clone)]
-pub(super) enum Allowed {
-    Flag,
-    Number(RangeInclusive<i64>),
-    /// A list of at least one number in this range.
-    Numbers(RangeInclusive<i64>),
-    Word(&'static [&'static str]),
-    /// Text for which the function returns true. The second value describes the allowed text in error messages.
-    Text(fn(&str) -> bool, &'static str),
-    /// A list of texts. The function checks each text; the second value describes the allowed texts in errors.
-    Texts(fn(&str) -> bool, &'static str),
-}
 
 /// The allowed values of every setting, in the order of `config.toml`.
 pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
@@ -148,14 +131,6 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ("log.format", Allowed::Word(&["auto", "text", "json"])),
 ];
 
-const NETWORKS_RULE: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
-const PROXIES_RULE: &str = "networks such as \"10.0.0.0/8\"";
-const ADDRESS_OR_EMPTY_RULE: &str = "an IP address and a port, such as 10.0.0.5:8081, or empty";
-const ADDRESS_RULE: &str = "an IP address and a port, such as 127.0.0.1:8080";
-const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
-const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
-const FILE_RULE: &str = "the path of a file that exists, or empty";
-
 /// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`. `None` if there is no such
 /// setting.
 pub(super) fn allowed_for(key: &str) -> Option<&'static Allowed> {
@@ -164,97 +139,4 @@ pub(super) fn allowed_for(key: &str) -> Option<&'static Allowed> {
 
 pub(super) fn is_secret(key: &str) -> bool {
     SECRET_SETTINGS.contains(&key)
-}
-
-impl Allowed {
-    pub(super) fn admits(&self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Flag, Value::Boolean(_)) => true,
-            (Self::Number(range), Value::Integer(number)) => range.contains(number),
-            (Self::Word(words), Value::String(text)) => words.contains(&text.as_str()),
-            (Self::Text(passes, _), Value::String(text)) => passes(text),
-            (Self::Numbers(range), Value::Array(values)) => {
-                !values.is_empty()
-                    && values.iter().all(|value| value.as_integer().is_some_and(|one| range.contains(&one)))
-            }
-            (Self::Texts(passes, _), Value::Array(values)) => {
-                values.iter().all(|value| value.as_str().is_some_and(passes))
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns true if an environment variable for this setting is used as text instead of being read as TOML.
-    pub(super) fn is_text(&self) -> bool {
-        matches!(self, Self::Word(_) | Self::Text(..))
-    }
-
-    /// Describes the allowed values, as the text that follows "must be" in an error message.
-    pub(super) fn describe(&self) -> String {
-        let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
-        match self {
-            Self::Flag => "true or false".to_owned(),
-            Self::Number(range) => format!("a whole number {}", ends(range)),
-            Self::Numbers(range) => {
-                format!("a list of one or more whole numbers {}, such as [0, 5, 300]", ends(range))
-            }
-            Self::Word(words) => format!("one of {}", words.join(", ")),
-            Self::Text(_, what) => (*what).to_owned(),
-            Self::Texts(_, what) => format!("a list, in brackets, of {what}"),
-        }
-    }
-}
-
-fn is_address(text: &str) -> bool {
-    text.parse::<SocketAddr>().is_ok()
-}
-
-fn is_database(text: &str) -> bool {
-    let is_sqlite = text.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty());
-    text.is_empty() || is_sqlite || Url::parse(text).is_ok_and(|url| is_postgres(&url))
-}
-
-fn is_postgres(url: &Url) -> bool {
-    matches!(url.scheme(), "postgres" | "postgresql") && url.has_host()
-}
-
-fn is_root(text: &str) -> bool {
-    text.is_empty()
-        || Url::parse(text).is_ok_and(|url| {
-            matches!(url.scheme(), "http" | "https")
-                && url.has_host()
-                && url.username().is_empty()
-                && url.password().is_none()
-                && url.query().is_none()
-                && url.fragment().is_none()
-        })
-}
-
-fn is_header(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-fn is_segment(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
-}
-
-fn is_file(text: &str) -> bool {
-    text.is_empty() || Path::new(text).is_file()
-}
-
-fn is_network(text: &str) -> bool {
-    text.parse::<NetworkEntry>().is_ok()
-}
-
-fn is_encryption_key(text: &str) -> bool {
-    text.is_empty() || STANDARD.decode(text.trim()).is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
-}
-
-fn is_one_encryption_key(text: &str) -> bool {
-    !text.is_empty() && is_encryption_key(text)
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }

@@ -11,8 +11,9 @@ use secrecy::{ExposeSecret, SecretString};
 use tempfile::NamedTempFile;
 use toml::Value;
 
+use super::authority::AuthorityMode;
 use super::fault::LocalSecretFault;
-use super::{AuthorityMode, Environment, Settings, limits};
+use super::{Environment, Settings, limits};
 
 /// A function that encodes random bytes as a secret.
 type EncodeSecret = fn([u8; 32]) -> String;

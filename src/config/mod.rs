@@ -1,44 +1,45 @@
-//! The settings. `config.toml` at the root of the repository documents them and holds their defaults. A settings file
-//! overrides the defaults, and the environment overrides both.
+//! The settings. `config.toml` at the root of the repository documents them and holds their
+//! defaults. A settings file overrides the defaults, and the environment overrides both.
 //!
-//! Every field has the name of its key in the file, including the unit. `config/limits.rs` holds the allowed values,
+//! Every field has the name of its key in the file, including the unit. The sections `http`,
+//! `database` and `authority` have files of their own. `config/limits.rs` holds the allowed values,
 //! `config/deployment.rs` the rules that concern several settings.
 
+mod allowed;
+pub(crate) mod authority;
+mod database;
 mod deployment;
 mod fault;
 mod form;
+pub(crate) mod http;
 mod layers;
 mod limits;
 mod local;
 mod strength;
 #[cfg(test)]
 mod tests;
+mod text_rules;
 mod warnings;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ipnet::IpNet;
-use jiff::tz::Offset;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use url::Url;
 
+use self::authority::AuthoritySettings;
+use self::database::DatabaseSettings;
+use self::http::HttpSettings;
+use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::party::verification::VerificationPolicy;
 
 pub use fault::{ConfigFault, LocalSecretFault, SettingFault, SettingSource};
 pub use form::NetworkEntry;
 
-use crate::domain::integration::network::AllowedNetwork;
-
 /// The documented defaults of all settings, in TOML.
 pub const DEFAULTS: &str = include_str!("../../config.toml");
 /// The settings file that is read if no other file is named and this file exists.
 const FILE: &str = "config.toml";
-/// The file name of the SQLite database in `data_dir`.
-const DATABASE_FILE: &str = "einvoice.db";
-
-const POSTGRES_PORT: u16 = 5_432;
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -71,92 +72,6 @@ pub struct Settings {
 pub enum Environment {
     Development,
     Production,
-}
-
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct HttpSettings {
-    pub bind: SocketAddr,
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_address")]
-    pub ops_bind: Option<SocketAddr>,
-    #[serde(deserialize_with = "form::read_networks", serialize_with = "form::write_networks")]
-    pub trusted_proxies: Vec<IpNet>,
-    pub forwarded_header: ForwardedHeader,
-    pub body_bytes_max: usize,
-    pub bulk_bytes_max: usize,
-    pub bodies_bytes_max: usize,
-    pub bodies_bytes_per_integrator_max: usize,
-    pub bodies_bytes_per_account_max: usize,
-    pub body_timeout_s: u64,
-    pub calls_per_account_max: usize,
-    pub calls_per_integrator_max: usize,
-    pub relays_per_account_max: usize,
-    pub relays_per_integrator_max: usize,
-    pub idempotency_keep_s: u64,
-    pub connections_max: usize,
-    pub connections_per_address_max: usize,
-    pub answer_stalled_s: u64,
-    pub answers_bytes_max: usize,
-    pub answers_bytes_per_integrator_max: usize,
-    pub answers_bytes_per_account_max: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ForwardedHeader {
-    XForwardedFor,
-    Forwarded,
-}
-
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatabaseSettings {
-    /// May contain a password. Empty means the SQLite file in `data_dir`: use [`Settings::database_url`].
-    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_url")]
-    pub url: SecretString,
-    pub writer_connections_max: u32,
-    pub reader_connections_max: u32,
-    pub page_connections_max: u32,
-    pub lock_timeout_s: u64,
-    pub statement_timeout_s: u64,
-    pub idle_in_transaction_timeout_s: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AuthorityMode {
-    /// The simulator of the authority, embedded in this process.
-    Sandbox,
-    /// The authority at `base_url`.
-    Remote,
-}
-
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct AuthoritySettings {
-    pub mode: AuthorityMode,
-    pub allow_remote_in_development: bool,
-    /// The address of the remote authority; always present if `mode` is `remote`.
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_url")]
-    pub base_url: Option<Url>,
-    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
-    pub api_key: SecretString,
-    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
-    pub api_secret: SecretString,
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
-    pub extra_ca_file: Option<PathBuf>,
-    /// The entity id to ask the authority about when a taxpayer is verified. If empty, the business id is used.
-    pub entity_id: String,
-    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
-    pub notification_token: SecretString,
-    pub pull_every_s: u64,
-    pub outage_clear_after_s: u64,
-    #[serde(deserialize_with = "form::read_offset", serialize_with = "form::write_offset")]
-    pub utc_offset: Offset,
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
-    pub crypto_keys_file: Option<PathBuf>,
-    pub timeout_s: u64,
-    pub max_concurrent_calls: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -342,32 +257,6 @@ impl Settings {
         let settings: Self = layers::merge(file, environment)?;
         deployment::check(&settings)?;
         Ok(settings)
-    }
-
-    /// Returns `database.url`, or the URL of the SQLite file in `data_dir` if it is empty.
-    pub fn database_url(&self) -> SecretString {
-        if !self.database.url.expose_secret().is_empty() {
-            return self.database.url.clone();
-        }
-        let path = self.data_dir.join(DATABASE_FILE).to_string_lossy().into_owned();
-        // In the path of a URL these three characters have a special meaning.
-        let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
-        format!("sqlite://{escaped}").into()
-    }
-
-    /// Returns the path of the database file, or host, port and database name. The text contains no user, password or
-    /// parameters.
-    pub fn database_place(&self) -> String {
-        let url = self.database_url();
-        let text = url.expose_secret();
-        if let Some(path) = text.strip_prefix("sqlite:") {
-            let path = path.strip_prefix("//").unwrap_or(path);
-            return path.split('?').next().unwrap_or(path).to_owned();
-        }
-        let Ok(url) = Url::parse(text) else { return "of database.url".to_owned() };
-        let socket = url.query_pairs().find(|(name, _)| name == "host").map(|(_, host)| host.into_owned());
-        let host = socket.or_else(|| url.host_str().map(str::to_owned)).unwrap_or_default();
-        format!("{host}:{}{}", url.port().unwrap_or(POSTGRES_PORT), url.path())
     }
 
     /// Returns the networks that webhooks may call although they are not public.

@@ -2,9 +2,12 @@
 
 use std::io::Write as _;
 
+use jiff::tz::Offset;
+use secrecy::ExposeSecret as _;
 use tempfile::NamedTempFile;
 use toml::Table;
 
+use super::authority::AuthorityMode;
 use super::*;
 
 pub(super) fn variables(pairs: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
@@ -271,15 +274,6 @@ fn a_secret_that_is_not_allowed_is_not_repeated() {
 }
 
 #[test]
-fn the_database_is_a_file_in_data_dir_unless_a_url_is_given() {
-    let url = |pairs: &[(&str, &str)]| from_environment(pairs).database_url().expose_secret().to_owned();
-    assert_eq!(url(&[("EINVOICE__DATA_DIR", "/var/lib/e")]), "sqlite:///var/lib/e/einvoice.db");
-    assert_eq!(url(&[("EINVOICE__DATA_DIR", "a ?#%")]), "sqlite://a %3F%23%25/einvoice.db");
-    let postgres = "postgres://u:p@host:5432/e?sslmode=require";
-    assert_eq!(url(&[("EINVOICE__DATABASE__URL", postgres)]), postgres);
-}
-
-#[test]
 fn secrets_are_masked_wherever_settings_are_shown() {
     let mut pairs = production_variables();
     pairs.push((
@@ -314,20 +308,4 @@ fn offsets_are_read_in_the_form_they_are_shown_in() {
     }
     let shown = from_environment(&[("EINVOICE__AUTHORITY__UTC_OFFSET", "-00:30")]).to_masked_toml();
     assert!(shown.contains("utc_offset = \"-00:30\""), "{shown}");
-}
-
-#[test]
-fn the_place_of_the_database_names_no_credentials() {
-    let place = |url| from_environment(&[("EINVOICE__DATABASE__URL", url)]).database_place();
-    assert_eq!(place(""), "data/einvoice.db");
-    assert_eq!(place("sqlite:///var/lib/einvoice.db?mode=rw"), "/var/lib/einvoice.db");
-    assert_eq!(
-        place("postgres://user:s3cret@db.example/einvoice?sslmode=verify-full"),
-        "db.example:5432/einvoice"
-    );
-    assert_eq!(place("postgres://user:s3cret@db.example:6432/einvoice"), "db.example:6432/einvoice");
-    assert_eq!(
-        place("postgres://u@localhost/einvoice?host=/run/postgresql"),
-        "/run/postgresql:5432/einvoice"
-    );
 }

@@ -2,8 +2,9 @@
 
 use secrecy::ExposeSecret;
 
+use super::authority::AuthorityMode;
 use super::deployment::is_protected;
-use super::{AuthorityMode, Environment, LogLevel, SecondFactorPolicy, Settings};
+use super::{Environment, LogLevel, SecondFactorPolicy, Settings};
 
 impl Settings {
     /// Returns one sentence for each risky setting.

@@ -9,10 +9,11 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
+use crate::console::landing::{home_path, is_own_path};
 use crate::console::page::{Answer, Form, redirect, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, SignedIn};
-use crate::console::sign_in::{home_path, is_own_password, is_own_path};
+use crate::console::sign_in::is_own_password;
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;

@@ -6,7 +6,10 @@
 //! |---|---|
 //! | `operators` | the pages under `/console` |
 //! | `accounts` | the pages under `/dashboard` |
-//! | `sign_in` | signing in and out, and the change of a password |
+//! | `sign_in` | signing in and out |
+//! | `landing` | where a person goes after signing in |
+//! | `session_start` | the opening of a session for a person whose password was right |
+//! | `password_change` | the change of a password |
 //! | `invitation` | the choice of a password with a one-time link |
 //! | `sessions` | where a person is signed in |
 //! | `second_factor` | the code of an authenticator app at sign-in, and how a person sets it up |
@@ -31,11 +34,14 @@ mod filters;
 mod form_values;
 mod frame;
 mod invitation;
+mod landing;
 mod live;
 mod operators;
 mod page;
+mod password_change;
 mod second_factor;
 mod session;
+mod session_start;
 mod sessions;
 mod sign_in;
 
@@ -51,6 +57,8 @@ pub(crate) use page::error_pages;
 fn page_paths() -> Vec<Path> {
     let parts = [
         sign_in::endpoints(),
+        landing::endpoints(),
+        password_change::endpoints(),
         invitation::endpoints(),
         second_factor::endpoints(),
         sessions::endpoints(),

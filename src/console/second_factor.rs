@@ -11,10 +11,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
+use crate::console::landing::{home_path, is_own_path};
 use crate::console::page::{Answer, Form, go_to, redirect, show, show_with_status};
 use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
-use crate::console::sign_in::{
-    PasswordProof, add_session_cookie, home_path, is_own_path, new_token, open_session, start_session,
+use crate::console::session_start::{
+    PasswordProof, add_session_cookie, new_token, open_session, start_session,
 };
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;

@@ -14,8 +14,9 @@ use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
+use crate::http::openapi::OperationDoc;
 use crate::http::openapi::document::Tag;
-use crate::http::openapi::operation::{Operation, OperationDoc};
+use crate::http::openapi::operation::Operation;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 

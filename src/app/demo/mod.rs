@@ -20,7 +20,8 @@ use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::app::serve::Application;
 use crate::cli::DemoFault;
-use crate::config::{AuthorityMode, Environment, Settings};
+use crate::config::authority::AuthorityMode;
+use crate::config::{Environment, Settings};
 use story::Story;
 
 /// Takes one invoice from creation to confirmed transmission, and checks every response and every webhook on the way.

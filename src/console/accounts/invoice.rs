@@ -1,36 +1,31 @@
-//! The page of one invoice: the document, what the authority and the webhook did with it, its payments, and what an
-//! accountant may do with it.
+//! The page of one invoice: the document, what the authority and the webhook did with it, its
+//! payments, and the forms for what an accountant may do with it (`invoice_actions`).
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use askama::Template;
-use jiff::{SignedDuration, Timestamp};
-use serde_json::{Map, Value, json};
 use url::form_urlencoded::Serializer;
 
-use crate::actors::taxpayer::commands::{Pay, SetStatus};
 use crate::console::accounts::base;
 use crate::console::accounts::correction::{self, RefusedRun};
 use crate::console::accounts::timeline::{Happening, operation_name};
 use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
 use crate::console::filters;
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::FormState;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show_with_status};
-use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::console::page::{Answer, show_with_status};
+use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::qr_picture::QrPicture;
-use crate::domain::kernel::codes::{PaymentStatus, SettableStatus, UniqueNoType};
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::codes::SettableStatus;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::payment::LedgerEntry;
 use crate::domain::pipeline::{Run, RunPhase, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
-use crate::http::forms::{payment_update, report, update_status};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
@@ -42,16 +37,10 @@ use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery}
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
-        path("/dashboard/{taxpayer}/invoices/{id}/status").form(set_status),
-        path("/dashboard/{taxpayer}/invoices/{id}/payment").form(set_payment),
         path("/dashboard/{taxpayer}/invoices/{id}/correction").form(correction::suggest).repeatable(),
     ]
 }
 
-/// The form field with which a person confirms that the same payment is to be recorded again.
-const CONFIRMATION_FIELD: &str = "again";
-/// Within this time after a payment, the page asks before it records the same payment again.
-const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// The number of deliveries that the page shows. The log of deliveries shows all.
 const NEWEST_DELIVERIES: Page = Page { number: 1, per_page: 10 };
 
@@ -113,9 +102,9 @@ struct StatusAction {
 
 /// The forms of the page: empty, or with the values and faults of a refused attempt.
 #[derive(Default)]
-struct Forms {
-    status: FormState,
-    payment: FormState,
+pub(super) struct Forms {
+    pub(super) status: FormState,
+    pub(super) payment: FormState,
 }
 
 async fn show_invoice(
@@ -134,7 +123,12 @@ pub(super) async fn find(state: &ApiState, session: &AccountSession, id: &str) -
     found.ok_or_else(ApiError::invoice_not_found)
 }
 
-async fn render(state: &ApiState, session: &AccountSession, invoice: Invoice, forms: Forms) -> Answer {
+pub(super) async fn render(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: Invoice,
+    forms: Forms,
+) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
     let seller = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
@@ -196,118 +190,6 @@ impl From<SettableStatus> for StatusAction {
         };
         Self { value: status.as_str(), label, is_main: status == SettableStatus::Approved, question }
     }
-}
-
-/// POST of the status form: sets the workflow status, as the API call Update Invoice Status does.
-async fn set_status(
-    state: web::Data<ApiState>,
-    Accountant(session): Accountant,
-    ids: web::Path<(String, String)>,
-    form: Form<FormValues>,
-) -> Answer {
-    let invoice = find(&state, &session, &ids.1).await?;
-    let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
-    let done = match report::read(&body, &state.catalog.get(), update_status::read) {
-        Ok(read) => {
-            let update_status::UpdateStatus { invoice: which, status, remark } = read.value;
-            let command = SetStatus { invoice: which, status, remark };
-            session.send(&state, command).await.map_err(ApiError::from)
-        }
-        Err(faults) => Err(ApiError::from(faults)),
-    };
-    match done {
-        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The status was changed.")),
-        Err(error) => {
-            let status = refusal_form(error, form.0)?;
-            render(&state, &session, invoice, Forms { status, ..Forms::default() }).await
-        }
-    }
-}
-
-/// POST of the payment form: records a payment, as the API call Update Payment Status does.
-async fn set_payment(
-    state: web::Data<ApiState>,
-    Accountant(session): Accountant,
-    ids: web::Path<(String, String)>,
-    form: Form<FormValues>,
-) -> Answer {
-    let invoice = find(&state, &session, &ids.1).await?;
-    let faults = payment_faults(&state, &session, &invoice, &form.0).await?;
-    if !faults.is_empty() {
-        let payment = FormState::with_faults(form.0, faults);
-        return render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await;
-    }
-    let mut body = with_invoice_id(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
-    if let Ok(amount) = Amount::parse(form.0.text("amount")) {
-        body.insert("amount".to_owned(), json!(amount));
-    } else if !form.0.text("amount").is_empty() {
-        body.insert("amount".to_owned(), form.0.text("amount").into());
-    }
-    let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
-        Ok(read) => session.send(&state, Pay(read.value)).await.map_err(ApiError::from),
-        Err(faults) => Err(ApiError::from(faults)),
-    };
-    match done {
-        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The payment was recorded.")),
-        Err(error) => {
-            let payment = refusal_form(error, form.0)?;
-            render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
-        }
-    }
-}
-
-/// Returns the faults that only the page finds, not the API: an amount that would be ignored, and a payment that may be
-/// recorded twice by mistake.
-async fn payment_faults(
-    state: &ApiState,
-    session: &AccountSession,
-    invoice: &Invoice,
-    form: &FormValues,
-) -> Result<Faults, ApiError> {
-    let status = PaymentStatus::parse(form.text("payment_status"));
-    let is_partial = status == Some(PaymentStatus::Partial);
-    if status.is_some() && !is_partial && !form.text("amount").is_empty() {
-        let message = "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
-        return Ok(Fault::new("amount", "unexpected", message).into());
-    }
-    if form.text(CONFIRMATION_FIELD) == "yes" {
-        return Ok(Faults::default());
-    }
-    let entries = payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
-    let amount = Amount::parse(form.text("amount")).ok();
-    let since = state.now().saturating_sub(SAME_PAYMENT_WITHIN).unwrap_or(Timestamp::MIN);
-    let is_repeated = entries.iter().any(|entry| {
-        let posting = entry.posting;
-        entry.at >= since && Some(posting.status) == status && (!is_partial || Some(posting.amount) == amount)
-    });
-    if !is_repeated {
-        return Ok(Faults::default());
-    }
-    let message = "You recorded the same payment a moment ago. Record it again?";
-    Ok(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
-}
-
-/// Adds the members to a body that identify the invoice.
-fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
-    body.insert("unique_no".to_owned(), invoice.id.to_string().into());
-    body.insert("unique_no_type".to_owned(), UniqueNoType::PortalId.as_str().into());
-    body
-}
-
-fn go_to_invoice(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
-    go_to(&format!("{}/invoices/{}", base(session), invoice.id), notice)
-}
-
-/// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.
-fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
-    if !error.faults.is_empty() {
-        return Ok(FormState::with_faults(values, error.faults));
-    }
-    if error.status != StatusCode::CONFLICT {
-        return Err(error);
-    }
-    let whole = Fault::new("", error.code.as_str(), error.message);
-    Ok(FormState::with_faults(values, whole.into()))
 }
 
 impl From<LedgerEntry> for Payment {

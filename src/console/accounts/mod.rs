@@ -5,6 +5,7 @@
 //! | what is to be done, and how the account fares | `overview` |
 //! | all taxpayers of an integrator | `taxpayers` |
 //! | invoices: the list, one invoice with its timeline, the correction of a refused one | `invoices`, `invoice`, `timeline`, `correction` |
+//! | what an accountant does with an invoice | `invoice_actions` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
 //! | business profile, API keys, ERP integration | `profile`, `keys`, `integration` |
@@ -18,6 +19,7 @@ mod deliveries;
 mod inbox;
 mod integration;
 mod invoice;
+mod invoice_actions;
 mod invoices;
 mod keys;
 mod overview;
@@ -52,7 +54,13 @@ const PAGES: &[(&str, &str)] = &[
 pub(super) fn endpoints() -> Vec<Path> {
     let of_account =
         [overview::endpoints(), profile::endpoints(), keys::endpoints(), integration::endpoints()];
-    let of_invoices = [invoices::endpoints(), invoice::endpoints(), batches::endpoints(), inbox::endpoints()];
+    let of_invoices = [
+        invoices::endpoints(),
+        invoice::endpoints(),
+        invoice_actions::endpoints(),
+        batches::endpoints(),
+        inbox::endpoints(),
+    ];
     let of_webhook = [webhooks::endpoints(), webhook_actions::endpoints(), deliveries::endpoints()];
     let all = of_account.into_iter().chain(of_invoices).chain(of_webhook).chain([
         contacts::endpoints(),

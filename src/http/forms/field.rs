@@ -1,5 +1,6 @@
-//! Reads one field of a body as a value of one type. A method returns `None` if the field is absent or invalid. It
-//! reports a fault if the field is invalid, or if it is required and absent.
+//! Reads one field of a body as a value of one type. A method returns `None` if the field is absent
+//! or invalid. It reports a fault if the field is invalid, or if it is required and absent. The
+//! methods for lists are in `list_field`, those for codes of the authority's lists in `code_field`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,17 +8,14 @@ use serde_json::{Number, Value};
 
 use crate::domain::events::log_position::{LOG_POSITION_FORM, LogPosition};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
-use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::reader::{JsonPath, Reader, is_blank};
-use crate::http::forms::report::{self, Accepted, Report};
-use crate::http::forms::text_checks::{
-    self, check_chars, check_line, check_listed, check_pattern, is_letters,
-};
+use crate::http::forms::report::Report;
+use crate::http::forms::text_checks::{self, check_chars, check_line, check_pattern};
 
 /// The maximum length, in characters, of a text for which the specification gives no limit.
 pub(crate) const TEXT_CHARS_MAX: usize = 255;
@@ -26,8 +24,6 @@ pub(crate) const LONG_TEXT_CHARS_MAX: usize = 1_000;
 /// The maximum length of an IRN: an invoice number, and 18 characters for the service id, the date and two hyphens.
 pub(crate) const IRN_CHARS_MAX: usize = TEXT_CHARS_MAX + 18;
 pub(super) const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
-/// The maximum number of items in a list for which the specification gives no limit.
-const ITEMS_MAX: usize = 10_000;
 
 /// A field that a form has requested from a `Reader` but has not read yet.
 pub(crate) struct Field<'f> {
@@ -40,9 +36,6 @@ pub(crate) struct Field<'f> {
     /// Set only while the schema of the form is recorded. The field then records its name, presence and type here.
     pub(super) recorder: Option<(&'f SchemaRecorder, Presence)>,
 }
-
-/// An item of a list: the received value, and the result of reading it.
-pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 
 impl<'f> Field<'f> {
     /// Reads a single line of text.
@@ -131,39 +124,6 @@ impl<'f> Field<'f> {
         .check_trimmed(|text| text_checks::parse_word(text, parse, allowed))
     }
 
-    /// Reads a code of one of the authority's lists.
-    pub(crate) fn code(self, list: ReferenceList) -> Option<String> {
-        self.short_code(TEXT_CHARS_MAX, list)
-    }
-
-    /// Reads a code of at most `max` characters from one of the authority's lists.
-    pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
-        let report = self.report;
-        self.record_type(|| FieldType::Code { max, list }).check_trimmed(|text| {
-            check_chars(text, 0, max)?;
-            check_listed(report, list, text)
-        })
-    }
-
-    /// Reads a code that matches a pattern and is on one of the authority's lists.
-    pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
-        let report = self.report;
-        self.record_type(|| FieldType::Pattern { pattern, list: Some(list) }).check_trimmed(|text| {
-            check_pattern(pattern, text).and_then(|()| check_listed(report, list, text))
-        })
-    }
-
-    /// Reads a country code of two letters that is on the authority's list. Returns the code in capital letters.
-    pub(crate) fn country(self) -> Option<String> {
-        let report = self.report;
-        self.record_type(|| FieldType::Country).check_trimmed(|text| {
-            if !is_letters(text, 2) {
-                return Err(text_checks::country_rule());
-            }
-            check_listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
-        })
-    }
-
     /// Reads an id that this service assigned: a whole number above 0.
     pub(crate) fn id(self) -> Option<i64> {
         let field = self.record_type(|| FieldType::Id);
@@ -174,17 +134,6 @@ impl<'f> Field<'f> {
             },
             _ => field.report_fault(FieldRule::Type("an integer")),
         }
-    }
-
-    /// Reads a currency code of three letters that is on the authority's list.
-    pub(crate) fn currency(self) -> Option<String> {
-        let report = self.report;
-        self.record_type(|| FieldType::Currency).check_trimmed(|text| {
-            if !is_letters(text, 3) {
-                return Err(text_checks::currency_rule());
-            }
-            check_listed(report, ReferenceList::Currencies, text)
-        })
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
@@ -234,54 +183,6 @@ impl<'f> Field<'f> {
         Reader::read(object, self.path(), self.report, form)
     }
 
-    /// Reads a list of at least `min` objects. `form` reads each object.
-    pub(crate) fn objects<T>(
-        self,
-        min: usize,
-        mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
-    ) -> Option<Vec<T>> {
-        let field = self.record_type(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
-        let report = field.report;
-        field.items(min, |path, item| match item {
-            Value::Object(object) => Reader::read(object, path, report, &mut form),
-            _ => report_fault_at(report, &path, FieldRule::Type("an object")),
-        })
-    }
-
-    /// Reads a list of 1 to `max` objects. A fault in one object does not affect the others.
-    pub(crate) fn independent_objects<T>(
-        self,
-        max: usize,
-        form: impl Fn(&mut Reader<'_>) -> Option<T>,
-    ) -> Option<Vec<ItemResult<'f, T>>> {
-        let field = self.record_type(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
-        let Value::Array(items) = field.given_value()? else {
-            return field.report_fault(FieldRule::Type("an array"));
-        };
-        if items.is_empty() {
-            return field.report_fault(FieldRule::MinItems(1));
-        }
-        if items.len() > max {
-            let sentence = FieldRule::MaxItems(max).to_string();
-            return field.report_fault(FieldRule::other("batch_too_large", sentence));
-        }
-        let catalog = field.report.catalog;
-        Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
-    }
-
-    /// Reads a list of texts. Each text has at most `max` characters.
-    pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        let field = self.record_type(|| FieldType::Texts { max });
-        let report = field.report;
-        field.items(0, |path, item| match item {
-            Value::String(text) => match check_line(text.trim(), 0, max) {
-                Ok(text) => Some(text),
-                Err(rule) => report_fault_at(report, &path, rule),
-            },
-            _ => report_fault_at(report, &path, FieldRule::Type("a string")),
-        })
-    }
-
     /// Reads a whole number from 0 to `max`.
     pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
         let field = self.record_type(|| FieldType::WholeNumber { max });
@@ -300,44 +201,8 @@ impl<'f> Field<'f> {
             .check_trimmed(|text| text.parse().map_err(|_| FieldRule::MOMENT))
     }
 
-    /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
-    pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
-        let field = self.record_type(|| FieldType::WholeNumbers { items_max, max });
-        if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
-            return field.report_fault(FieldRule::MaxItems(items_max));
-        }
-        let report = field.report;
-        field.items(1, |path, item| match item {
-            Value::Number(number) => match whole_number_up_to(max, number) {
-                Ok(number) => Some(number),
-                Err(rule) => report_fault_at(report, &path, rule),
-            },
-            _ => report_fault_at(report, &path, FieldRule::Type("a number")),
-        })
-    }
-
-    /// Reads the items of a list with `read`, also after an invalid item, so that the caller sees all faults.
-    fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
-        let Value::Array(items) = self.given_value()? else {
-            return self.report_fault(FieldRule::Type("an array"));
-        };
-        if items.len() < min {
-            return self.report_fault(FieldRule::MinItems(min));
-        }
-        if items.len() > ITEMS_MAX {
-            return self.report_fault(FieldRule::MaxItems(ITEMS_MAX));
-        }
-        let path = self.path();
-        let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
-        let read: Vec<_> = wanted.map(|(index, item)| read(JsonPath::Item(&path, index), item)).collect();
-        if read.len() < items.len() {
-            return None;
-        }
-        read.into_iter().collect()
-    }
-
     /// Records the type of the field if a schema is being recorded.
-    fn record_type(self, shape: impl FnOnce() -> FieldType) -> Self {
+    pub(super) fn record_type(self, shape: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
             recorder.record(Property { name: self.name, presence, shape: shape() });
         }
@@ -345,7 +210,7 @@ impl<'f> Field<'f> {
     }
 
     /// Reads a text. The text is trimmed before it is checked.
-    fn check_trimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
+    pub(super) fn check_trimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         self.check_untrimmed(|text| check(text.trim()))
     }
 
@@ -366,7 +231,7 @@ impl<'f> Field<'f> {
 
     /// Returns the value of a field that is not a text. A blank text counts as missing if the field is required, and
     /// otherwise as a value of the wrong type.
-    fn given_value(&self) -> Option<&'f Value> {
+    pub(super) fn given_value(&self) -> Option<&'f Value> {
         self.check_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }
 
@@ -377,22 +242,22 @@ impl<'f> Field<'f> {
         value
     }
 
-    fn report_fault<T>(&self, rule: FieldRule) -> Option<T> {
+    pub(super) fn report_fault<T>(&self, rule: FieldRule) -> Option<T> {
         report_fault_at(self.report, &self.path(), rule)
     }
 
-    fn path(&self) -> JsonPath<'f> {
+    pub(super) fn path(&self) -> JsonPath<'f> {
         JsonPath::Field(self.parent, self.name)
     }
 }
 
-fn report_fault_at<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
+pub(super) fn report_fault_at<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
     report.add_fault(Fault::field(path.dotted_path(), rule));
     None
 }
 
 /// Returns the number if it is a whole number from 0 to `max`.
-fn whole_number_up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
+pub(super) fn whole_number_up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
     let found = number.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= max);
     found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
 }

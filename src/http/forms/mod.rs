@@ -4,7 +4,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and their value types | `reader`, `field`, `bounds`, `text_checks`, `report` |
+//! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `bounds`, `text_checks`, `report` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
@@ -30,6 +30,7 @@
 pub(crate) mod activity;
 pub(crate) mod batch;
 pub(crate) mod bounds;
+mod code_field;
 pub(crate) mod customer;
 pub(crate) mod dead_letters;
 pub(crate) mod document;
@@ -43,6 +44,7 @@ pub(crate) mod integration;
 pub(crate) mod invoice_filters;
 pub(crate) mod key_terms;
 pub(crate) mod line;
+mod list_field;
 pub(crate) mod normalized;
 pub(crate) mod notice;
 pub(crate) mod ownership;

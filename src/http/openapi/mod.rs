@@ -5,21 +5,25 @@
 //! | Concept | File |
 //! |---|---|
 //! | the whole document | `document` |
-//! | one operation: key, parameters, body, answers, failures | `operation` |
+//! | what an endpoint says about its operation: parameters, body, answers, failures | `operation_doc` |
+//! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
-//! | schemas of forms, envelopes and failures | `schema` |
+//! | schemas of request bodies | `body_schema` |
+//! | schemas of responses: envelopes, pages and failures | `schema` |
 //! | schemas of the domain's types | `domain_types` |
 //! | inputs that make the simulator fail | `trying` |
 
+mod body_schema;
 pub(crate) mod document;
 mod domain_types;
 #[cfg(test)]
 mod fields;
 pub(crate) mod operation;
+mod operation_doc;
 mod parameter;
 pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 mod trying;
 
-pub(crate) use operation::{OperationDoc, doc, example};
+pub(crate) use operation_doc::{OperationDoc, doc, example};

@@ -1,21 +1,16 @@
-//! The documentation of one operation of the API. What all operations have in common is added here, so that an endpoint
-//! documents only what is special about it.
+//! One operation of the API document. It is built from the endpoint's documentation and from what
+//! the route table says about the path: its methods, its keys and the operator role that it needs.
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-use utoipa::ToSchema;
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter};
-use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::path::{HttpMethod, OperationBuilder};
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder, Responses, ResponsesBuilder};
+use utoipa::openapi::{ContentBuilder, ResponseBuilder, Responses, ResponsesBuilder};
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
-use crate::http::forms::form_schema::FormSchema;
-use crate::http::forms::reader::Reader;
-use crate::http::openapi::parameter::{self, QueryKind};
+use crate::http::openapi::operation_doc::{JSON_MEDIA_TYPE, OperationDoc};
+use crate::http::openapi::parameter;
 use crate::http::openapi::schema::{self, FAILURE_SCHEMA, PROBLEM_SCHEMA};
 use crate::http::respond::code::ErrorCode;
 
@@ -25,179 +20,6 @@ pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
     ("integrator_key", KeyKind::Integrator, "An integrator's key, sik_…"),
     ("operator_key", KeyKind::Operator, "An operator's key, opk_…"),
 ];
-
-const JSON_MEDIA_TYPE: &str = "application/json";
-
-/// Error codes of every operation. `BODY_ERROR_CODES` has the additional error codes of the operations that read a
-/// body.
-const COMMON_ERROR_CODES: [ErrorCode; 3] =
-    [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
-const BODY_ERROR_CODES: [ErrorCode; 5] = [
-    ErrorCode::MalformedJson,
-    ErrorCode::RequestTimeout,
-    ErrorCode::PayloadTooLarge,
-    ErrorCode::UnsupportedMediaType,
-    ErrorCode::ValidationFailed,
-];
-
-/// The documentation that an endpoint gives for an operation.
-pub(crate) struct OperationDoc {
-    name: &'static str,
-    pub(super) summary: &'static str,
-    note: Option<&'static str>,
-    parameters: Vec<Parameter>,
-    pub(super) body: Option<(FormSchema, Value)>,
-    body_may_be_absent: bool,
-    answers: BTreeMap<u16, (String, &'static str, Schema)>,
-    failures: BTreeMap<u16, Vec<ErrorCode>>,
-    /// The schemas that the responses of the operation refer to, by name.
-    pub(super) components: Vec<(String, RefOr<Schema>)>,
-}
-
-/// Starts the documentation of an operation. `name` becomes the operation id in the API document.
-pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
-    let doc = OperationDoc {
-        name,
-        summary,
-        note: None,
-        parameters: Vec::new(),
-        body: None,
-        body_may_be_absent: false,
-        answers: BTreeMap::new(),
-        failures: BTreeMap::new(),
-        components: Vec::new(),
-    };
-    doc.fails(&COMMON_ERROR_CODES)
-}
-
-/// Returns the example of a request body: the text of the file with this name in `src/http/openapi/examples`.
-macro_rules! example {
-    ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi/examples/", $name, ".json"))
-    };
-}
-pub(crate) use example;
-
-impl OperationDoc {
-    pub(crate) fn with_note(self, note: &'static str) -> Self {
-        Self { note: Some(note), ..self }
-    }
-
-    /// Adds an optional parameter of the query string.
-    pub(crate) fn query(self, name: &'static str, what: &'static str) -> Self {
-        self.parameter(parameter::query(name, QueryKind::Text, what))
-    }
-
-    /// Adds an optional parameter of the query string that must be a whole number of at least `min`.
-    pub(crate) fn query_number(self, name: &'static str, min: u8, what: &'static str) -> Self {
-        self.parameter(parameter::query(name, QueryKind::Whole(min), what))
-    }
-
-    /// Adds the parameters `page` and `per_page` of a list. The argument describes `per_page`.
-    pub(crate) fn with_paging(self, per_page: &'static str) -> Self {
-        self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
-            .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
-    }
-
-    fn parameter(mut self, parameter: Parameter) -> Self {
-        self.parameters.push(parameter);
-        self
-    }
-
-    /// Adds a request body: the form that reads the body, and an example that the form accepts.
-    pub(crate) fn takes<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
-        let example = strict_json::from_trusted(example).unwrap_or_default();
-        Self { body: Some((FormSchema::for_form(form), example)), ..self }.fails(&BODY_ERROR_CODES)
-    }
-
-    /// Adds a request body that callers may leave out.
-    pub(crate) fn may_take<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
-        Self { body_may_be_absent: true, ..self.takes(form, example) }
-    }
-
-    /// Adds the `Idempotency-Key` header and the errors that it can cause.
-    pub(crate) fn writes(self) -> Self {
-        self.parameter(parameter::idempotency_key())
-            .fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
-    }
-
-    /// Adds a response that has the view `T` under `data`.
-    pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let data = self.refer::<T>();
-        self.shows(status, message, schema::envelope(data))
-    }
-
-    pub(crate) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let data =
-            OneOfBuilder::new().item(self.refer::<T>()).item(ObjectBuilder::new().schema_type(Type::Null));
-        self.shows(status, message, schema::envelope(Schema::from(data.build())))
-    }
-
-    /// Adds a response that has a complete list under `data`, without pages.
-    pub(crate) fn gives_list<T: ToSchema>(mut self, message: &str) -> Self {
-        let items = ArrayBuilder::new().items(self.refer::<T>());
-        self.shows(200, message, schema::envelope(items))
-    }
-
-    /// Adds a response as Submit has it (spec.md): the view is under `message`, and a sentence is under `data`.
-    pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let view = self.refer::<T>();
-        let sentence = ObjectBuilder::new().schema_type(Type::String);
-        self.shows(status, message, schema::success_schema(view, sentence))
-    }
-
-    /// Adds a response that has a page of a list under `data`.
-    pub(crate) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
-        let item = self.refer::<T>();
-        self.shows(200, message, schema::envelope(schema::page(item)))
-    }
-
-    /// Adds a response. Several responses with the same status must have the same schema; their messages are joined.
-    pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
-        let answer = self.answers.entry(status).or_insert((String::new(), JSON_MEDIA_TYPE, schema));
-        let slash = if answer.0.is_empty() { "" } else { " / " };
-        answer.0 = format!("{}{slash}{message}", answer.0);
-        self
-    }
-
-    /// Adds a response that is not JSON. `kind` is the media type.
-    pub(crate) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
-        let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
-        self.answers.insert(status, (message.to_owned(), kind, schema));
-        self
-    }
-
-    /// Adds the schema of a view to the components of the document. Returns a reference to it.
-    fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
-        let name = T::name().into_owned();
-        T::schemas(&mut self.components);
-        self.components.push((name.clone(), T::schema()));
-        schema::component(&name)
-    }
-
-    pub(crate) fn fails(mut self, codes: &[ErrorCode]) -> Self {
-        for code in codes {
-            self.failures.entry(code.status().as_u16()).or_default().push(*code);
-        }
-        self
-    }
-
-    /// Adds error codes that have this status in this operation instead of their usual status.
-    pub(crate) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
-        self.failures.entry(status).or_default().extend(codes);
-        self
-    }
-
-    fn request_body(&self) -> Option<RequestBody> {
-        let (form, example) = self.body.as_ref()?;
-        let content = ContentBuilder::new()
-            .schema(Some(schema::form_schema(form)))
-            .example(Some(example.clone()))
-            .build();
-        let required = if self.body_may_be_absent { Required::False } else { Required::True };
-        Some(RequestBodyBuilder::new().content(JSON_MEDIA_TYPE, content).required(Some(required)).build())
-    }
-}
 
 /// An operation of the API document: the endpoint's documentation, and the path, methods and keys from the route table.
 pub(crate) struct Operation {

@@ -1,0 +1,76 @@
+//! The rules for settings that are text, such as an address or a URL. A rule is a check, and the
+//! words with which an error message describes what passes it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use url::Url;
+
+use super::form::NetworkEntry;
+
+/// The length of an encryption key, in bytes.
+const ENCRYPTION_KEY_BYTES: usize = 32;
+
+pub(super) const NETWORKS_RULE: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
+pub(super) const PROXIES_RULE: &str = "networks such as \"10.0.0.0/8\"";
+pub(super) const ADDRESS_OR_EMPTY_RULE: &str = "an IP address and a port, such as 10.0.0.5:8081, or empty";
+pub(super) const ADDRESS_RULE: &str = "an IP address and a port, such as 127.0.0.1:8080";
+pub(super) const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
+pub(super) const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
+pub(super) const FILE_RULE: &str = "the path of a file that exists, or empty";
+
+pub(super) fn is_address(text: &str) -> bool {
+    text.parse::<SocketAddr>().is_ok()
+}
+
+pub(super) fn is_database(text: &str) -> bool {
+    let is_sqlite = text.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty());
+    text.is_empty() || is_sqlite || Url::parse(text).is_ok_and(|url| is_postgres(&url))
+}
+
+fn is_postgres(url: &Url) -> bool {
+    matches!(url.scheme(), "postgres" | "postgresql") && url.has_host()
+}
+
+pub(super) fn is_root(text: &str) -> bool {
+    text.is_empty()
+        || Url::parse(text).is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https")
+                && url.has_host()
+                && url.username().is_empty()
+                && url.password().is_none()
+                && url.query().is_none()
+                && url.fragment().is_none()
+        })
+}
+
+pub(super) fn is_header(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+pub(super) fn is_segment(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+}
+
+pub(super) fn is_file(text: &str) -> bool {
+    text.is_empty() || Path::new(text).is_file()
+}
+
+pub(super) fn is_network(text: &str) -> bool {
+    text.parse::<NetworkEntry>().is_ok()
+}
+
+pub(super) fn is_encryption_key(text: &str) -> bool {
+    text.is_empty() || STANDARD.decode(text.trim()).is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
+}
+
+pub(super) fn is_one_encryption_key(text: &str) -> bool {
+    !text.is_empty() && is_encryption_key(text)
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}

@@ -1,0 +1,148 @@
+//! What an accountant does with one invoice: sets its status and records its payments, as the JSON
+//! API does. If an action is refused, the page of the invoice is shown again with the values and
+//! the faults of its form.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::actors::taxpayer::commands::{Pay, SetStatus};
+use crate::console::accounts::base;
+use crate::console::accounts::invoice::{Forms, find, render};
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::page::{Answer, Form, go_to};
+use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::money::Amount;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::{payment_update, report, update_status};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::payments;
+
+/// The form field with which a person confirms that the same payment is to be recorded again.
+const CONFIRMATION_FIELD: &str = "again";
+/// Within this time after a payment, the page asks before it records the same payment again.
+const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/invoices/{id}/status").form(set_status),
+        path("/dashboard/{taxpayer}/invoices/{id}/payment").form(set_payment),
+    ]
+}
+
+/// POST of the status form: sets the workflow status, as the API call Update Invoice Status does.
+async fn set_status(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
+    let done = match report::read(&body, &state.catalog.get(), update_status::read) {
+        Ok(read) => {
+            let update_status::UpdateStatus { invoice: which, status, remark } = read.value;
+            let command = SetStatus { invoice: which, status, remark };
+            session.send(&state, command).await.map_err(ApiError::from)
+        }
+        Err(faults) => Err(ApiError::from(faults)),
+    };
+    match done {
+        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The status was changed.")),
+        Err(error) => {
+            let status = refusal_form(error, form.0)?;
+            render(&state, &session, invoice, Forms { status, ..Forms::default() }).await
+        }
+    }
+}
+
+/// POST of the payment form: records a payment, as the API call Update Payment Status does.
+async fn set_payment(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    let faults = payment_faults(&state, &session, &invoice, &form.0).await?;
+    if !faults.is_empty() {
+        let payment = FormState::with_faults(form.0, faults);
+        return render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await;
+    }
+    let mut body = with_invoice_id(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
+    if let Ok(amount) = Amount::parse(form.0.text("amount")) {
+        body.insert("amount".to_owned(), json!(amount));
+    } else if !form.0.text("amount").is_empty() {
+        body.insert("amount".to_owned(), form.0.text("amount").into());
+    }
+    let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
+        Ok(read) => session.send(&state, Pay(read.value)).await.map_err(ApiError::from),
+        Err(faults) => Err(ApiError::from(faults)),
+    };
+    match done {
+        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The payment was recorded.")),
+        Err(error) => {
+            let payment = refusal_form(error, form.0)?;
+            render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
+        }
+    }
+}
+
+/// Returns the faults that only the page finds, not the API: an amount that would be ignored, and a payment that may be
+/// recorded twice by mistake.
+async fn payment_faults(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    form: &FormValues,
+) -> Result<Faults, ApiError> {
+    let status = PaymentStatus::parse(form.text("payment_status"));
+    let is_partial = status == Some(PaymentStatus::Partial);
+    if status.is_some() && !is_partial && !form.text("amount").is_empty() {
+        let message = "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
+        return Ok(Fault::new("amount", "unexpected", message).into());
+    }
+    if form.text(CONFIRMATION_FIELD) == "yes" {
+        return Ok(Faults::default());
+    }
+    let entries = payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
+    let amount = Amount::parse(form.text("amount")).ok();
+    let since = state.now().saturating_sub(SAME_PAYMENT_WITHIN).unwrap_or(Timestamp::MIN);
+    let is_repeated = entries.iter().any(|entry| {
+        let posting = entry.posting;
+        entry.at >= since && Some(posting.status) == status && (!is_partial || Some(posting.amount) == amount)
+    });
+    if !is_repeated {
+        return Ok(Faults::default());
+    }
+    let message = "You recorded the same payment a moment ago. Record it again?";
+    Ok(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
+}
+
+/// Adds the members to a body that identify the invoice.
+fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
+    body.insert("unique_no".to_owned(), invoice.id.to_string().into());
+    body.insert("unique_no_type".to_owned(), UniqueNoType::PortalId.as_str().into());
+    body
+}
+
+fn go_to_invoice(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
+    go_to(&format!("{}/invoices/{}", base(session), invoice.id), notice)
+}
+
+/// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.
+fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
+    if !error.faults.is_empty() {
+        return Ok(FormState::with_faults(values, error.faults));
+    }
+    if error.status != StatusCode::CONFLICT {
+        return Err(error);
+    }
+    let whole = Fault::new("", error.code.as_str(), error.message);
+    Ok(FormState::with_faults(values, whole.into()))
+}

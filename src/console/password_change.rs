@@ -1,0 +1,112 @@
+//! The page on which a person changes the password. A change ends all sessions of the person and
+//! opens a new one.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use crate::console::frame::Frame;
+use crate::console::landing::home_path;
+use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::session::SignedIn;
+use crate::console::session_start::{PasswordProof, start_session};
+use crate::console::sign_in::is_own_password;
+use crate::domain::access::password;
+use crate::http::endpoint::{Path, path};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::people::{self, PasswordChange};
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/account/password").page(password_page).form(change_password)]
+}
+
+#[derive(Template)]
+#[template(path = "password.html")]
+struct PasswordPage {
+    frame: Frame,
+    refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PasswordForm {
+    present: SecretString,
+    new: SecretString,
+    again: SecretString,
+}
+
+/// GET /account/password: shows the form.
+async fn password_page(signed_in: SignedIn) -> Answer {
+    std::future::ready(password_answer(&signed_in, None)).await
+}
+
+fn password_answer(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
+    let person = &signed_in.session.person;
+    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page =
+        PasswordPage { frame: Frame::for_person(person, &signed_in.csrf, "Change your password"), refusal };
+    show_with_status(status, &page)
+}
+
+/// POST /account/password: changes the password, ends all sessions of the person, and opens a new one.
+async fn change_password(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    form: Form<PasswordForm>,
+) -> Answer {
+    let PasswordForm { present, new, again } = &form.0;
+    let person = &signed_in.session.person;
+    if let Some(refusal) = password_refusal(present, new, again) {
+        return password_answer(&signed_in, Some(refusal));
+    }
+    if !is_own_password(&state, &request, person, present.clone()).await? {
+        return password_answer(&signed_in, Some("The present password is not right.".to_owned()));
+    }
+    let salt = people::password_hash_with_email(&state.store, &person.email).await?;
+    let hash = state.passwords.hash(new.clone(), salt).await?;
+    let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
+    people::set_password(&state.store, change, state.now()).await?;
+    let proof = PasswordProof { owner: person.owner, password_hash: hash };
+    let mut answer = start_session(&state, &request, &proof, &home_path(person.owner)).await?;
+    let noticed =
+        go_to(&home_path(person.owner), "Your password is changed. You are signed out everywhere else.");
+    for cookie in noticed.cookies() {
+        answer.add_cookie(&cookie).map_err(ApiError::internal)?;
+    }
+    Ok(answer)
+}
+
+/// Returns the reason why a new password is refused; `None` if it is accepted.
+fn password_refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<String> {
+    let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
+    if let Err(fault) = password::check(new) {
+        Some(fault.to_string())
+    } else if new != again {
+        Some("The two new passwords are not the same.".to_owned())
+    } else if new == present {
+        Some("The new password is the present one. Choose another.".to_owned())
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_password_is_long_enough_and_new() {
+        let check = |present: &str, new: &str, again: &str| {
+            password_refusal(&present.into(), &new.into(), &again.into()).is_none()
+        };
+        assert!(check("the first password", "a few easy words", "a few easy words"));
+        assert!(!check("the first password", "eleven char", "eleven char"));
+        assert!(!check("the first password", "a few easy words", "a few easy word"));
+        assert!(!check("the first password", "the first password", "the first password"));
+        assert!(!check("the first password", &"x".repeat(129), &"x".repeat(129)));
+        assert!(!check("the first password", "password1234", "password1234"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Opens a session for a person whose password was right. If the password has been changed in the
+//! meantime, no session is opened.
+
+use actix_web::{HttpRequest, HttpResponse};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::RngExt;
+use secrecy::SecretString;
+
+use crate::console::page::{Answer, redirect};
+use crate::console::session;
+use crate::domain::access::session::{SessionOwner, SignInPlace};
+use crate::domain::kernel::clock;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::people;
+use crate::store::accounts::sessions::{self, NewSession};
+
+/// A person, and the hash of the password that the person entered. No session is opened if the account has another
+/// password by now.
+pub(super) struct PasswordProof {
+    pub(super) owner: SessionOwner,
+    pub(super) password_hash: String,
+}
+
+impl PasswordProof {
+    /// Returns the proof on which the session of this request rests; `None` if that session has ended.
+    pub(super) async fn for_session(
+        state: &ApiState,
+        request: &HttpRequest,
+        owner: SessionOwner,
+    ) -> Result<Option<Self>, ApiError> {
+        let password_hash = people::password_hash(&state.store, owner).await?;
+        // The session is looked up after the password. A change of the password ends all sessions, so a session that is
+        // still open began with this password.
+        let Some(token) = session::token(request) else { return Ok(None) };
+        let limits = state.settings.sessions.limits;
+        let session = sessions::peek(&state.store, &token, limits, state.now()).await?;
+        let is_open = session.is_some_and(|session| session.person.owner == owner);
+        Ok(password_hash.filter(|_| is_open).map(|password_hash| Self { owner, password_hash }))
+    }
+
+    pub(super) fn new_session<'a>(
+        &'a self,
+        token: &'a SecretString,
+        place: &'a SignInPlace,
+        replaces: Option<&'a SecretString>,
+    ) -> NewSession<'a> {
+        NewSession { token, owner: self.owner, password_hash: &self.password_hash, place, replaces }
+    }
+}
+
+/// Opens a session and leads to a page. Leads to the sign-in if the password of the proof no longer opens the account.
+pub(super) async fn start_session(
+    state: &ApiState,
+    request: &HttpRequest,
+    proof: &PasswordProof,
+    path: &str,
+) -> Answer {
+    let token = new_token();
+    if open_session(state, request, proof, &token).await?.is_none() {
+        return Ok(redirect("/sign-in"));
+    }
+    let mut answer = add_session_cookie(state, redirect(path), &token)?;
+    session::remember_device(state, proof.owner, &mut answer)?;
+    Ok(answer)
+}
+
+/// Opens a session with this token, and ends the session that the browser had. Returns `None` if the password of the
+/// proof no longer opens the account.
+pub(super) async fn open_session(
+    state: &ApiState,
+    request: &HttpRequest,
+    proof: &PasswordProof,
+    token: &SecretString,
+) -> Result<Option<()>, ApiError> {
+    let place = session::place(request);
+    let replaces = session::token(request);
+    let limits = state.settings.sessions.limits;
+    let new = proof.new_session(token, &place, replaces.as_ref());
+    Ok(sessions::open(&state.store, new, limits, state.now()).await?)
+}
+
+/// Returns a random token of a session.
+pub(super) fn new_token() -> SecretString {
+    let random: [u8; 32] = clock::system_rng().random();
+    SecretString::from(URL_SAFE_NO_PAD.encode(random))
+}
+
+/// Adds the cookie of a new session to an answer.
+pub(super) fn add_session_cookie(state: &ApiState, mut answer: HttpResponse, token: &SecretString) -> Answer {
+    answer
+        .add_cookie(&session::session_cookie(state.settings.sessions, token))
+        .map_err(ApiError::internal)?;
+    Ok(answer)
+}

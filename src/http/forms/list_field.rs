@@ -1,0 +1,104 @@
+//! Reads a field whose value is a list: of objects, texts or numbers. An invalid item does not end
+//! the reading of a list, so that the caller sees the faults of all items.
+
+use serde_json::Value;
+
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::http::forms::field::{Field, report_fault_at, whole_number_up_to};
+use crate::http::forms::form_schema::{FieldType, FormSchema};
+use crate::http::forms::reader::{JsonPath, Reader};
+use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::text_checks::check_line;
+
+/// The maximum number of items in a list for which the specification gives no limit.
+const ITEMS_MAX: usize = 10_000;
+
+/// An item of a list: the received value, and the result of reading it.
+pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
+
+impl<'f> Field<'f> {
+    /// Reads a list of at least `min` objects. `form` reads each object.
+    pub(crate) fn objects<T>(
+        self,
+        min: usize,
+        mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let field = self.record_type(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
+        let report = field.report;
+        field.items(min, |path, item| match item {
+            Value::Object(object) => Reader::read(object, path, report, &mut form),
+            _ => report_fault_at(report, &path, FieldRule::Type("an object")),
+        })
+    }
+
+    /// Reads a list of 1 to `max` objects. A fault in one object does not affect the others.
+    pub(crate) fn independent_objects<T>(
+        self,
+        max: usize,
+        form: impl Fn(&mut Reader<'_>) -> Option<T>,
+    ) -> Option<Vec<ItemResult<'f, T>>> {
+        let field = self.record_type(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
+        let Value::Array(items) = field.given_value()? else {
+            return field.report_fault(FieldRule::Type("an array"));
+        };
+        if items.is_empty() {
+            return field.report_fault(FieldRule::MinItems(1));
+        }
+        if items.len() > max {
+            let sentence = FieldRule::MaxItems(max).to_string();
+            return field.report_fault(FieldRule::other("batch_too_large", sentence));
+        }
+        let catalog = field.report.catalog;
+        Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
+    }
+
+    /// Reads a list of texts. Each text has at most `max` characters.
+    pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
+        let field = self.record_type(|| FieldType::Texts { max });
+        let report = field.report;
+        field.items(0, |path, item| match item {
+            Value::String(text) => match check_line(text.trim(), 0, max) {
+                Ok(text) => Some(text),
+                Err(rule) => report_fault_at(report, &path, rule),
+            },
+            _ => report_fault_at(report, &path, FieldRule::Type("a string")),
+        })
+    }
+
+    /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
+    pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
+        let field = self.record_type(|| FieldType::WholeNumbers { items_max, max });
+        if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
+            return field.report_fault(FieldRule::MaxItems(items_max));
+        }
+        let report = field.report;
+        field.items(1, |path, item| match item {
+            Value::Number(number) => match whole_number_up_to(max, number) {
+                Ok(number) => Some(number),
+                Err(rule) => report_fault_at(report, &path, rule),
+            },
+            _ => report_fault_at(report, &path, FieldRule::Type("a number")),
+        })
+    }
+
+    /// Reads the items of a list with `read`, also after an invalid item, so that the caller sees all faults.
+    fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
+        let Value::Array(items) = self.given_value()? else {
+            return self.report_fault(FieldRule::Type("an array"));
+        };
+        if items.len() < min {
+            return self.report_fault(FieldRule::MinItems(min));
+        }
+        if items.len() > ITEMS_MAX {
+            return self.report_fault(FieldRule::MaxItems(ITEMS_MAX));
+        }
+        let path = self.path();
+        let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
+        let read: Vec<_> = wanted.map(|(index, item)| read(JsonPath::Item(&path, index), item)).collect();
+        if read.len() < items.len() {
+            return None;
+        }
+        read.into_iter().collect()
+    }
+}

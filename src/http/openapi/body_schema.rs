@@ -1,0 +1,213 @@
+//! The schema of a request body. It is built from the form that reads the body, so that the API
+//! document and the checks cannot differ.
+
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::schema::{
+    AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+
+use crate::domain::money::Amount;
+use crate::http::forms::bounds::Bounds;
+use crate::http::forms::field::TEXT_CHARS_MAX;
+use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
+
+const EMAIL_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
+const DATE_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
+const UUID_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
+
+/// Returns the schema of the object that a form reads.
+pub(super) fn form_schema(form: &FormSchema) -> Schema {
+    form_fields(form).build().into()
+}
+
+fn form_fields(form: &FormSchema) -> ObjectBuilder {
+    form.0.iter().fold(ObjectBuilder::new(), |object, property| {
+        let object = object.property(property.name, property_schema(property));
+        if property.presence == Presence::Required { object.required(property.name) } else { object }
+    })
+}
+
+/// Returns the schema of one field. If the field is not required, the value may also be null.
+fn property_schema(property: &Property) -> Schema {
+    if property.presence != Presence::Required && refuses_blank(&property.shape) {
+        return with_blank(property);
+    }
+    let presence = property.presence;
+    let note = presence_note(property.presence);
+    let text = |what: &str| {
+        let sentence =
+            [what, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        let description = (!sentence.is_empty()).then_some(sentence);
+        ObjectBuilder::new()
+            .schema_type(nullable_type(Type::String, presence))
+            .description(description)
+            .extensions(Some(rule_extensions(property)))
+    };
+    let text = match &property.shape {
+        FieldType::Text { min, max } => limit_length(text(""), presence, *min, *max),
+        FieldType::Identifier { max } => limit_length(text(""), presence, 0, *max),
+        FieldType::Email => text("").format(Some(EMAIL_FORMAT)).max_length(Some(TEXT_CHARS_MAX)),
+        FieldType::Date => text("").format(Some(DATE_FORMAT)),
+        FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID_FORMAT)),
+        FieldType::Formatted { what, .. } => text(what),
+        FieldType::Pattern { pattern, list } => {
+            let exists = list.map(|list| format!("must exist in /v1/core/resources/{list}"));
+            text(&exists.unwrap_or_default()).pattern(Some(pattern_regex(pattern)))
+        }
+        FieldType::Country => {
+            text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$"))
+        }
+        FieldType::LogPosition => text("the sequence of an event, or a moment as RFC 3339 writes it")
+            .schema_type(SchemaType::from_iter([Type::Integer, Type::String])),
+        FieldType::Id => text("").schema_type(nullable_type(Type::Integer, presence)).minimum(Some(1)),
+        FieldType::Word(words) => text("in any case").enum_values(Some(word_values(words))),
+        FieldType::Code { max, list } => {
+            text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
+        }
+        FieldType::Currency => {
+            text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$"))
+        }
+        FieldType::Irn { max } => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max)),
+        FieldType::Number(bounds) => {
+            limit_range(text("").schema_type(nullable_type(Type::Number, presence)), *bounds)
+        }
+        FieldType::Boolean => text("").schema_type(nullable_type(Type::Boolean, presence)),
+        FieldType::Object(form) => form_fields(form).schema_type(nullable_type(Type::Object, presence)),
+        FieldType::Objects { min, of } => return list_schema(form_schema(of), *min, property),
+        FieldType::WholeNumber { max } => text("")
+            .schema_type(nullable_type(Type::Integer, presence))
+            .minimum(Some(0))
+            .maximum(Some(i64::from(*max))),
+        FieldType::Moment => text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
+        FieldType::WholeNumbers { items_max, max } => {
+            let item = ObjectBuilder::new().schema_type(Type::Integer);
+            let item = item.minimum(Some(0)).maximum(Some(i64::from(*max)));
+            return number_list_schema(item, *items_max, property);
+        }
+        FieldType::Texts { max } => {
+            let item = ObjectBuilder::new().schema_type(Type::String).max_length(Some(*max));
+            return list_schema(item.build().into(), 0, property);
+        }
+    };
+    text.build().into()
+}
+
+/// Returns true if a blank text does not match the schema of this type.
+fn refuses_blank(shape: &FieldType) -> bool {
+    let is_uuid = matches!(shape, FieldType::Formatted { rule: "uuid", .. });
+    is_uuid
+        || matches!(
+            shape,
+            FieldType::Email
+                | FieldType::Date
+                | FieldType::Moment
+                | FieldType::Pattern { .. }
+                | FieldType::Country
+                | FieldType::Currency
+                | FieldType::Word(_)
+        )
+}
+
+/// Returns the schema of an optional text with a format. A blank text is allowed, since it counts as absent.
+fn with_blank(property: &Property) -> Schema {
+    let strict = Property { presence: Presence::Required, ..property.clone() };
+    let none = SchemaType::from_iter([Type::String, Type::Null]);
+    let blank = ObjectBuilder::new().schema_type(none).pattern(Some("^\\s*$"));
+    let when = (property.presence == Presence::Conditional).then(|| presence_note(property.presence));
+    let either = AnyOfBuilder::new().item(property_schema(&strict)).item(blank).description(when);
+    either.extensions(Some(rule_extensions(property))).build().into()
+}
+
+/// Returns the ids of the rules that the field can violate; a failure names them in `errors[].rule`.
+fn rule_extensions(property: &Property) -> Extensions {
+    let rules = Extensions::builder().add("x-rules", property.rules());
+    match &property.shape {
+        FieldType::Word(words) => match enum_names(words) {
+            Some(names) => rules.add("x-enum-varnames", names).build(),
+            None => rules.build(),
+        },
+        _ => rules.build(),
+    }
+}
+
+/// Returns a name for each word if two of the words differ only in case, otherwise `None`. Code generators write all
+/// names of an enumeration in the same case, so without these names two of them would be equal.
+fn enum_names(words: &str) -> Option<Vec<String>> {
+    let mut folded: Vec<_> = words.split(", ").map(str::to_lowercase).collect();
+    let all = folded.len();
+    folded.sort_unstable();
+    folded.dedup();
+    (folded.len() < all).then(|| words.split(", ").map(variant_name).collect())
+}
+
+fn variant_name(word: &str) -> String {
+    let is_lower = word.chars().all(|letter| !letter.is_uppercase());
+    format!("{}{}", word.to_uppercase(), if is_lower { "_IN_LOWER_CASE" } else { "" })
+}
+
+fn presence_note(presence: Presence) -> &'static str {
+    if presence == Presence::Conditional { "required on a condition" } else { "" }
+}
+
+fn nullable_type(kind: Type, presence: Presence) -> SchemaType {
+    match presence {
+        Presence::Required => SchemaType::Type(kind),
+        Presence::Conditional | Presence::Optional => SchemaType::from_iter([kind, Type::Null]),
+    }
+}
+
+/// Limits the length of a text. An optional text has no minimum, since a blank text counts as absent.
+fn limit_length(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
+    let least = (presence == Presence::Required).then_some(min.max(1));
+    text.min_length(least).max_length(Some(max))
+}
+
+fn word_values(words: &str) -> impl Iterator<Item = Value> {
+    words.split(", ").map(Value::from)
+}
+
+/// Returns the regular expression for a pattern such as `9999.99`. Each 9 in the pattern stands for one digit.
+fn pattern_regex(pattern: &str) -> String {
+    let parts = pattern.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
+    format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
+}
+
+fn limit_range(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
+    match bounds {
+        Bounds::Any => number,
+        Bounds::Above(min) => number.exclusive_minimum(bound(min)),
+        Bounds::AtLeast(min) => number.minimum(bound(min)),
+        Bounds::Within(min, max) => number.minimum(bound(min)).maximum(bound(max)),
+    }
+}
+
+/// Converts an amount into a bound in a schema. A float is precise enough, since no amounts are computed from a schema.
+fn bound(amount: Amount) -> Option<utoipa::Number> {
+    let text = amount.to_string();
+    let whole = text.parse().map(utoipa::Number::Int);
+    whole.or_else(|_| text.parse().map(utoipa::Number::Float)).ok()
+}
+
+fn list_schema(item: Schema, min: usize, property: &Property) -> Schema {
+    let least = (min > 0).then_some(min);
+    ArrayBuilder::new()
+        .schema_type(nullable_type(Type::Array, property.presence))
+        .items(RefOr::T(item))
+        .min_items(least)
+        .extensions(Some(rule_extensions(property)))
+        .build()
+        .into()
+}
+
+fn number_list_schema(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema {
+    ArrayBuilder::new()
+        .schema_type(nullable_type(Type::Array, property.presence))
+        .items(item)
+        .min_items(Some(1))
+        .max_items(Some(items_max))
+        .extensions(Some(rule_extensions(property)))
+        .build()
+        .into()
+}
