@@ -4,10 +4,10 @@
 //! the endpoint is healthy, new attempts start even while outcomes are being written. If a replay is open and slots
 //! stay free, the next part of the replay is queued.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
@@ -15,24 +15,24 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::batches::Batches;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::due_reader::{DueReader, DueWork};
+use crate::actors::delivery::due_reader::DueReader;
 use crate::actors::delivery::error::DeliveryError;
-use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_in_flight};
+use crate::actors::delivery::health_change::HealthChange;
+use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight};
+use crate::actors::delivery::loaded_work::LoadedWork;
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
 use crate::actors::supervision::node::Node;
 use crate::actors::taxpayer::commands::DisableEndpoint;
 use crate::domain::events::delivery::Delivery;
-use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;
-use crate::webhook::{self, PostRequest};
+use crate::webhook::PostRequest;
 
 /// While attempts are in flight, due deliveries are loaded again after this interval. The interval doubles up to
 /// `POLL_MAX`, because many endpoints may be slow at the same time.
@@ -43,32 +43,9 @@ const POLL_MAX: Duration = Duration::from_secs(8);
 /// that end together are written in one commit.
 const GATHER_WINDOW: Duration = Duration::from_millis(2);
 
-/// Loaded deliveries are started only within this time after loading. Later they are loaded again, because the endpoint
-/// may have changed or a delivery may have been given up since.
-const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
-
 /// The next part of a replay is queued when due deliveries leave a slot free. In every eighth round the next part is
 /// queued even if due deliveries take all free slots.
 const REPLAY_EVERY_ROUNDS: u32 = 8;
-
-/// An endpoint with its state, and its loaded deliveries that have not started yet.
-struct LoadedWork {
-    to: Arc<DeliveryTarget>,
-    failure_streak: Option<FailureStreak>,
-    circuit_state: CircuitState,
-    /// The number of attempts that may run concurrently.
-    slots: usize,
-    next: VecDeque<(Delivery, Event)>,
-    /// True if all due deliveries were loaded. If false, more deliveries may be due than `next` contains.
-    has_all_due: bool,
-    loaded_at: Instant,
-}
-
-impl LoadedWork {
-    fn is_used_up(&self) -> bool {
-        self.next.is_empty() || self.loaded_at.elapsed() > LOADED_WORK_MAX_AGE
-    }
-}
 
 /// The batched reads and writes that all endpoints share.
 pub(super) struct SharedWork {
@@ -156,7 +133,10 @@ impl EndpointWorker {
         let Some(found) = found else {
             return self.write(OutcomeReport::without_endpoint(&self.lease, self.taxpayer)).await;
         };
-        let mut work = self.prepare(found).await?;
+        let mut work = LoadedWork::new(found, &self.deps, &self.in_flight)?;
+        if work.slots > 0 && work.to.is_replaying {
+            self.replay(&mut work).await?;
+        }
         loop {
             self.start_attempts(&mut work).await?;
             self.wait(new_work.as_mut()).await?;
@@ -172,41 +152,6 @@ impl EndpointWorker {
                 return Ok(handled);
             }
         }
-    }
-
-    /// Sets the number of slots according to the circuit state, and removes loaded deliveries that are already in
-    /// flight.
-    async fn prepare(&mut self, found: DueWork) -> Result<LoadedWork, DeliveryError> {
-        let DueWork { mut recipient, next, at } = found;
-        let failure_streak = recipient.failure_streak.take();
-        let circuit_state =
-            failure_streak.as_ref().map_or(CircuitState::Closed, |streak| streak.circuit_state(at));
-        let to = Arc::new(DeliveryTarget::try_from(recipient)?);
-        let slots = match circuit_state {
-            _ if !to.endpoint.is_active || self.deps.is_closing() => 0,
-            CircuitState::Closed => self.deps.max_concurrent,
-            CircuitState::Probe => 1,
-            CircuitState::Parked(_) => 0,
-        };
-        let mut work = LoadedWork {
-            to,
-            failure_streak,
-            circuit_state,
-            slots,
-            next,
-            has_all_due: true,
-            loaded_at: Instant::now(),
-        };
-        if slots == 0 {
-            work.next.clear();
-            return Ok(work);
-        }
-        work.has_all_due = work.next.len() < max_in_flight(self.deps.max_concurrent);
-        work.next.retain(|(delivery, _)| !self.in_flight.holds(delivery));
-        if work.to.is_replaying {
-            self.replay(&mut work).await?;
-        }
-        Ok(work)
     }
 
     /// Removes deliveries that must wait for an open replay, and queues the next part of one replay if slots are free.
@@ -317,13 +262,7 @@ impl EndpointWorker {
             return Ok(WorkStatus::More);
         }
         let deps = Arc::clone(&self.deps);
-        let before = &work.failure_streak;
-        // An attempt at an earlier version of the endpoint does not count for the health of the current version.
-        let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
-        let is_gone = current().any(webhook::AttemptResult::is_gone);
-        let streak = deps.failure_streak_after(before.clone(), current());
-        let should_disable = streak.as_ref().is_some_and(|streak| streak.should_disable(&deps.circuit));
-        let is_healthy = before.is_none() && streak.is_none() && !is_gone;
+        let health = HealthChange::new(&deps, endpoint, work.failure_streak.clone(), &completed);
         let as_of = endpoint.updated_at;
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
         let has_suspect = completed.iter().any(|one| one.delivery.is_suspect());
@@ -336,28 +275,27 @@ impl EndpointWorker {
             taxpayer: self.taxpayer,
             outcomes: completed.into_iter().map(|one| deps.apply_attempt(one, endpoint)).collect(),
             still_recorded,
-            has_recovered: streak.is_none() && before.as_ref().is_some_and(FailureStreak::was_parked),
-            failure_streak: (streak != *before).then(|| (endpoint.clone(), streak.clone())),
+            has_recovered: health.has_recovered(),
+            failure_streak: health.has_changed().then(|| (endpoint.clone(), health.after.clone())),
             rest,
         };
         // A report that changes the recorded deliveries is not written in the background: attempts that start meanwhile
         // would change the record, too.
-        if is_healthy && rest.is_none() && !work.to.is_replaying && !has_suspect {
+        if health.is_healthy() && rest.is_none() && !work.to.is_replaying && !has_suspect {
             let shared = Arc::clone(&self.shared);
             self.in_flight.write(ids, async move { shared.outcome_writer.write(report).await });
             return Ok(WorkStatus::More);
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
-        let parked = streak.as_ref().and_then(|now| now.first_park(before.as_ref()));
-        if let Some((failures, until)) = parked {
+        if let Some((failures, until)) = health.first_park() {
             deps.incidents.record_parked_endpoint(endpoint, failures, until);
         }
-        if let Some(reason) = reason_to_disable(is_gone, should_disable) {
+        if let Some(reason) = health.reason_to_disable() {
             deps.taxpayers.send(self.taxpayer, DisableEndpoint { as_of, reason: reason.to_owned() }).await?;
             deps.incidents.record_disabled_endpoint(endpoint, reason);
         }
-        work.failure_streak = streak;
+        work.failure_streak = health.after;
         Ok(handled)
     }
 
@@ -366,13 +304,5 @@ impl EndpointWorker {
             LaneStatus::Held => Ok(WorkStatus::More),
             LaneStatus::Released => Ok(WorkStatus::Released),
         }
-    }
-}
-
-fn reason_to_disable(is_gone: bool, should_disable: bool) -> Option<&'static str> {
-    match (is_gone, should_disable) {
-        (true, _) => Some("the endpoint answered 410 Gone"),
-        (false, true) => Some("the endpoint has done nothing but fail for days"),
-        (false, false) => None,
     }
 }

@@ -5,8 +5,8 @@
 //! |---|---|
 //! | the endpoints that are served, and their dispatcher | `pool`, `serving` |
 //! | one endpoint: loads due deliveries, starts attempts in order and collects their outcomes | `endpoint_worker` |
-//! | attempts in flight: running, finished or being written | `in_flight` |
-//! | the next state of delivery and endpoint after an attempt | `outcome` |
+//! | the deliveries that a round has loaded; attempts in flight: running, finished or being written | `loaded_work`, `in_flight` |
+//! | the next state of delivery and endpoint after an attempt | `outcome`, `health_change` |
 //! | batched reads and writes for all endpoints | `batches`, `due_reader`, `outcome_writer` |
 //! | the settings and handles that all parts share; the errors that stop deliveries | `deps`, `error` |
 //! | deliveries that were in flight at a crash of the process | `crash` |
@@ -23,7 +23,9 @@ mod due_reader;
 mod endpoint_worker;
 mod error;
 mod grading;
+mod health_change;
 mod in_flight;
+mod loaded_work;
 mod outcome;
 mod outcome_writer;
 mod pool;

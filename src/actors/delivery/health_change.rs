@@ -1,0 +1,64 @@
+//! The change in an endpoint's health that finished attempts make: its failure streak before and after,
+//! and whether the endpoint must be disabled.
+
+use jiff::Timestamp;
+
+use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::in_flight::CompletedAttempt;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint_health::FailureStreak;
+use crate::webhook;
+
+pub(super) struct HealthChange {
+    before: Option<FailureStreak>,
+    pub(super) after: Option<FailureStreak>,
+    /// True if the endpoint answered 410.
+    is_gone: bool,
+    /// True if the endpoint has failed for too long.
+    should_disable: bool,
+}
+
+impl HealthChange {
+    pub(super) fn new(
+        deps: &DeliveryDeps,
+        endpoint: &Endpoint,
+        before: Option<FailureStreak>,
+        completed: &[CompletedAttempt],
+    ) -> Self {
+        // An attempt at an earlier version of the endpoint does not count for the health of the current version.
+        let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
+        let is_gone = current().any(webhook::AttemptResult::is_gone);
+        let after = deps.failure_streak_after(before.clone(), current());
+        let should_disable = after.as_ref().is_some_and(|streak| streak.should_disable(&deps.circuit));
+        Self { before, after, is_gone, should_disable }
+    }
+
+    /// True if the endpoint was healthy and still is.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.before.is_none() && self.after.is_none() && !self.is_gone
+    }
+
+    pub(super) fn has_changed(&self) -> bool {
+        self.after != self.before
+    }
+
+    /// True if a parked endpoint has recovered.
+    pub(super) fn has_recovered(&self) -> bool {
+        self.after.is_none() && self.before.as_ref().is_some_and(FailureStreak::was_parked)
+    }
+
+    /// Returns the number of failures and the end of the wait if these attempts parked the endpoint for the first time
+    /// in its streak.
+    pub(super) fn first_park(&self) -> Option<(u32, Timestamp)> {
+        self.after.as_ref().and_then(|after| after.first_park(self.before.as_ref()))
+    }
+
+    /// Returns the reason why the endpoint must be disabled; `None` if it stays enabled.
+    pub(super) fn reason_to_disable(&self) -> Option<&'static str> {
+        match (self.is_gone, self.should_disable) {
+            (true, _) => Some("the endpoint answered 410 Gone"),
+            (false, true) => Some("the endpoint has done nothing but fail for days"),
+            (false, false) => None,
+        }
+    }
+}

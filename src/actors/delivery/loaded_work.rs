@@ -1,0 +1,66 @@
+//! The due deliveries of one endpoint as a round has loaded them: how many attempts may run, and which
+//! deliveries are still to be started.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::actors::delivery::attempt::DeliveryTarget;
+use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::due_reader::DueWork;
+use crate::actors::delivery::in_flight::{InFlight, max_in_flight};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
+use crate::domain::events::event::Event;
+use crate::webhook::SecretFault;
+
+/// Loaded deliveries are started only within this time after loading. Later they are loaded again, because the endpoint
+/// may have changed or a delivery may have been given up since.
+const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
+
+/// An endpoint with its state, and its loaded deliveries that have not started yet.
+pub(super) struct LoadedWork {
+    pub(super) to: Arc<DeliveryTarget>,
+    pub(super) failure_streak: Option<FailureStreak>,
+    pub(super) circuit_state: CircuitState,
+    /// The number of attempts that may run concurrently.
+    pub(super) slots: usize,
+    pub(super) next: VecDeque<(Delivery, Event)>,
+    /// True if all due deliveries were loaded. If false, more deliveries may be due than `next` contains.
+    pub(super) has_all_due: bool,
+    loaded_at: Instant,
+}
+
+impl LoadedWork {
+    /// Sets the number of slots according to the circuit state, and removes loaded deliveries that are already in
+    /// flight.
+    pub(super) fn new(
+        found: DueWork,
+        deps: &DeliveryDeps,
+        in_flight: &InFlight,
+    ) -> Result<Self, SecretFault> {
+        let DueWork { mut recipient, mut next, at } = found;
+        let failure_streak = recipient.failure_streak.take();
+        let circuit_state =
+            failure_streak.as_ref().map_or(CircuitState::Closed, |streak| streak.circuit_state(at));
+        let to = Arc::new(DeliveryTarget::try_from(recipient)?);
+        let slots = match circuit_state {
+            _ if !to.endpoint.is_active || deps.is_closing() => 0,
+            CircuitState::Closed => deps.max_concurrent,
+            CircuitState::Probe => 1,
+            CircuitState::Parked(_) => 0,
+        };
+        let loaded_at = Instant::now();
+        let has_all_due = slots == 0 || next.len() < max_in_flight(deps.max_concurrent);
+        if slots == 0 {
+            next.clear();
+        } else {
+            next.retain(|(delivery, _)| !in_flight.holds(delivery));
+        }
+        Ok(Self { to, failure_streak, circuit_state, slots, next, has_all_due, loaded_at })
+    }
+
+    pub(super) fn is_used_up(&self) -> bool {
+        self.next.is_empty() || self.loaded_at.elapsed() > LOADED_WORK_MAX_AGE
+    }
+}
