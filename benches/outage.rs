@@ -5,7 +5,10 @@
 //! `cargo bench --bench outage` takes a quarter of an hour. `-- --seconds 60` makes the outage shorter, `-- --runs 200`
 //! the queue, and `-- --plot FILE` names the file of the plot.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to report")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot go on has nothing to report"
+)]
 #![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
 
 #[path = "outage/plot.rs"]
@@ -61,8 +64,12 @@ async fn measure(options: &Options) {
     let data = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/outage.db?mode=rwc", data.path().display());
     let service = Service::start(&url).await;
-    send_order(&service, "latencies", &json!({ "uniform_ms": { "min": 40, "max": 120 }, "at_once": 8 }))
-        .await;
+    send_order(
+        &service,
+        "latencies",
+        &json!({ "uniform_ms": { "min": 40, "max": 120 }, "at_once": 8 }),
+    )
+    .await;
     let making = stream::iter(0..TAXPAYERS)
         .map(async |_| service::onboard(&service.client, &service.integrators[0]).await);
     let taxpayers: Vec<_> = making.buffered(CALLS_AT_ONCE).collect().await;
@@ -72,7 +79,12 @@ async fn measure(options: &Options) {
         sleep(ASK_INTERVAL).await;
     }
     let begun = now();
-    send_order(&service, "faults", &json!({ "kind": "outage", "for_s": options.seconds })).await;
+    send_order(
+        &service,
+        "faults",
+        &json!({ "kind": "outage", "for_s": options.seconds }),
+    )
+    .await;
     let runs = submit_all(&taxpayers, "R", options.runs).await;
     let mut predictions = Vec::new();
     let mut watched: Vec<_> = runs.iter().step_by(RUNS_PER_SAMPLE).collect();
@@ -128,15 +140,25 @@ impl Submitted<'_> {
     }
 }
 
-async fn submit_all<'a>(taxpayers: &'a [Taxpayer], series: &str, count: usize) -> Vec<Submitted<'a>> {
+async fn submit_all<'a>(
+    taxpayers: &'a [Taxpayer],
+    series: &str,
+    count: usize,
+) -> Vec<Submitted<'a>> {
     let submitting = stream::iter(0..count).map(async |number| {
         let taxpayer = &taxpayers[number % taxpayers.len()];
         let invoice_no = format!("{series}{number}");
         let body = documents::submission(taxpayer, &invoice_no);
-        let request = taxpayer.request("POST", SUBMIT).header("prefer", "respond-async").json(&body);
+        let request = taxpayer
+            .request("POST", SUBMIT)
+            .header("prefer", "respond-async")
+            .json(&body);
         let status = request.send().await.unwrap().status().as_u16();
         assert!(matches!(status, 201 | 202), "{status}");
-        Submitted { taxpayer, irn: documents::irn(taxpayer, &invoice_no) }
+        Submitted {
+            taxpayer,
+            irn: documents::irn(taxpayer, &invoice_no),
+        }
     });
     submitting.buffered(CALLS_AT_ONCE).collect().await
 }
@@ -161,7 +183,10 @@ fn ended_at(run: &Value) -> Option<Timestamp> {
     let is_open = matches!(run["state"].as_str(), Some("running" | "waiting"));
     let last = run["steps"].as_array()?.last()?;
     let took = Duration::from_millis(last["duration_ms"].as_u64().unwrap_or(0));
-    parse_time(&last["started_at"]).filter(|_| !is_open)?.checked_add(took).ok()
+    parse_time(&last["started_at"])
+        .filter(|_| !is_open)?
+        .checked_add(took)
+        .ok()
 }
 
 fn report(predictions: &[Prediction], outage: f64) {

@@ -101,7 +101,9 @@ fn main() {
         Ok(server) if is_wanted("postgresql") => {
             system.block_on(measure("postgresql", Some(&server), &options, &mut report));
         }
-        Err(_) if is_wanted("postgresql") => println!("postgresql: EINVOICE_TEST_POSTGRES is not set"),
+        Err(_) if is_wanted("postgresql") => {
+            println!("postgresql: EINVOICE_TEST_POSTGRES is not set");
+        }
         _ => {}
     }
     report.end();
@@ -111,7 +113,8 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     let is_wanted = |name: &str| name.contains(&options.only);
     let service = Service::start(&fresh_database(server).await).await;
     let idle_mb = service.resident_mb();
-    let prepared = Prepared::make(&service.client, &service.integrators[0], options.taxpayers).await;
+    let prepared =
+        Prepared::make(&service.client, &service.integrators[0], options.taxpayers).await;
     if options.neighbours {
         return neighbours::measure(database, &service, &prepared).await;
     }
@@ -119,11 +122,21 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
         let name = "onboard: taxpayer, profile and key";
         report.add(Line::new(database, name, prepared.onboarded_per_second));
     }
-    let cases: Vec<_> = prepared.cases().into_iter().filter(|case| is_wanted(case.name)).collect();
-    let allocations =
-        if cases.is_empty() { Vec::new() } else { measure_allocations(server, is_wanted).await };
+    let cases: Vec<_> = prepared
+        .cases()
+        .into_iter()
+        .filter(|case| is_wanted(case.name))
+        .collect();
+    let allocations = if cases.is_empty() {
+        Vec::new()
+    } else {
+        measure_allocations(server, is_wanted).await
+    };
     for case in cases {
-        let count = allocations.iter().find(|(name, _)| *name == case.name).map(|(_, count)| *count);
+        let count = allocations
+            .iter()
+            .find(|(name, _)| *name == case.name)
+            .map(|(_, count)| *count);
         let ceiling = measure_ceiling(case.ceiling, &service, server).await;
         report.add(Line {
             ceiling_per_second: Some(ceiling),
@@ -151,10 +164,15 @@ async fn measure_case(database: &str, case: &Case, service: &Service, runs: usiz
     let load = case_load(case, service);
     let before = service.cpu_s();
     let full = load.run_often(Pace::Full, runs).await;
-    let used = service.cpu_s().zip(before).map(|(now, before)| now - before);
+    let used = service
+        .cpu_s()
+        .zip(before)
+        .map(|(now, before)| now - before);
     let count: usize = full.iter().map(|answers| answers.count).sum();
     let full = median(full, |answers| answers.per_second);
-    let half = load.run_often(Pace::PerSecond(full.per_second / 2.0), runs).await;
+    let half = load
+        .run_often(Pace::PerSecond(full.per_second / 2.0), runs)
+        .await;
     let half = median(half, |answers| answers.per_mille_ms(990));
     let items = f64::from(u32::try_from(case.items).unwrap());
     let count = f64::from(u32::try_from(count).unwrap()) * items;
@@ -196,14 +214,29 @@ fn median(mut runs: Vec<Answers>, figure: impl Fn(&Answers) -> f64) -> Answers {
 async fn measure_ceiling(ceiling: Ceiling, service: &Service, server: Option<&str>) -> f64 {
     let rows = async |batch| {
         let (settings, _directory) = settings(server).await;
-        direct::creates_per_second(&settings, i64::try_from(CONNECTIONS).unwrap(), batch, MEASURED_SPAN).await
+        direct::creates_per_second(
+            &settings,
+            i64::try_from(CONNECTIONS).unwrap(),
+            batch,
+            MEASURED_SPAN,
+        )
+        .await
     };
     let calls = async |address, path: &'static str| {
-        let get =
-            move |_| Request::get(path).header("host", "localhost").body(Full::new(Bytes::new())).unwrap();
+        let get = move |_| {
+            Request::get(path)
+                .header("host", "localhost")
+                .body(Full::new(Bytes::new()))
+                .unwrap()
+        };
         let next = Arc::new(AtomicUsize::new(0));
-        let load =
-            Load { address, requests: Arc::new(get), connections: CONNECTIONS, span: MEASURED_SPAN, next };
+        let load = Load {
+            address,
+            requests: Arc::new(get),
+            connections: CONNECTIONS,
+            span: MEASURED_SPAN,
+            next,
+        };
         load.run(Pace::Full).await.per_second
     };
     match ceiling {
@@ -243,10 +276,15 @@ async fn settings(server: Option<&str>) -> (Settings, tempfile::TempDir) {
 
 /// Returns the URL of an empty database. An empty URL stands for a SQLite file in the data directory.
 async fn fresh_database(server: Option<&str>) -> String {
-    let Some(server) = server else { return String::new() };
+    let Some(server) = server else {
+        return String::new();
+    };
     let name = format!("bench_{}", einvoice::internals::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
-    admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();
+    admin
+        .execute_unprepared(&format!("CREATE DATABASE {name}"))
+        .await
+        .unwrap();
     admin.close().await.unwrap();
     format!("{}/{name}", server.rsplit_once('/').unwrap().0)
 }

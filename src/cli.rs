@@ -269,7 +269,12 @@ impl KeyArguments {
     /// Returns the terms of the new key. `overlap_s` is how long the old key stays valid, in seconds.
     pub fn into_terms(self, overlap_s: u64) -> KeyTerms {
         let Self { scope, expires_at } = self;
-        KeyTerms { scope, expires_at, overlap: Duration::from_secs(overlap_s), keeps_others: false }
+        KeyTerms {
+            scope,
+            expires_at,
+            overlap: Duration::from_secs(overlap_s),
+            keeps_others: false,
+        }
     }
 }
 
@@ -298,7 +303,9 @@ mod tests {
     }
 
     fn call(line: &str) -> Call {
-        parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).0
+        parse(line)
+            .unwrap_or_else(|error| panic!("{line}: {error}"))
+            .0
     }
 
     #[test]
@@ -313,26 +320,28 @@ mod tests {
     }
 
     #[test]
-    fn every_call_of_the_process_interface_is_understood() {
+    fn accounts_and_their_keys_are_created_changed_and_revoked() {
         let name = "N".to_owned();
         let email = "E".to_owned();
-        let bind = Some("127.0.0.1:9000".parse().unwrap());
         let state = Subscription::Inactive;
-        let day = "2026-01-15".parse().unwrap();
         let terms = KeyArguments::default();
         let narrow = KeyArguments {
             scope: Some(KeyScope::ReadOnly),
             expires_at: Some("2030-01-01T00:00:00Z".parse().unwrap()),
         };
         for (line, expected) in [
-            ("demo", Call::Demo { fault: None }),
-            ("demo --fault commit-then-drop", Call::Demo { fault: Some(DemoFault::CommitThenDrop) }),
-            ("migrate", Call::Migrate),
             (
                 "integrator create --name N --email E",
-                Call::Integrator(IntegratorCall::Create { name, email: email.clone(), terms: terms.clone() }),
+                Call::Integrator(IntegratorCall::Create {
+                    name,
+                    email: email.clone(),
+                    terms: terms.clone(),
+                }),
             ),
-            ("integrator list", Call::Integrator(IntegratorCall::Keys(KeyCall::List))),
+            (
+                "integrator list",
+                Call::Integrator(IntegratorCall::Keys(KeyCall::List)),
+            ),
             (
                 "integrator rotate 7 --overlap-s 60 --scope read_only --expires-at 2030-01-01T00:00:00Z",
                 Call::Integrator(IntegratorCall::Keys(KeyCall::Rotate {
@@ -343,7 +352,10 @@ mod tests {
             ),
             (
                 "integrator revoke 7 --taxpayer-keys",
-                Call::Integrator(IntegratorCall::Revoke { id: 7, taxpayer_keys: true }),
+                Call::Integrator(IntegratorCall::Revoke {
+                    id: 7,
+                    taxpayer_keys: true,
+                }),
             ),
             (
                 "operator create --email E",
@@ -353,20 +365,72 @@ mod tests {
                     terms: terms.clone(),
                 }),
             ),
-            ("operator list", Call::Operator(OperatorCall::Keys(KeyCall::List))),
+            (
+                "operator list",
+                Call::Operator(OperatorCall::Keys(KeyCall::List)),
+            ),
             (
                 "operator rotate 7",
-                Call::Operator(OperatorCall::Keys(KeyCall::Rotate { id: 7, overlap_s: 0, terms })),
+                Call::Operator(OperatorCall::Keys(KeyCall::Rotate {
+                    id: 7,
+                    overlap_s: 0,
+                    terms,
+                })),
             ),
-            ("operator totp-reset 7", Call::Operator(OperatorCall::Keys(KeyCall::TotpReset { id: 7 }))),
-            ("operator revoke 7", Call::Operator(OperatorCall::Revoke { id: 7 })),
-            ("taxpayer subscription 7 inactive", Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state })),
-            ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind, seed: 1 }),
-            ("sandbox --seed 7", Call::Sandbox { bind: None, seed: 7 }),
-            ("sandbox", Call::Sandbox { bind: None, seed: 1 }),
+            (
+                "operator totp-reset 7",
+                Call::Operator(OperatorCall::Keys(KeyCall::TotpReset { id: 7 })),
+            ),
+            (
+                "operator revoke 7",
+                Call::Operator(OperatorCall::Revoke { id: 7 }),
+            ),
+            (
+                "taxpayer subscription 7 inactive",
+                Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state }),
+            ),
+        ] {
+            assert_eq!(call(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn calls_that_manage_no_account_are_understood() {
+        let bind = Some("127.0.0.1:9000".parse().unwrap());
+        let day = "2026-01-15".parse().unwrap();
+        for (line, expected) in [
+            ("demo", Call::Demo { fault: None }),
+            (
+                "demo --fault commit-then-drop",
+                Call::Demo {
+                    fault: Some(DemoFault::CommitThenDrop),
+                },
+            ),
+            ("migrate", Call::Migrate),
+            (
+                "sandbox --bind 127.0.0.1:9000",
+                Call::Sandbox { bind, seed: 1 },
+            ),
+            (
+                "sandbox --seed 7",
+                Call::Sandbox {
+                    bind: None,
+                    seed: 7,
+                },
+            ),
+            (
+                "sandbox",
+                Call::Sandbox {
+                    bind: None,
+                    seed: 1,
+                },
+            ),
             ("config check", Call::Config(ConfigCall::Check)),
             ("openapi", Call::Openapi),
-            ("reconcile --taxpayer 7 --day 2026-01-15", Call::Reconcile { taxpayer: 7, day }),
+            (
+                "reconcile --taxpayer 7 --day 2026-01-15",
+                Call::Reconcile { taxpayer: 7, day },
+            ),
             ("secrets reseal", Call::Secrets(SecretsCall::Reseal)),
             ("checkpoint", Call::Checkpoint),
         ] {
@@ -377,10 +441,23 @@ mod tests {
     #[test]
     fn a_verification_names_its_checkpoints() {
         for (line, expected) in [
-            ("verify", Call::Verify { taxpayer: None, checkpoints: None, public_key: None, at_least: None }),
+            (
+                "verify",
+                Call::Verify {
+                    taxpayer: None,
+                    checkpoints: None,
+                    public_key: None,
+                    at_least: None,
+                },
+            ),
             (
                 "verify --taxpayer 7",
-                Call::Verify { taxpayer: Some(7), checkpoints: None, public_key: None, at_least: None },
+                Call::Verify {
+                    taxpayer: Some(7),
+                    checkpoints: None,
+                    public_key: None,
+                    at_least: None,
+                },
             ),
             (
                 "verify --checkpoints F --public-key K",
@@ -401,9 +478,18 @@ mod tests {
         let keys = |id| KeyCall::Invitation { id };
         let contact = ContactCommand::Invitation { taxpayer: 7, id: 9 };
         for (line, expected) in [
-            ("operator invitation 7", Call::Operator(OperatorCall::Keys(keys(7)))),
-            ("integrator invitation 7", Call::Integrator(IntegratorCall::Keys(keys(7)))),
-            ("taxpayer contact invitation 7 9", Call::Taxpayer(TaxpayerCall::Contact(contact))),
+            (
+                "operator invitation 7",
+                Call::Operator(OperatorCall::Keys(keys(7))),
+            ),
+            (
+                "integrator invitation 7",
+                Call::Integrator(IntegratorCall::Keys(keys(7))),
+            ),
+            (
+                "taxpayer contact invitation 7 9",
+                Call::Taxpayer(TaxpayerCall::Contact(contact)),
+            ),
         ] {
             assert_eq!(call(line), expected, "{line}");
         }
@@ -414,15 +500,33 @@ mod tests {
         for (line, expected) in [
             (
                 "integrator disable 7 --taxpayer-keys",
-                Call::Integrator(IntegratorCall::Disable { id: 7, taxpayer_keys: true }),
+                Call::Integrator(IntegratorCall::Disable {
+                    id: 7,
+                    taxpayer_keys: true,
+                }),
             ),
-            ("integrator enable 7", Call::Integrator(IntegratorCall::Enable { id: 7 })),
-            ("operator disable 7", Call::Operator(OperatorCall::Disable { id: 7 })),
-            ("operator enable 7", Call::Operator(OperatorCall::Enable { id: 7 })),
-            ("operator remove 7", Call::Operator(OperatorCall::Remove { id: 7 })),
+            (
+                "integrator enable 7",
+                Call::Integrator(IntegratorCall::Enable { id: 7 }),
+            ),
+            (
+                "operator disable 7",
+                Call::Operator(OperatorCall::Disable { id: 7 }),
+            ),
+            (
+                "operator enable 7",
+                Call::Operator(OperatorCall::Enable { id: 7 }),
+            ),
+            (
+                "operator remove 7",
+                Call::Operator(OperatorCall::Remove { id: 7 }),
+            ),
             (
                 "operator role 7 viewer",
-                Call::Operator(OperatorCall::Role { id: 7, role: OperatorRole::Viewer }),
+                Call::Operator(OperatorCall::Role {
+                    id: 7,
+                    role: OperatorRole::Viewer,
+                }),
             ),
             (
                 "taxpayer contact role 7 9 read_only",
@@ -434,7 +538,10 @@ mod tests {
             ),
             (
                 "taxpayer contact disable 7 9",
-                Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Disable { taxpayer: 7, id: 9 })),
+                Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Disable {
+                    taxpayer: 7,
+                    id: 9,
+                })),
             ),
         ] {
             assert_eq!(call(line), expected, "{line}");
@@ -458,25 +565,52 @@ mod tests {
     fn invalid_lines_are_refused() {
         for (line, kind) in [
             ("start", ErrorKind::InvalidSubcommand),
-            ("integrator create --name N", ErrorKind::MissingRequiredArgument),
+            (
+                "integrator create --name N",
+                ErrorKind::MissingRequiredArgument,
+            ),
             ("taxpayer subscription 7 paused", ErrorKind::InvalidValue),
             ("integrator rotate seven", ErrorKind::ValueValidation),
-            ("operator rotate 7 --overlap-s 604801", ErrorKind::ValueValidation),
-            ("operator create --email E --scope some", ErrorKind::ValueValidation),
-            ("operator revoke 7 --taxpayer-keys", ErrorKind::UnknownArgument),
-            ("operator disable 7 --taxpayer-keys", ErrorKind::UnknownArgument),
+            (
+                "operator rotate 7 --overlap-s 604801",
+                ErrorKind::ValueValidation,
+            ),
+            (
+                "operator create --email E --scope some",
+                ErrorKind::ValueValidation,
+            ),
+            (
+                "operator revoke 7 --taxpayer-keys",
+                ErrorKind::UnknownArgument,
+            ),
+            (
+                "operator disable 7 --taxpayer-keys",
+                ErrorKind::UnknownArgument,
+            ),
             ("operator role 7", ErrorKind::MissingRequiredArgument),
             ("operator role 7 owner", ErrorKind::ValueValidation),
             ("integrator remove 7", ErrorKind::InvalidSubcommand),
-            ("taxpayer subscription seven active", ErrorKind::ValueValidation),
+            (
+                "taxpayer subscription seven active",
+                ErrorKind::ValueValidation,
+            ),
             ("sandbox --bind here", ErrorKind::ValueValidation),
             ("sandbox --seed luck", ErrorKind::ValueValidation),
             ("demo --fault fire", ErrorKind::InvalidValue),
             ("reconcile --taxpayer 7", ErrorKind::MissingRequiredArgument),
-            ("reconcile --taxpayer 7 --day yesterday", ErrorKind::ValueValidation),
-            ("reconcile --taxpayer seven --day 2026-01-15", ErrorKind::ValueValidation),
+            (
+                "reconcile --taxpayer 7 --day yesterday",
+                ErrorKind::ValueValidation,
+            ),
+            (
+                "reconcile --taxpayer seven --day 2026-01-15",
+                ErrorKind::ValueValidation,
+            ),
             ("verify --public-key K", ErrorKind::MissingRequiredArgument),
-            ("verify --checkpoints F --at-least 7", ErrorKind::ValueValidation),
+            (
+                "verify --checkpoints F --at-least 7",
+                ErrorKind::ValueValidation,
+            ),
             ("serve --port 1", ErrorKind::UnknownArgument),
         ] {
             assert_eq!(parse(line).unwrap_err().kind(), kind, "{line}");

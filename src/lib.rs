@@ -40,7 +40,9 @@ pub mod internals {
     };
     pub use crate::domain::kernel::fault::Faults;
     pub use crate::domain::kernel::ids::{CustomerId, IntegratorId, InvoiceId, TaxpayerId};
-    pub use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange};
+    pub use crate::domain::party::{
+        Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange,
+    };
     pub use crate::domain::reconciliation::day::day_at;
     pub use crate::store::accounts::{NewIntegrator, add_integrator};
     pub use crate::store::db::connections::Store;

@@ -12,10 +12,12 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use einvoice::app;
-use einvoice::app::{AccessCall, ContactCall, ContactId, KeyKind, KeyOwner, StartError, TaxpayerId};
+use einvoice::app::{
+    AccessCall, ContactCall, ContactId, KeyKind, KeyOwner, StartError, TaxpayerId,
+};
 use einvoice::cli::{
-    Arguments, Call, ConfigCall, ContactCommand, IntegratorCall, KeyCall, OperatorCall, SecretsCall,
-    TaxpayerCall,
+    Arguments, Call, ConfigCall, ContactCommand, IntegratorCall, KeyCall, OperatorCall,
+    SecretsCall, TaxpayerCall,
 };
 use einvoice::config::Settings;
 use einvoice::telemetry;
@@ -61,19 +63,28 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     if call == Call::Openapi {
         return Ok(Some(app::openapi_document().to_owned()));
     }
-    let settings = Settings::load(file, environment_variables()).map_err(|fault| unusable_failure(&fault))?;
+    let settings =
+        Settings::load(file, environment_variables()).map_err(|fault| unusable_failure(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
-        settings.warnings().iter().for_each(|warning| eprintln!("einvoice: warning: {warning}"));
+        settings
+            .warnings()
+            .iter()
+            .for_each(|warning| eprintln!("einvoice: warning: {warning}"));
         return Ok(Some(settings.to_masked_toml()));
     }
     telemetry::init(&settings.log);
     if call == Call::Serve {
-        settings.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        settings
+            .warnings()
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
     }
     // The demo creates its secrets in its own temporary directory, so `data_dir` is left untouched.
     let settings = match call {
         Call::Demo { .. } => settings,
-        _ => settings.with_local_secrets().map_err(|fault| unusable_failure(&fault))?,
+        _ => settings
+            .with_local_secrets()
+            .map_err(|fault| unusable_failure(&fault))?,
     };
     actix_rt::System::new().block_on(dispatch(call, settings))
 }
@@ -101,21 +112,40 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
             print_reconciliation(app::reconcile(settings, taxpayer, day).await)
         }
         Call::Secrets(SecretsCall::Reseal) => {
-            let done = app::reseal(settings).await.map_err(|error| exit_failure(&error))?;
+            let done = app::reseal(settings)
+                .await
+                .map_err(|error| exit_failure(&error))?;
             print(Some(done.to_json().to_string()))?;
             no_output(done.check())
         }
         Call::Checkpoint => json_line(app::checkpoint(settings).await),
-        Call::Verify { taxpayer, checkpoints, public_key, at_least } => {
-            let source = checkpoints.map(|file| app::CheckpointSource { file, public_key, at_least });
-            let report =
-                app::verify(settings, taxpayer, source).await.map_err(|error| exit_failure(&error))?;
-            if report.is_intact() { Ok(Some(report.to_string())) } else { Err(report_failure(&report)) }
+        Call::Verify {
+            taxpayer,
+            checkpoints,
+            public_key,
+            at_least,
+        } => {
+            let source = checkpoints.map(|file| app::CheckpointSource {
+                file,
+                public_key,
+                at_least,
+            });
+            let report = app::verify(settings, taxpayer, source)
+                .await
+                .map_err(|error| exit_failure(&error))?;
+            if report.is_intact() {
+                Ok(Some(report.to_string()))
+            } else {
+                Err(report_failure(&report))
+            }
         }
     }
 }
 
-async fn run_integrator_call(settings: Settings, call: IntegratorCall) -> Result<Value, StartError> {
+async fn run_integrator_call(
+    settings: Settings,
+    call: IntegratorCall,
+) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Integrator;
     match call {
         IntegratorCall::Create { name, email, terms } => {
@@ -126,7 +156,9 @@ async fn run_integrator_call(settings: Settings, call: IntegratorCall) -> Result
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, taxpayer_keys).await
         }
         IntegratorCall::Disable { id, taxpayer_keys } => {
-            let call = AccessCall::Disable { includes_taxpayers: taxpayer_keys };
+            let call = AccessCall::Disable {
+                includes_taxpayers: taxpayer_keys,
+            };
             app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
         }
         IntegratorCall::Enable { id } => {
@@ -137,16 +169,26 @@ async fn run_integrator_call(settings: Settings, call: IntegratorCall) -> Result
 
 async fn run_operator_call(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Operator;
-    let access =
-        async |settings, id, call| app::change_access(settings, KeyOwner { kind: KIND, id }, call).await;
+    let access = async |settings, id, call| {
+        app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
+    };
     match call {
         OperatorCall::Create { email, role, terms } => {
             app::create_operator(settings, email, role, terms.into_terms(0)).await
         }
         OperatorCall::Keys(call) => run_key_call(settings, KIND, call).await,
-        OperatorCall::Revoke { id } => app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await,
+        OperatorCall::Revoke { id } => {
+            app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await
+        }
         OperatorCall::Disable { id } => {
-            access(settings, id, AccessCall::Disable { includes_taxpayers: false }).await
+            access(
+                settings,
+                id,
+                AccessCall::Disable {
+                    includes_taxpayers: false,
+                },
+            )
+            .await
         }
         OperatorCall::Enable { id } => access(settings, id, AccessCall::Enable).await,
         OperatorCall::Remove { id } => access(settings, id, AccessCall::Remove).await,
@@ -154,10 +196,17 @@ async fn run_operator_call(settings: Settings, call: OperatorCall) -> Result<Val
     }
 }
 
-async fn run_contact_command(settings: Settings, command: ContactCommand) -> Result<Value, StartError> {
+async fn run_contact_command(
+    settings: Settings,
+    command: ContactCommand,
+) -> Result<Value, StartError> {
     match command {
-        ContactCommand::Invitation { taxpayer, id } => app::invite_contact(settings, taxpayer, id).await,
-        ContactCommand::TotpReset { taxpayer, id } => app::reset_contact_totp(settings, taxpayer, id).await,
+        ContactCommand::Invitation { taxpayer, id } => {
+            app::invite_contact(settings, taxpayer, id).await
+        }
+        ContactCommand::TotpReset { taxpayer, id } => {
+            app::reset_contact_totp(settings, taxpayer, id).await
+        }
         ContactCommand::Disable { taxpayer, id } => {
             change_contact(settings, taxpayer, id, ContactCall::Disable).await
         }
@@ -182,12 +231,18 @@ async fn change_contact(
     app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
 }
 
-async fn run_key_call(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value, StartError> {
+async fn run_key_call(
+    settings: Settings,
+    kind: KeyKind,
+    call: KeyCall,
+) -> Result<Value, StartError> {
     match call {
         KeyCall::List => app::list_accounts(settings, kind).await,
-        KeyCall::Rotate { id, overlap_s, terms } => {
-            app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await
-        }
+        KeyCall::Rotate {
+            id,
+            overlap_s,
+            terms,
+        } => app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await,
         KeyCall::Password { id } => app::set_new_password(settings, KeyOwner { kind, id }).await,
         KeyCall::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
         KeyCall::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
@@ -196,8 +251,12 @@ async fn run_key_call(settings: Settings, kind: KeyKind, call: KeyCall) -> Resul
 
 /// Returns all environment variables. In a value that is not Unicode, the invalid parts become U+FFFD.
 fn environment_variables() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+    std::env::vars_os().filter_map(|(name, value)| {
+        Some((
+            name.into_string().ok()?,
+            value.to_string_lossy().into_owned(),
+        ))
+    })
 }
 
 fn no_output<E: Error>(done: Result<(), E>) -> CallResult {
@@ -206,7 +265,9 @@ fn no_output<E: Error>(done: Result<(), E>) -> CallResult {
 
 /// Turns the result of a command into one line of JSON.
 fn json_line<E: Error>(answer: Result<Value, E>) -> CallResult {
-    answer.map(|answer| Some(answer.to_string())).map_err(|error| exit_failure(&error))
+    answer
+        .map(|answer| Some(answer.to_string()))
+        .map_err(|error| exit_failure(&error))
 }
 
 /// Prints all findings, then succeeds only if no finding is left to an operator.
@@ -223,15 +284,24 @@ fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) ->
 }
 
 fn report_failure(report: &impl Display) -> ExitFailure {
-    ExitFailure { code: EXIT_FAILED, sentence: report.to_string() }
+    ExitFailure {
+        code: EXIT_FAILED,
+        sentence: report.to_string(),
+    }
 }
 
 fn exit_failure(error: &dyn Error) -> ExitFailure {
-    ExitFailure { code: EXIT_FAILED, sentence: sentence(error) }
+    ExitFailure {
+        code: EXIT_FAILED,
+        sentence: sentence(error),
+    }
 }
 
 fn unusable_failure(error: &dyn Error) -> ExitFailure {
-    ExitFailure { code: EXIT_UNUSABLE, sentence: sentence(error) }
+    ExitFailure {
+        code: EXIT_UNUSABLE,
+        sentence: sentence(error),
+    }
 }
 
 /// Returns the error and its causes as one sentence. A cause whose words are already in the sentence is left out.

@@ -15,8 +15,17 @@ const LAYERS: &[&[&str]] = &[
     &["config"],
     &["telemetry"],
     &["store", "authority", "webhook"],
-    &["actors::supervision", "actors::keyed_notify", "actors::turn_gate"],
-    &["actors::dispatch", "actors::incidents", "actors::durations", "actors::on_behalf"],
+    &[
+        "actors::supervision",
+        "actors::keyed_notify",
+        "actors::turn_gate",
+    ],
+    &[
+        "actors::dispatch",
+        "actors::incidents",
+        "actors::durations",
+        "actors::on_behalf",
+    ],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer.
     &["actors::taxpayer"],
@@ -40,7 +49,11 @@ const LAYERS: &[&[&str]] = &[
     &["http::openapi"],
     &["http::views"],
     &["http::explain"],
-    &["http::suggest_patch", "http::cached", "http::metrics::history"],
+    &[
+        "http::suggest_patch",
+        "http::cached",
+        "http::metrics::history",
+    ],
     &[
         "http::limits",
         "http::listener",
@@ -79,7 +92,10 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("quick_xml", &["src/webhook/format"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     // The OpenAPI document lists the magic words of the simulator.
-    ("sandbox", &["src/app", "src/cli", "src/http/openapi/trying"]),
+    (
+        "sandbox",
+        &["src/app", "src/cli", "src/http/openapi/trying"],
+    ),
 ];
 
 /// Paths that pure decisions must not name, test code aside.
@@ -117,12 +133,17 @@ fn violations(file: &str, text: &str) -> Vec<String> {
             found.extend(crate_violation(file, &named.path));
         }
     }
-    found.into_iter().map(|violation| format!("{file}: {violation}")).collect()
+    found
+        .into_iter()
+        .map(|violation| format!("{file}: {violation}"))
+        .collect()
 }
 
 fn layer_violation(module: &str, path: &str) -> Option<String> {
     let Some((own_layer, own)) = layer_of(module) else {
-        return Some(format!("`{module}` has no layer: give it one in tests/tidy.rs"));
+        return Some(format!(
+            "`{module}` has no layer: give it one in tests/tidy.rs"
+        ));
     };
     let (layer, other) = layer_of(path)?;
     let is_allowed = layer < own_layer || is_inside(other, own);
@@ -130,7 +151,8 @@ fn layer_violation(module: &str, path: &str) -> Option<String> {
 }
 
 fn crate_violation(file: &str, path: &str) -> Option<String> {
-    let is_in = |place: &&str| file.starts_with(&format!("{place}/")) || file == format!("{place}.rs");
+    let is_in =
+        |place: &&str| file.starts_with(&format!("{place}/")) || file == format!("{place}.rs");
     let names = |wanted: &str| path == wanted || path.starts_with(&format!("{wanted}::"));
     if is_in(&"src/domain") && IMPURE.iter().any(|wanted| names(wanted)) {
         return Some(format!("the domain must not name `{path}`"));
@@ -140,9 +162,13 @@ fn crate_violation(file: &str, path: &str) -> Option<String> {
 }
 
 fn layer_of(path: &str) -> Option<(usize, &'static str)> {
-    let entries =
-        LAYERS.iter().enumerate().flat_map(|(layer, names)| names.iter().map(move |name| (layer, *name)));
-    entries.filter(|(_, name)| is_inside(path, name)).max_by_key(|(_, name)| name.len())
+    let entries = LAYERS
+        .iter()
+        .enumerate()
+        .flat_map(|(layer, names)| names.iter().map(move |name| (layer, *name)));
+    entries
+        .filter(|(_, name)| is_inside(path, name))
+        .max_by_key(|(_, name)| name.len())
 }
 
 fn is_inside(path: &str, module: &str) -> bool {
@@ -151,26 +177,40 @@ fn is_inside(path: &str, module: &str) -> bool {
 
 /// The module that a file is, below the crate: `store::lanes::claim` for `src/store/lanes/claim.rs`.
 fn module_of(file: &str) -> String {
-    let path = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let path = file
+        .trim_start_matches("src/")
+        .trim_end_matches(".rs")
+        .trim_end_matches("/mod");
     path.replace('/', "::")
 }
 
 /// Files that a parent declares under `#[cfg(test)]`.
 fn is_test_file(file: &str) -> bool {
     let names = file.split(['/', '.']);
-    names.into_iter().any(|name| name == "tests" || name == "testing" || name.ends_with("_tests"))
+    names
+        .into_iter()
+        .any(|name| name == "tests" || name == "testing" || name.ends_with("_tests"))
 }
 
 /// Every path that the code names, by `use` or in place, without comments.
 fn paths_named(module: &str, text: &str) -> Vec<Named> {
-    let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
-    let tests_begin = code.iter().position(|line| line.starts_with("#[cfg(test)]")).unwrap_or(code.len());
+    let code: Vec<&str> = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect();
+    let tests_begin = code
+        .iter()
+        .position(|line| line.starts_with("#[cfg(test)]"))
+        .unwrap_or(code.len());
     let mut named = Vec::new();
     let (production, tests) = code.split_at(tests_begin);
     for (code, in_test) in [(production, false), (tests, true)] {
         let words = tokens(&code.join("\n"));
         for path in expanded(&words) {
-            named.push(Named { path: absolute(module, &path, in_test), in_test });
+            named.push(Named {
+                path: absolute(module, &path, in_test),
+                in_test,
+            });
         }
     }
     named
@@ -183,7 +223,9 @@ fn tokens(code: &str) -> Vec<String> {
     for letter in code.chars() {
         let is_name = letter.is_alphanumeric() || letter == '_';
         match tokens.last_mut() {
-            Some(last) if (is_name && is_in_name) || (letter == ':' && last == ":") => last.push(letter),
+            Some(last) if (is_name && is_in_name) || (letter == ':' && last == ":") => {
+                last.push(letter);
+            }
             _ if letter.is_whitespace() => {}
             _ => tokens.push(letter.to_string()),
         }
@@ -219,7 +261,10 @@ fn expanded(tokens: &[String]) -> Vec<String> {
     }
     paths.push(path);
     paths.retain(|path| path.contains("::"));
-    paths.iter().map(|path| path.trim_end_matches("::").to_owned()).collect()
+    paths
+        .iter()
+        .map(|path| path.trim_end_matches("::").to_owned())
+        .collect()
 }
 
 /// Resolves a leading `self` or `super`, and the crate's own name in its binary.
@@ -239,7 +284,11 @@ fn absolute(module: &str, path: &str, in_test: bool) -> String {
         rest = inner;
     }
     let rest = rest.strip_prefix("self::").unwrap_or(rest);
-    if is_relative { format!("crate::{}::{rest}", home.join("::")) } else { rest.to_owned() }
+    if is_relative {
+        format!("crate::{}::{rest}", home.join("::"))
+    } else {
+        rest.to_owned()
+    }
 }
 
 fn sources(folder: &Path, found: &mut Vec<String>) -> io::Result<()> {
@@ -261,10 +310,18 @@ fn every_module_imports_from_lower_layers_only() -> io::Result<()> {
     sources(&root.join("src"), &mut files)?;
     let mut found = Vec::new();
     for file in files {
-        let name = Path::new(&file).strip_prefix(root).map_err(io::Error::other)?.to_string_lossy();
+        let name = Path::new(&file)
+            .strip_prefix(root)
+            .map_err(io::Error::other)?
+            .to_string_lossy();
         found.extend(violations(&name, &fs::read_to_string(&file)?));
     }
-    assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
+    assert!(
+        found.is_empty(),
+        "{} violations:\n{}",
+        found.len(),
+        found.join("\n")
+    );
     Ok(())
 }
 
@@ -272,15 +329,33 @@ fn every_module_imports_from_lower_layers_only() -> io::Result<()> {
 fn a_violation_is_found_however_it_is_written() {
     let planted = [
         ("src/domain/invoice.rs", "use crate::store::lanes::Lane;"),
-        ("src/domain/invoice.rs", "use crate::{domain::money, store::lanes};"),
-        ("src/store/lanes.rs", "fn wake() {\n    crate::actors::pipeline::wake();\n}"),
+        (
+            "src/domain/invoice.rs",
+            "use crate::{domain::money, store::lanes};",
+        ),
+        (
+            "src/store/lanes.rs",
+            "fn wake() {\n    crate::actors::pipeline::wake();\n}",
+        ),
         ("src/store/lanes.rs", "use crate::authority::Client;"),
-        ("src/actors/inbound/transit_poller.rs", "use super::super::pipeline::Wake;"),
-        ("src/actors/inbound/transit_poller.rs", "use crate::actors::pipeline::{\n    runner::{Runner},\n};"),
-        ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::App;\n}"),
+        (
+            "src/actors/inbound/transit_poller.rs",
+            "use super::super::pipeline::Wake;",
+        ),
+        (
+            "src/actors/inbound/transit_poller.rs",
+            "use crate::actors::pipeline::{\n    runner::{Runner},\n};",
+        ),
+        (
+            "src/http/views/invoice.rs",
+            "#[cfg(test)]\nmod tests {\n    use crate::app::App;\n}",
+        ),
         ("src/ledger/mod.rs", "use crate::domain::money;"),
         ("src/domain/invoice.rs", "use tokio::spawn;"),
-        ("src/domain/invoice.rs", "use std::{fmt, time::{Duration, SystemTime}};"),
+        (
+            "src/domain/invoice.rs",
+            "use std::{fmt, time::{Duration, SystemTime}};",
+        ),
         ("src/http/forms/mod.rs", "use sea_orm::prelude::*;"),
         ("src/main.rs", "use reqwest::Client;"),
     ];
@@ -292,12 +367,30 @@ fn a_violation_is_found_however_it_is_written() {
 #[test]
 fn what_the_law_allows_is_no_violation() {
     let allowed = [
-        ("src/store/lanes.rs", "use crate::domain::money;\nuse sea_orm::Value;"),
-        ("src/actors/inbound/transit_poller.rs", "use super::inbox;\nuse crate::actors::supervision::Tree;"),
-        ("src/actors/inbound/transit_poller.rs", "use crate::actors::taxpayer::handle::TaxpayerHandle;"),
-        ("src/domain/invoice.rs", "// crate::store\nuse std::time::Duration;"),
-        ("src/domain/invoice.rs", "#[cfg(test)]\nmod tests {\n    use super::*;\n    use tokio::test;\n}"),
-        ("src/app/serve.rs", "use crate::http;\nuse sandbox::Authority;"),
+        (
+            "src/store/lanes.rs",
+            "use crate::domain::money;\nuse sea_orm::Value;",
+        ),
+        (
+            "src/actors/inbound/transit_poller.rs",
+            "use super::inbox;\nuse crate::actors::supervision::Tree;",
+        ),
+        (
+            "src/actors/inbound/transit_poller.rs",
+            "use crate::actors::taxpayer::handle::TaxpayerHandle;",
+        ),
+        (
+            "src/domain/invoice.rs",
+            "// crate::store\nuse std::time::Duration;",
+        ),
+        (
+            "src/domain/invoice.rs",
+            "#[cfg(test)]\nmod tests {\n    use super::*;\n    use tokio::test;\n}",
+        ),
+        (
+            "src/app/serve.rs",
+            "use crate::http;\nuse sandbox::Authority;",
+        ),
     ];
     for (file, text) in allowed {
         assert_eq!(violations(file, text), [""; 0], "{file}: {text}");

@@ -22,8 +22,14 @@ const DOTS_MAX: usize = 700;
 
 /// Draws what was predicted as dots and what came as a second set of dots, over the time of the prediction.
 pub(crate) fn draw(predictions: &[Prediction], outage: f64) -> String {
-    let last = predictions.iter().map(|one| one.made).fold(outage, f64::max);
-    let highest = predictions.iter().map(|one| one.predicted.max(one.real)).fold(last, f64::max);
+    let last = predictions
+        .iter()
+        .map(|one| one.made)
+        .fold(outage, f64::max);
+    let highest = predictions
+        .iter()
+        .map(|one| one.predicted.max(one.real))
+        .fold(last, f64::max);
     let x = |seconds: f64| LEFT + seconds / last * (WIDTH - LEFT - RIGHT);
     let y = |seconds: f64| HEIGHT - BOTTOM - seconds / highest * (HEIGHT - BOTTOM - TOP);
     let mut svg = format!(
@@ -57,10 +63,14 @@ pub(crate) fn draw(predictions: &[Prediction], outage: f64) -> String {
         }
         tick += TICK_S;
     }
-    for (colour, end) in
-        [("#c2571a", (|one| one.predicted) as fn(&Prediction) -> f64), ("#1d4f91", |one| one.real)]
-    {
-        for one in predictions.iter().step_by(predictions.len().div_ceil(DOTS_MAX).max(1)) {
+    for (colour, end) in [
+        ("#c2571a", (|one| one.predicted) as fn(&Prediction) -> f64),
+        ("#1d4f91", |one| one.real),
+    ] {
+        for one in predictions
+            .iter()
+            .step_by(predictions.len().div_ceil(DOTS_MAX).max(1))
+        {
             let _ = write!(
                 svg,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"1.6\" fill=\"{colour}\" fill-opacity=\"0.6\"/>",

@@ -49,13 +49,19 @@ pub(crate) async fn count_for_each_case(
     let client = Client::new(format!("http://{address}"));
     let prepared = Prepared::make(&client, &Integrator::new(&client, &key), TAXPAYERS).await;
     let mut counts = Vec::new();
-    for case in prepared.cases().into_iter().filter(|case| is_wanted(case.name)) {
+    for case in prepared
+        .cases()
+        .into_iter()
+        .filter(|case| is_wanted(case.name))
+    {
         let requests: Vec<_> = (0..WARM_UP_REQUESTS + COUNTED_REQUESTS)
             .map(|number| request_bytes(&case.requests, number))
             .collect();
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(ANSWER_WAIT_MAX)).unwrap();
-        let count = tokio::task::spawn_blocking(move || count_allocations(stream, &requests)).await.unwrap();
+        let count = tokio::task::spawn_blocking(move || count_allocations(stream, &requests))
+            .await
+            .unwrap();
         counts.push((case.name, count / counted_items(&case)));
     }
     handle.stop(true).await;
@@ -88,18 +94,30 @@ fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut [u8]) {
     let mut end = None;
     while end.is_none_or(|end| read < end) {
         let received = stream.read(&mut answer[read..]).unwrap();
-        assert_ne!(received, 0, "the service hung up after {}", String::from_utf8_lossy(&answer[..read]));
+        assert_ne!(
+            received,
+            0,
+            "the service hung up after {}",
+            String::from_utf8_lossy(&answer[..read])
+        );
         read += received;
         end = end.or_else(|| answer_length(&answer[..read]));
     }
-    assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer[..read]));
+    assert!(
+        answer.starts_with(b"HTTP/1.1 20"),
+        "{}",
+        String::from_utf8_lossy(&answer[..read])
+    );
 }
 
 /// Returns the length of an answer with its head; `None` if the head has not arrived as a whole.
 fn answer_length(answer: &[u8]) -> Option<usize> {
     let head = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let name = b"content-length: ";
-    let start = answer.windows(name.len()).position(|window| window.eq_ignore_ascii_case(name))? + name.len();
+    let start = answer
+        .windows(name.len())
+        .position(|window| window.eq_ignore_ascii_case(name))?
+        + name.len();
     let digits = answer[start..].split(|byte| *byte == b'\r').next()?;
     Some(head + std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?)
 }
@@ -108,8 +126,13 @@ fn answer_length(answer: &[u8]) -> Option<usize> {
 fn request_bytes(requests: &Requests, number: usize) -> Vec<u8> {
     let (head, body) = requests(number).into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
-    let mut text =
-        format!("{} {} HTTP/1.1\r\ncontent-length: {}\r\n", head.method, head.uri, body.len()).into_bytes();
+    let mut text = format!(
+        "{} {} HTTP/1.1\r\ncontent-length: {}\r\n",
+        head.method,
+        head.uri,
+        body.len()
+    )
+    .into_bytes();
     for (name, value) in &head.headers {
         text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
     }

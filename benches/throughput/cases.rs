@@ -68,12 +68,23 @@ impl Prepared {
         });
         let invoices = making.buffered(PREPARED_AT_ONCE).collect().await;
         let unpaid = create_approved(&taxpayers[0], "1000000", "1000000").await;
-        Self { onboarded_per_second, taxpayers, invoices, unpaid }
+        Self {
+            onboarded_per_second,
+            taxpayers,
+            invoices,
+            unpaid,
+        }
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {
         let all = self.taxpayers.len();
-        let case = |name, ceiling, requests| Case { name, ceiling, items: 1, connections: 64, requests };
+        let case = |name, ceiling, requests| Case {
+            name,
+            ceiling,
+            items: 1,
+            connections: 64,
+            requests,
+        };
         vec![
             case("create, many taxpayers", Ceiling::Rows, self.creates(all)),
             case("create, 1 taxpayer", Ceiling::Rows, self.creates(1)),
@@ -82,31 +93,55 @@ impl Prepared {
             case("get by id", Ceiling::Live, self.gets()),
             case("list, first page", Ceiling::Live, self.lists()),
             case("update", Ceiling::Rows, self.updates()),
-            case("payments, 1 invoice", Ceiling::BatchedRows, self.payments(1)),
+            case(
+                "payments, 1 invoice",
+                Ceiling::BatchedRows,
+                self.payments(1),
+            ),
             case("payments, many invoices", Ceiling::Rows, self.payments(all)),
-            Case { connections: 128, ..case("submit, four steps", Ceiling::Authority, self.submits()) },
+            Case {
+                connections: 128,
+                ..case("submit, four steps", Ceiling::Authority, self.submits())
+            },
         ]
     }
 
     /// Creates that hardly ever wait for another.
     pub(crate) fn lone_creates(&self, name: &'static str) -> Case {
         let requests = self.creates(self.taxpayers.len());
-        Case { name, ceiling: Ceiling::Rows, items: 1, connections: 2, requests }
+        Case {
+            name,
+            ceiling: Ceiling::Rows,
+            items: 1,
+            connections: 2,
+            requests,
+        }
     }
 
     pub(crate) fn bulk_creates(&self) -> Case {
         let name = "bulk of 1,000, invoices";
         let ceiling = Ceiling::BatchedRows;
-        Case { name, ceiling, items: INVOICES_PER_BULK, connections: 4, requests: self.bulks() }
+        Case {
+            name,
+            ceiling,
+            items: INVOICES_PER_BULK,
+            connections: 4,
+            requests: self.bulks(),
+        }
     }
 
     /// Returns the calls that are measured beside the neighbours.
     pub(crate) fn beside_neighbours(&self) -> [(&'static str, Requests); 2] {
-        [("create", self.creates(self.taxpayers.len())), ("submit", self.submits())]
+        [
+            ("create", self.creates(self.taxpayers.len())),
+            ("submit", self.submits()),
+        ]
     }
 
     fn key(&self, number: usize) -> String {
-        self.taxpayers[number % self.taxpayers.len()].key().to_owned()
+        self.taxpayers[number % self.taxpayers.len()]
+            .key()
+            .to_owned()
     }
 
     fn keys(&self, taxpayers: usize) -> Vec<String> {
@@ -130,14 +165,20 @@ impl Prepared {
         Arc::new(move |number| {
             let numbered = (0..INVOICES_PER_BULK)
                 .map(|index| one.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}I{index}")));
-            let body = format!(r#"{{"invoices":[{}]}}"#, numbered.collect::<Vec<_>>().join(","));
+            let body = format!(
+                r#"{{"invoices":[{}]}}"#,
+                numbered.collect::<Vec<_>>().join(",")
+            );
             request("POST", BULK, &keys[number % keys.len()], body)
         })
     }
 
     fn gets(&self) -> Requests {
-        let paths: Vec<_> =
-            self.invoices.iter().map(|invoice| format!("{INVOICES}/{}", invoice["id"])).collect();
+        let paths: Vec<_> = self
+            .invoices
+            .iter()
+            .map(|invoice| format!("{INVOICES}/{}", invoice["id"]))
+            .collect();
         let keys = self.keys(self.taxpayers.len());
         Arc::new(move |number| {
             let index = number % paths.len();
@@ -152,7 +193,10 @@ impl Prepared {
 
     /// Each update changes the quantity, because an update that changes nothing would write nothing.
     fn updates(&self) -> Requests {
-        let fresh = self.taxpayers.iter().map(|taxpayer| documents::irn(taxpayer, DRAFT));
+        let fresh = self
+            .taxpayers
+            .iter()
+            .map(|taxpayer| documents::irn(taxpayer, DRAFT));
         let bodies: Vec<_> = fresh
             .map(|irn| {
                 let body = documents::update(&json!({ "irn": irn }));
@@ -164,13 +208,18 @@ impl Prepared {
         let keys = self.keys(self.taxpayers.len());
         Arc::new(move |number| {
             let index = number % bodies.len();
-            let body = bodies[index].replace(NUMBER_PLACEHOLDER, &(1 + number / bodies.len()).to_string());
+            let body =
+                bodies[index].replace(NUMBER_PLACEHOLDER, &(1 + number / bodies.len()).to_string());
             request("PUT", UPDATE, &keys[index], body)
         })
     }
 
     fn payments(&self, invoices: usize) -> Requests {
-        let targets = if invoices == 1 { std::slice::from_ref(&self.unpaid) } else { &self.invoices };
+        let targets = if invoices == 1 {
+            std::slice::from_ref(&self.unpaid)
+        } else {
+            &self.invoices
+        };
         let body = |invoice: &Value| {
             let body = json!({
                 "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
@@ -206,8 +255,15 @@ const DRAFT: &str = "DRAFT";
 
 /// Creates an invoice over this amount and approves it.
 async fn create_approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) -> Value {
-    let invoice = taxpayer.invoice(&documents::invoice_over(unit_price, quantity)).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
+    let invoice = taxpayer
+        .invoice(&documents::invoice_over(unit_price, quantity))
+        .await;
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200)
+        .data()
+        .clone()
 }
 
 /// An invoice with three lines.
@@ -229,7 +285,12 @@ fn quote(text: &str) -> String {
 }
 
 pub(crate) fn request(method: &str, path: &str, key: &str, body: String) -> Request<Full<Bytes>> {
-    let request = Request::builder().method(method).uri(path).header("host", "localhost");
-    let request = request.header("x-api-key", key).header("content-type", "application/json");
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost");
+    let request = request
+        .header("x-api-key", key)
+        .header("content-type", "application/json");
     request.body(Full::new(Bytes::from(body))).unwrap()
 }

@@ -46,19 +46,30 @@ struct Drained {
 pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Report) {
     let app = App::build(settings).await.unwrap();
     let sink = Sink::start();
-    let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
+    let span_s =
+        std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
     let mut next = 0;
     let mut plain = 0;
     for (endpoints, invoices) in [(0..1, 256), (1..101, 4), (101..1_101, 2)] {
         let taxpayers = BenchTaxpayers::create(&app, &sink, endpoints, invoices).await;
-        let mut bench = DeliveryBench { taxpayers: &taxpayers, sink: &sink, span_s, next, plain };
+        let mut bench = DeliveryBench {
+            taxpayers: &taxpayers,
+            sink: &sink,
+            span_s,
+            next,
+            plain,
+        };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
             report.add(bench.measure_line(database, latency).await);
         }
         report.add(bench.measure_line_at_low_rate(database).await);
         (next, plain) = (bench.next, bench.plain);
     }
-    assert_eq!(sink.requests() - plain, sink.events(), "a notification came twice");
+    assert_eq!(
+        sink.requests() - plain,
+        sink.events(),
+        "a notification came twice"
+    );
     app.close(Duration::from_secs(10)).await;
 }
 
@@ -69,7 +80,9 @@ impl DeliveryBench<'_> {
         self.sink.delay(latency);
         let guess = self.drain_backlog(ESTIMATE_EVENTS).await;
         let backlog = guess.per_second * self.span_s;
-        let drained = self.drain_backlog(to_whole(backlog).clamp(ESTIMATE_EVENTS, BACKLOG_MAX)).await;
+        let drained = self
+            .drain_backlog(to_whole(backlog).clamp(ESTIMATE_EVENTS, BACKLOG_MAX))
+            .await;
         let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
         let late = self.measure_lateness(both / 2.0).await;
         let endpoints = self.taxpayers.endpoints.len();
@@ -87,7 +100,10 @@ impl DeliveryBench<'_> {
     async fn measure_line_at_low_rate(&mut self, database: &str) -> Line {
         self.sink.delay(Duration::ZERO);
         let late = self.measure_lateness(LOW_RATE).await;
-        let name = format!("deliver, {} endpoints, idle", self.taxpayers.endpoints.len());
+        let name = format!(
+            "deliver, {} endpoints, idle",
+            self.taxpayers.endpoints.len()
+        );
         Line {
             p50_ms: Some(per_mille_ms(&late, 500)),
             p99_ms: Some(per_mille_ms(&late, 990)),
@@ -113,15 +129,24 @@ impl DeliveryBench<'_> {
         let begun = Instant::now();
         self.sink.hold(false);
         self.sink.wait_for(before + count).await;
-        Drained { fill_per_second, per_second: rate(count, begun), at_once }
+        Drained {
+            fill_per_second,
+            per_second: rate(count, begun),
+            at_once,
+        }
     }
 
     /// Returns the times from commit to arrival of the events of a steady load, sorted.
     async fn measure_lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let before = self.sink.events();
         let count = to_whole(per_second * self.span_s).max(1);
-        let committed =
-            self.taxpayers.trickle(self.take_numbers(count), Duration::from_secs_f64(1.0 / per_second)).await;
+        let committed = self
+            .taxpayers
+            .trickle(
+                self.take_numbers(count),
+                Duration::from_secs_f64(1.0 / per_second),
+            )
+            .await;
         self.sink.wait_for(before + count).await;
         let late = committed.into_iter().map(|(number, at)| {
             let received = self.sink.received(number).expect("each number has come");
@@ -135,8 +160,18 @@ impl DeliveryBench<'_> {
     /// Returns the rate that a plain client reaches at the sink with this many concurrent requests.
     async fn measure_ceiling(&mut self, at_once: usize) -> f64 {
         let before = self.sink.requests();
-        let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
-        let urls = self.taxpayers.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .pool_max_idle_per_host(at_once)
+            .build()
+            .unwrap();
+        let urls = self
+            .taxpayers
+            .endpoints
+            .clone()
+            .cycle()
+            .take(at_once)
+            .map(|number| self.sink.url(number));
         let urls = urls.collect::<Vec<_>>();
         let body = self.sink.sample();
         let load = move || {
@@ -148,7 +183,12 @@ impl DeliveryBench<'_> {
                 .block_on(async {
                     let begun = Instant::now();
                     let posting = urls.into_iter().map(|url| {
-                        tokio::spawn(post_until(client.clone(), url, body.clone(), begun + CEILING_SPAN))
+                        tokio::spawn(post_until(
+                            client.clone(),
+                            url,
+                            body.clone(),
+                            begun + CEILING_SPAN,
+                        ))
                     });
                     let counts = join_all(posting).await;
                     rate(counts.into_iter().map(Result::unwrap).sum(), begun)
@@ -168,7 +208,10 @@ fn per_mille_ms(sorted: &[Duration], per_mille: usize) -> f64 {
 async fn post_until(client: reqwest::Client, url: String, body: Vec<u8>, until: Instant) -> usize {
     let mut count = 0;
     while Instant::now() < until {
-        let request = client.post(&url).header("content-type", "application/json").body(body.clone());
+        let request = client
+            .post(&url)
+            .header("content-type", "application/json")
+            .body(body.clone());
         assert_eq!(request.send().await.unwrap().status(), 204);
         count += 1;
     }
@@ -179,7 +222,11 @@ fn rate(count: usize, begun: Instant) -> f64 {
     f64::from(u32::try_from(count).unwrap()) / begun.elapsed().as_secs_f64()
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of events, rounded")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of events, rounded"
+)]
 fn to_whole(number: f64) -> usize {
     number as usize
 }

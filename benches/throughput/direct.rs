@@ -6,9 +6,9 @@ use einvoice::app::open_store;
 use einvoice::config::Settings;
 use einvoice::internals::{
     Address, Category, Clock, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
-    EventStamp, IfTaken, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn, ItemType,
-    LaneKind, LaneName, Line, NewEvent, Store, SystemClock, TaxpayerId, append_events, event_head,
-    lock_lanes, new_id, save_invoices,
+    EventStamp, IfTaken, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn,
+    ItemType, LaneKind, LaneName, Line, NewEvent, Store, SystemClock, TaxpayerId, append_events,
+    event_head, lock_lanes, new_id, save_invoices,
 };
 use futures_util::future::join_all;
 
@@ -16,11 +16,16 @@ use futures_util::future::join_all;
 const FIRST_OWNER: i64 = 1_000_000_000;
 
 /// Creates a second by so many writers at the same time, each with so many creates a commit.
-pub(crate) async fn creates_per_second(settings: &Settings, writers: i64, batch: i64, span: Duration) -> f64 {
+pub(crate) async fn creates_per_second(
+    settings: &Settings,
+    writers: i64,
+    batch: i64,
+    span: Duration,
+) -> f64 {
     let store = open_store(settings).await.unwrap();
     let start = Instant::now();
-    let writing =
-        (0..writers).map(|writer| write_invoices(&store, TaxpayerId(FIRST_OWNER + writer), batch, span));
+    let writing = (0..writers)
+        .map(|writer| write_invoices(&store, TaxpayerId(FIRST_OWNER + writer), batch, span));
     let written: i64 = join_all(writing).await.into_iter().sum();
     let elapsed = start.elapsed().as_secs_f64();
     store.close().await;
@@ -36,12 +41,20 @@ async fn write_invoices(store: &Store, owner: TaxpayerId, batch: i64, span: Dura
         let numbers = (1..=batch).map(|n| head.sequence + n);
         let invoices: Vec<_> = numbers.map(|number| invoice(owner, number)).collect();
         let tx = store.begin().await.unwrap();
-        lock_lanes(&tx, &[LaneName::new(LaneKind::Taxpayer, owner.to_string())], IfTaken::Await)
+        lock_lanes(
+            &tx,
+            &[LaneName::new(LaneKind::Taxpayer, owner.to_string())],
+            IfTaken::Await,
+        )
+        .await
+        .unwrap();
+        let log: Vec<_> = invoices
+            .iter()
+            .map(|invoice| head.append(created_event(invoice), event_stamp(owner)))
+            .collect();
+        save_invoices(&tx, &invoices.iter().collect::<Vec<_>>())
             .await
             .unwrap();
-        let log: Vec<_> =
-            invoices.iter().map(|invoice| head.append(created_event(invoice), event_stamp(owner))).collect();
-        save_invoices(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
         append_events(&tx, &log).await.unwrap();
         tx.commit().await.unwrap();
     }
@@ -92,7 +105,16 @@ fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
     let taxpayer_id = owner;
     let provisional_qr = "e30=".repeat(12);
     draft
-        .into_invoice(InvoiceIdentity { id, taxpayer_id, irn, customer, provisional_qr }, SystemClock.now())
+        .into_invoice(
+            InvoiceIdentity {
+                id,
+                taxpayer_id,
+                irn,
+                customer,
+                provisional_qr,
+            },
+            SystemClock.now(),
+        )
         .0
 }
 
@@ -115,11 +137,22 @@ fn line(item_no: &str) -> Line {
 }
 
 fn created_event(invoice: &Invoice) -> NewEvent {
-    let data = serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
+    let data =
+        serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
     let irn = Some(invoice.irn.to_string());
-    NewEvent { kind: EventKind::InvoiceCreated, irn, data: data.to_string(), actor: None }
+    NewEvent {
+        kind: EventKind::InvoiceCreated,
+        irn,
+        data: data.to_string(),
+        actor: None,
+    }
 }
 
 fn event_stamp(taxpayer_id: TaxpayerId) -> EventStamp {
-    EventStamp { id: new_id(), taxpayer_id, command_id: new_id(), now: SystemClock.now() }
+    EventStamp {
+        id: new_id(),
+        taxpayer_id,
+        command_id: new_id(),
+        now: SystemClock.now(),
+    }
 }

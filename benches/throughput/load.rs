@@ -40,7 +40,10 @@ impl Answers {
     /// Returns the time within which so many of a thousand answers arrived, in milliseconds.
     pub(crate) fn per_mille_ms(&self, per_mille: usize) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
-        self.sorted.get(last * per_mille / 1_000).map_or(f64::NAN, Duration::as_secs_f64) * 1_000.0
+        self.sorted
+            .get(last * per_mille / 1_000)
+            .map_or(f64::NAN, Duration::as_secs_f64)
+            * 1_000.0
     }
 }
 
@@ -66,12 +69,17 @@ impl Load {
 
     pub(crate) async fn run(&self, pace: Pace) -> Answers {
         let load = self.clone();
-        tokio::task::spawn_blocking(move || load.run_in_own_threads(pace)).await.unwrap()
+        tokio::task::spawn_blocking(move || load.run_in_own_threads(pace))
+            .await
+            .unwrap()
     }
 
     fn run_in_own_threads(&self, pace: Pace) -> Answers {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let begun = Instant::now();
             let due = Arc::new(AtomicUsize::new(0));
@@ -80,12 +88,19 @@ impl Load {
                 let due = Arc::clone(&due);
                 tokio::spawn(async move { load.one_connection(pace, begun, &due).await })
             });
-            let mut sorted: Vec<_> =
-                join_all(connections).await.into_iter().flat_map(Result::unwrap).collect();
+            let mut sorted: Vec<_> = join_all(connections)
+                .await
+                .into_iter()
+                .flat_map(Result::unwrap)
+                .collect();
             let elapsed = begun.elapsed().as_secs_f64();
             sorted.sort_unstable();
             let count = sorted.len();
-            Answers { per_second: f64::from(u32::try_from(count).unwrap()) / elapsed, count, sorted }
+            Answers {
+                per_second: f64::from(u32::try_from(count).unwrap()) / elapsed,
+                count,
+                sorted,
+            }
         })
     }
 
@@ -110,7 +125,10 @@ impl Load {
             let answer = sender.send_request(request).await.unwrap();
             let status = answer.status();
             let body = answer.into_body().collect().await.unwrap().to_bytes();
-            assert!(status.is_success() || status == StatusCode::ACCEPTED, "{what}: {status} {body:?}");
+            assert!(
+                status.is_success() || status == StatusCode::ACCEPTED,
+                "{what}: {status} {body:?}"
+            );
             times.push(start.elapsed());
         }
     }

@@ -47,7 +47,11 @@ enum WorstBehaviour {
 
 impl WorstBehaviour {
     /// The one whose runs go on after it has ended is last.
-    const ALL: [Self; 3] = [Self::Submits, Self::HeadsWithoutBodies, Self::SubmitsToNobody];
+    const ALL: [Self; 3] = [
+        Self::Submits,
+        Self::HeadsWithoutBodies,
+        Self::SubmitsToNobody,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -67,7 +71,13 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
         let next = Arc::new(AtomicUsize::new(0));
         (
             what,
-            Load { address: service.address, requests, connections: CONNECTIONS, span: MEASURED_SPAN, next },
+            Load {
+                address: service.address,
+                requests,
+                connections: CONNECTIONS,
+                span: MEASURED_SPAN,
+                next,
+            },
         )
     });
     let pace = Pace::PerSecond(CALLS_PER_S);
@@ -95,7 +105,11 @@ fn print(database: &str, what: &str, worst: WorstBehaviour, alone: &Answers, bes
 }
 
 /// Begins what the neighbour does. It ends when the returned set is dropped.
-fn start_neighbour(worst: WorstBehaviour, address: SocketAddr, taxpayers: &[Taxpayer]) -> JoinSet<()> {
+fn start_neighbour(
+    worst: WorstBehaviour,
+    address: SocketAddr,
+    taxpayers: &[Taxpayer],
+) -> JoinSet<()> {
     let mut neighbour = JoinSet::new();
     match worst {
         WorstBehaviour::SubmitsToNobody => {
@@ -103,7 +117,10 @@ fn start_neighbour(worst: WorstBehaviour, address: SocketAddr, taxpayers: &[Taxp
         }
         WorstBehaviour::Submits => neighbour.spawn(submit(address, submissions(taxpayers, ""))),
         WorstBehaviour::HeadsWithoutBodies => {
-            let keys = taxpayers.iter().take(HEADS_FROM_KEYS).map(|taxpayer| taxpayer.key().to_owned());
+            let keys = taxpayers
+                .iter()
+                .take(HEADS_FROM_KEYS)
+                .map(|taxpayer| taxpayer.key().to_owned());
             neighbour.spawn(hold_heads(address, keys.collect()))
         }
     };
@@ -113,7 +130,13 @@ fn start_neighbour(worst: WorstBehaviour, address: SocketAddr, taxpayers: &[Taxp
 async fn submit(address: SocketAddr, requests: Requests) {
     // It ends before the next measurement begins.
     let span = NEIGHBOUR_LEAD + MEASURED_SPAN;
-    let load = Load { address, requests, connections: 4, span, next: Arc::new(AtomicUsize::new(0)) };
+    let load = Load {
+        address,
+        requests,
+        connections: 4,
+        span,
+        next: Arc::new(AtomicUsize::new(0)),
+    };
     load.run(Pace::PerSecond(REFUSED_PER_S)).await;
 }
 
@@ -122,7 +145,10 @@ fn submissions(taxpayers: &[Taxpayer], word: &str) -> Requests {
     let bodies: Vec<_> = taxpayers
         .iter()
         .map(|taxpayer| {
-            (taxpayer.key().to_owned(), documents::submission(taxpayer, NUMBER_PLACEHOLDER).to_string())
+            (
+                taxpayer.key().to_owned(),
+                documents::submission(taxpayer, NUMBER_PLACEHOLDER).to_string(),
+            )
         })
         .collect();
     let prefix = format!("{}{word}N", series());
@@ -130,7 +156,9 @@ fn submissions(taxpayers: &[Taxpayer], word: &str) -> Requests {
         let (key, body) = &bodies[number % bodies.len()];
         let body = body.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
         let mut request: Request<Full<Bytes>> = request("POST", SUBMIT, key, body);
-        request.headers_mut().insert("prefer", "respond-async".parse().unwrap());
+        request
+            .headers_mut()
+            .insert("prefer", "respond-async".parse().unwrap());
         request
     })
 }

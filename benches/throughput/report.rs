@@ -40,10 +40,13 @@ impl Line {
     }
 
     fn to_row(&self, earlier: Option<&Self>) -> String {
-        let ratio = self.ceiling_per_second.map(|ceiling| self.per_second / ceiling);
+        let ratio = self
+            .ceiling_per_second
+            .map(|ceiling| self.per_second / ceiling);
         let compared = earlier.map_or_else(String::new, |earlier| {
-            let times =
-                |now: Option<f64>, then: Option<f64>| number(now.zip(then).map(|(now, then)| now / then), 2);
+            let times = |now: Option<f64>, then: Option<f64>| {
+                number(now.zip(then).map(|(now, then)| now / then), 2)
+            };
             format!(
                 "   x {:.2}   p50 x {}   p99 x {}",
                 self.per_second / earlier.per_second,
@@ -96,11 +99,15 @@ impl Report {
             "cpu us",
             "allocs"
         );
-        Self { lines: Vec::new(), earlier }
+        Self {
+            lines: Vec::new(),
+            earlier,
+        }
     }
 
     pub(crate) fn add(&mut self, line: Line) {
-        let is_same = |earlier: &&Line| earlier.database == line.database && earlier.name == line.name;
+        let is_same =
+            |earlier: &&Line| earlier.database == line.database && earlier.name == line.name;
         println!("{}", line.to_row(self.earlier.iter().find(is_same)));
         self.lines.push(line);
     }

@@ -47,7 +47,11 @@ impl Service {
                 ("LOG__LEVEL", "error".to_owned()),
             ];
             let settings = settings.map(|(name, value)| (format!("EINVOICE__{name}"), value));
-            command.envs(settings.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
+            command.envs(
+                settings
+                    .into_iter()
+                    .filter(|(name, _)| std::env::var_os(name).is_none()),
+            );
             command.stdin(Stdio::null()).stdout(Stdio::null());
             command
         };
@@ -55,13 +59,24 @@ impl Service {
         let integrators = ["bench", "neighbour"].map(|name| {
             let email = format!("{name}@bench.example");
             let arguments = ["integrator", "create", "--name", name, "--email", &email];
-            let created = command().args(arguments).stdout(Stdio::piped()).output().unwrap();
+            let created = command()
+                .args(arguments)
+                .stdout(Stdio::piped())
+                .output()
+                .unwrap();
             let created: Value =
                 strict_json::from_trusted(std::str::from_utf8(&created.stdout).unwrap()).unwrap();
             Integrator::new(&client, created["api_key"].as_str().unwrap())
         });
         let process = command().spawn().unwrap();
-        let service = Self { address, sandbox, client, integrators, process, _data: data };
+        let service = Self {
+            address,
+            sandbox,
+            client,
+            integrators,
+            process,
+            _data: data,
+        };
         service.wait_until_ready().await;
         service
     }
@@ -70,7 +85,12 @@ impl Service {
         let begun = Instant::now();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let url = format!("http://{}/health/ready", self.address);
-        while !client.get(&url).send().await.is_ok_and(|answer| answer.status().is_success()) {
+        while !client
+            .get(&url)
+            .send()
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
+        {
             assert!(begun.elapsed() < START_MAX, "the service did not start");
             sleep(Duration::from_millis(20)).await;
         }
@@ -88,7 +108,9 @@ impl Service {
     /// Returns the memory that the process occupies, in megabytes; `None` where the system does not tell.
     pub(crate) fn resident_mb(&self) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
         Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
     }
 }
@@ -107,12 +129,23 @@ pub(crate) async fn onboard(client: &Client, integrator: &Integrator) -> Taxpaye
     let made = integrator.create_taxpayer(&body).await.expect_status(201);
     let id = made.data()["id"].as_i64().unwrap();
     let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    integrator.change_profile(id, &profile).await.expect_status(200);
+    integrator
+        .change_profile(id, &profile)
+        .await
+        .expect_status(200);
     let rotated = integrator.rotate_api_key(id).await.expect_status(200);
-    Taxpayer::new(client, rotated.data()["api_key"].as_str().unwrap(), id, &body)
+    Taxpayer::new(
+        client,
+        rotated.data()["api_key"].as_str().unwrap(),
+        id,
+        &body,
+    )
 }
 
 /// Returns an address that no other process listens on now.
 fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
 }

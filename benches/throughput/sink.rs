@@ -46,13 +46,20 @@ pub(crate) struct Sink(Receiver<Arrivals>);
 impl Sink {
     /// Listens at every address of this machine.
     pub(crate) fn start() -> Self {
-        Self(Receiver::serve_at(Ipv4Addr::UNSPECIFIED, Arrivals::default()))
+        Self(Receiver::serve_at(
+            Ipv4Addr::UNSPECIFIED,
+            Arrivals::default(),
+        ))
     }
 
     /// Returns a URL with an address of its own, as strangers have: on Linux all of 127.0.0.0/8 is this machine.
     pub(crate) fn url(&self, number: usize) -> String {
         let is_wide = cfg!(target_os = "linux");
-        let host = if is_wide { format!("{}.{}", number / 250, number % 250 + 1) } else { "0.1".into() };
+        let host = if is_wide {
+            format!("{}.{}", number / 250, number % 250 + 1)
+        } else {
+            "0.1".into()
+        };
         format!("http://127.0.{host}:{}/{number}", self.0.port())
     }
 
@@ -85,7 +92,8 @@ impl Sink {
 
     /// Returns when an event arrived for the first time.
     pub(crate) fn received(&self, number: usize) -> Option<Instant> {
-        self.0.with(|arrivals| arrivals.received.get(number).copied().flatten())
+        self.0
+            .with(|arrivals| arrivals.received.get(number).copied().flatten())
     }
 
     /// Waits until so many different events have arrived.
@@ -100,7 +108,10 @@ impl Sink {
             if events > last {
                 (last, since) = (events, Instant::now());
             }
-            assert!(since.elapsed() < PATIENCE, "{events} of {count} notifications have come and no more do");
+            assert!(
+                since.elapsed() < PATIENCE,
+                "{events} of {count} notifications have come and no more do"
+            );
             sleep(LOOK_EVERY).await;
         }
     }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use einvoice::app::App;
 use einvoice::internals::{
-    Actor, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId, InvoiceRef, NewContact, NewIntegrator,
-    Onboard, ProfileChange, ScheduleChange, SetStatus, SetWebhook, SettableStatus, StoreError, TaxpayerError,
-    TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
+    Actor, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId, InvoiceRef, NewContact,
+    NewIntegrator, Onboard, ProfileChange, ScheduleChange, SetStatus, SetWebhook, SettableStatus,
+    StoreError, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
 };
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
@@ -72,22 +72,32 @@ impl BenchTaxpayers {
         for _ in 0..invoices_each {
             invoices.extend(rows.iter_mut().filter_map(VecDeque::pop_front));
         }
-        Self { taxpayers: Arc::clone(&app.taxpayers), invoices, endpoints, retried: Cell::new(0) }
+        Self {
+            taxpayers: Arc::clone(&app.taxpayers),
+            invoices,
+            endpoints,
+            retried: Cell::new(0),
+        }
     }
 
     /// Causes an event of each number, as fast as it is taken by so many commands at once.
     pub(crate) async fn fill(&self, numbers: Range<usize>) {
         let invoices = self.invoices.iter().enumerate();
-        let acting = stream::iter(invoices).for_each_concurrent(COMMANDS_AT_ONCE, async |(at, invoice)| {
-            for number in self.share(at, numbers.clone()) {
-                self.change_status(invoice, number).await;
-            }
-        });
+        let acting =
+            stream::iter(invoices).for_each_concurrent(COMMANDS_AT_ONCE, async |(at, invoice)| {
+                for number in self.share(at, numbers.clone()) {
+                    self.change_status(invoice, number).await;
+                }
+            });
         acting.await;
     }
 
     /// Causes them at a steady rate; when the transaction of each had returned.
-    pub(crate) async fn trickle(&self, numbers: Range<usize>, every: Duration) -> Vec<(usize, Instant)> {
+    pub(crate) async fn trickle(
+        &self,
+        numbers: Range<usize>,
+        every: Duration,
+    ) -> Vec<(usize, Instant)> {
         let begun = Due::now();
         let first = numbers.start;
         let acting = (0..self.invoices.len()).map(|at| {
@@ -113,19 +123,36 @@ impl BenchTaxpayers {
 
     async fn change_status(&self, invoice: &BenchInvoice, number: usize) {
         let status = invoice.next.get();
-        let which = InvoiceRef { kind: UniqueNoType::Irn, text: invoice.irn.clone() };
+        let which = InvoiceRef {
+            kind: UniqueNoType::Irn,
+            text: invoice.irn.clone(),
+        };
         // SQLite refuses a command that has waited 5 s for its one writer; it is sent again.
         while let Err(failure) = self
             .taxpayers
-            .send(invoice.taxpayer, SetStatus { invoice: which.clone(), status, remark: remark(number) })
+            .send(
+                invoice.taxpayer,
+                SetStatus {
+                    invoice: which.clone(),
+                    status,
+                    remark: remark(number),
+                },
+            )
             .await
         {
-            assert!(matches!(failure, TaxpayerError::Store(StoreError::Unavailable(_))), "{failure}");
+            assert!(
+                matches!(failure, TaxpayerError::Store(StoreError::Unavailable(_))),
+                "{failure}"
+            );
             self.retried.set(self.retried.get() + 1);
             sleep(RETRY_PAUSE).await;
         }
         let is_approved = status == SettableStatus::Approved;
-        invoice.next.set(if is_approved { SettableStatus::Draft } else { SettableStatus::Approved });
+        invoice.next.set(if is_approved {
+            SettableStatus::Draft
+        } else {
+            SettableStatus::Approved
+        });
     }
 }
 
@@ -134,29 +161,61 @@ pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
     let key = format!("sik_{number:032}");
     let email = format!("{name}@bench.example");
     let key = SecretString::from(key).into();
-    let new = NewIntegrator { name, email, password_hash: None, key };
-    add_integrator(&app.store, &new, app.clock.now()).await.unwrap()
+    let new = NewIntegrator {
+        name,
+        email,
+        password_hash: None,
+        key,
+    };
+    add_integrator(&app.store, &new, app.clock.now())
+        .await
+        .unwrap()
 }
 
 /// Makes a taxpayer that may create invoices.
 pub(crate) async fn taxpayer(app: &App, integrator: IntegratorId, number: usize) -> TaxpayerId {
     let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());
-    app.taxpayers.send(id, onboarding(integrator, number)).await.unwrap();
-    app.taxpayers.send(id, ChangeProfile { change: profile(), by: Actor::CommandLine }).await.unwrap();
+    app.taxpayers
+        .send(id, onboarding(integrator, number))
+        .await
+        .unwrap();
+    app.taxpayers
+        .send(
+            id,
+            ChangeProfile {
+                change: profile(),
+                by: Actor::CommandLine,
+            },
+        )
+        .await
+        .unwrap();
     id
 }
 
 async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> BenchInvoice {
     let draft = direct::draft(format!("D{number}"));
-    let created = app.taxpayers.send(taxpayer, CreateInvoice(draft)).await.unwrap();
-    BenchInvoice { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
+    let created = app
+        .taxpayers
+        .send(taxpayer, CreateInvoice(draft))
+        .await
+        .unwrap();
+    BenchInvoice {
+        taxpayer,
+        irn: created.invoice.irn.to_string(),
+        next: Cell::new(SettableStatus::Approved),
+    }
 }
 
 /// Returns the part of the seller's profile that an invoice needs.
 fn profile() -> ProfileChange {
     let city = Some("Lagos".to_owned());
     let country = Some("NG".into());
-    ProfileChange { state: city.clone(), city, country, ..ProfileChange::default() }
+    ProfileChange {
+        state: city.clone(),
+        city,
+        country,
+        ..ProfileChange::default()
+    }
 }
 
 fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboard {

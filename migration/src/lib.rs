@@ -13,7 +13,10 @@ pub struct Migrator;
 
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        MIGRATIONS.iter().map(|script| Box::new(*script) as Box<dyn MigrationTrait>).collect()
+        MIGRATIONS
+            .iter()
+            .map(|script| Box::new(*script) as Box<dyn MigrationTrait>)
+            .collect()
     }
 }
 
@@ -26,26 +29,53 @@ const MIGRATIONS: [Script; 19] = [
     Script::new("m0004_lanes", include_str!("../sql/m0004_lanes.sql")),
     Script::new("m0005_runs", include_str!("../sql/m0005_runs.sql")),
     Script::new("m0006_webhooks", include_str!("../sql/m0006_webhooks.sql")),
-    Script::new("m0007_authority", include_str!("../sql/m0007_authority.sql")),
+    Script::new(
+        "m0007_authority",
+        include_str!("../sql/m0007_authority.sql"),
+    ),
     Script {
         sqlite: include_str!("../sql/m0008_audit.sqlite.sql"),
         postgres: include_str!("../sql/m0008_audit.postgres.sql"),
         ..Script::new("m0008_audit", include_str!("../sql/m0008_audit.sql"))
     },
     Script::new("m0009_sessions", include_str!("../sql/m0009_sessions.sql")),
-    Script::new("m0010_quarantine", include_str!("../sql/m0010_quarantine.sql")),
-    Script::new("m0011_second_factors", include_str!("../sql/m0011_second_factors.sql")),
-    Script::new("m0012_invitations", include_str!("../sql/m0012_invitations.sql")),
+    Script::new(
+        "m0010_quarantine",
+        include_str!("../sql/m0010_quarantine.sql"),
+    ),
+    Script::new(
+        "m0011_second_factors",
+        include_str!("../sql/m0011_second_factors.sql"),
+    ),
+    Script::new(
+        "m0012_invitations",
+        include_str!("../sql/m0012_invitations.sql"),
+    ),
     Script {
         sqlite: include_str!("../sql/m0013_access.sqlite.sql"),
         ..Script::new("m0013_access", include_str!("../sql/m0013_access.sql"))
     },
-    Script::new("m0014_key_names", include_str!("../sql/m0014_key_names.sql")),
-    Script::new("m0015_crash_lifts", include_str!("../sql/m0015_crash_lifts.sql")),
-    Script::new("m0017_look_alikes", include_str!("../sql/m0017_look_alikes.sql")),
-    Script::new("m0019_second_factors", include_str!("../sql/m0019_second_factors.sql")),
+    Script::new(
+        "m0014_key_names",
+        include_str!("../sql/m0014_key_names.sql"),
+    ),
+    Script::new(
+        "m0015_crash_lifts",
+        include_str!("../sql/m0015_crash_lifts.sql"),
+    ),
+    Script::new(
+        "m0017_look_alikes",
+        include_str!("../sql/m0017_look_alikes.sql"),
+    ),
+    Script::new(
+        "m0019_second_factors",
+        include_str!("../sql/m0019_second_factors.sql"),
+    ),
     Script::new("m0022_actors", include_str!("../sql/m0022_actors.sql")),
-    Script::new("m0023_quarantine", include_str!("../sql/m0023_quarantine.sql")),
+    Script::new(
+        "m0023_quarantine",
+        include_str!("../sql/m0023_quarantine.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or
@@ -60,7 +90,12 @@ struct Script {
 
 impl Script {
     const fn new(name: &'static str, both: &'static str) -> Self {
-        Self { name, both, sqlite: "", postgres: "" }
+        Self {
+            name,
+            both,
+            sqlite: "",
+            postgres: "",
+        }
     }
 }
 
@@ -79,6 +114,10 @@ impl MigrationTrait for Script {
             // the table's row id, so SQLite needs no second index for it.
             _ => format!("{}{}", self.both.replace("bigint", "integer"), self.sqlite),
         };
-        manager.get_connection().execute_unprepared(&sql).await.map(drop)
+        manager
+            .get_connection()
+            .execute_unprepared(&sql)
+            .await
+            .map(drop)
     }
 }

@@ -70,12 +70,18 @@ impl Checkpointer {
             if !grown.is_empty() {
                 heads += grown.len();
                 let at = self.clock.now();
-                self.run_with_file(move |file| file.append(at, grown)).await?;
+                self.run_with_file(move |file| file.append(at, grown))
+                    .await?;
             }
             sleep(PAUSE).await;
         }
         let file = self.file.lock().await;
-        Ok(CheckpointResult { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
+        Ok(CheckpointResult {
+            heads,
+            broken,
+            tail: file.tail().clone(),
+            public_key: file.public_key(),
+        })
     }
 
     /// Returns the heads of the chains that have grown since their last checkpoint. A chain that no longer contains its
@@ -88,20 +94,38 @@ impl Checkpointer {
         let found = events::heads(self.store.reader(), ids).await?;
         let signed: Vec<_> = {
             let file = self.file.lock().await;
-            let signed =
-                |id: &TaxpayerId| Some(ChainHead { taxpayer_id: *id, head: file.head(*id)?.clone() });
+            let signed = |id: &TaxpayerId| {
+                Some(ChainHead {
+                    taxpayer_id: *id,
+                    head: file.head(*id)?.clone(),
+                })
+            };
             ids.iter().filter_map(signed).collect()
         };
         let kept = events::hashes_at(&self.store, &signed).await?;
-        for lost in signed.iter().filter(|one| kept.get(&one.taxpayer_id) != Some(&one.head)) {
-            let ChainHead { taxpayer_id, head: LogHead { sequence, .. } } = lost;
+        for lost in signed
+            .iter()
+            .filter(|one| kept.get(&one.taxpayer_id) != Some(&one.head))
+        {
+            let ChainHead {
+                taxpayer_id,
+                head: LogHead { sequence, .. },
+            } = lost;
             tracing::error!(%taxpayer_id, sequence, "the event log contradicts its checkpoint; run verify");
             broken.push(*taxpayer_id);
         }
-        let signed: HashMap<_, _> = signed.iter().map(|one| (one.taxpayer_id, &one.head)).collect();
+        let signed: HashMap<_, _> = signed
+            .iter()
+            .map(|one| (one.taxpayer_id, &one.head))
+            .collect();
         let grown = ids.iter().filter_map(|id| {
-            let head = found.get(id).filter(|head| signed.get(id) != Some(head) && !broken.contains(id))?;
-            Some(ChainHead { taxpayer_id: *id, head: head.clone() })
+            let head = found
+                .get(id)
+                .filter(|head| signed.get(id) != Some(head) && !broken.contains(id))?;
+            Some(ChainHead {
+                taxpayer_id: *id,
+                head: head.clone(),
+            })
         });
         Ok(grown.collect())
     }
@@ -121,7 +145,12 @@ impl Checkpointer {
     pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
         let CheckpointResult { heads, tail, .. } = self.run().await?;
         if heads > 0 {
-            tracing::info!(heads, number = tail.number, hash = tail.hash, "checkpointed the event log");
+            tracing::info!(
+                heads,
+                number = tail.number,
+                hash = tail.hash,
+                "checkpointed the event log"
+            );
         }
         Ok(())
     }

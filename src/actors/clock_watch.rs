@@ -40,14 +40,22 @@ impl ClockReading {
     /// Returns how far the clock was set back since the reading `last`; `None` if by at most `TOLERANCE`.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
-        let due = last.clock_time.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
+        let due = last
+            .clock_time
+            .saturating_add(elapsed)
+            .unwrap_or(Timestamp::MAX);
         Some(due.duration_since(self.clock_time)).filter(|back| *back > TOLERANCE)
     }
 }
 
 impl ClockWatch {
     pub fn new(store: Store, clock: SharedClock, lease: Duration) -> Self {
-        Self { store, clock, lease, last_readings: Arc::default() }
+        Self {
+            store,
+            clock,
+            lease,
+            last_readings: Arc::default(),
+        }
     }
 
     /// Reads both clocks. If one of them was set back since the last call, makes waiting work due now. The first call
@@ -63,9 +71,16 @@ impl ClockWatch {
             self.repair_future_times().await?;
             return Ok(Some(Duration::ZERO));
         };
-        let back = readings.iter().zip(&last).filter_map(|(now, last)| now.set_back_since(last)).max();
+        let back = readings
+            .iter()
+            .zip(&last)
+            .filter_map(|(now, last)| now.set_back_since(last))
+            .max();
         if let Some(back) = back {
-            tracing::warn!(seconds = back.as_secs(), "a clock was set back; waiting work is due now");
+            tracing::warn!(
+                seconds = back.as_secs(),
+                "a clock was set back; waiting work is due now"
+            );
             self.repair().await?;
         }
         *self.lock_last_readings() = Some(readings);
@@ -73,17 +88,30 @@ impl ClockWatch {
     }
 
     fn lock_last_readings(&self) -> MutexGuard<'_, Option<[ClockReading; 2]>> {
-        self.last_readings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_readings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the machine's clock first and the database's clock second.
     async fn read(&self) -> Result<[ClockReading; 2], StoreError> {
         let before = Instant::now();
         let clock_time = self.clock.now();
-        let machine = ClockReading { clock_time, before, after: Instant::now() };
+        let machine = ClockReading {
+            clock_time,
+            before,
+            after: Instant::now(),
+        };
         let before = Instant::now();
         let clock_time = self.store.database_now().await?;
-        Ok([machine, ClockReading { clock_time, before, after: Instant::now() }])
+        Ok([
+            machine,
+            ClockReading {
+                clock_time,
+                before,
+                after: Instant::now(),
+            },
+        ])
     }
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
@@ -91,16 +119,28 @@ impl ClockWatch {
         delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
         lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
-        leases::end(&self.store, LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS)).await?;
+        leases::end(
+            &self.store,
+            LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS),
+        )
+        .await?;
         Ok(())
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
         let moved = delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
-        let ended = leases::end(&self.store, LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS)).await?;
+        let ended = leases::end(
+            &self.store,
+            LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS),
+        )
+        .await?;
         if moved + ended > 0 {
-            tracing::warn!(moved, ended, "a clock was set back before this start; waiting work is due now");
+            tracing::warn!(
+                moved,
+                ended,
+                "a clock was set back before this start; waiting work is due now"
+            );
             lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         }
         Ok(())
@@ -128,29 +168,45 @@ mod tests {
         let last = reading(0, (0, 3));
         let back = |now: ClockReading| now.set_back_since(&last).map(|back| back.as_secs());
         assert_eq!(back(reading(10, (10, 11))), None);
-        assert_eq!(back(reading(7, (10, 20))), None, "the answers took their time");
+        assert_eq!(
+            back(reading(7, (10, 20))),
+            None,
+            "the answers took their time"
+        );
         assert_eq!(back(reading(600, (10, 10))), None, "set forward");
         assert_eq!(back(reading(-593, (10, 11))), Some(600));
     }
 
     async fn claim(store: &Store) -> Option<Lease> {
-        claim_due(store, LaneKind::Endpoint, "me", Duration::from_secs(30), 9).await.unwrap().pop()
+        claim_due(store, LaneKind::Endpoint, "me", Duration::from_secs(30), 9)
+            .await
+            .unwrap()
+            .pop()
     }
 
     async fn have_a_lane_wait(store: &Store) {
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         let held = claim(store).await.unwrap();
         let tx = store.begin().await.unwrap();
-        leases::release(&tx, &[LaneRelease::new(&held, Some(Duration::from_mins(10)))]).await.unwrap();
+        leases::release(
+            &tx,
+            &[LaneRelease::new(&held, Some(Duration::from_mins(10)))],
+        )
+        .await
+        .unwrap();
         tx.commit().await.unwrap();
     }
 
     #[tokio::test]
     async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
         for test in stores().await {
-            let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+            let clock = Arc::new(MockClock::at(
+                Timestamp::from_second(1_800_000_000).unwrap(),
+            ));
             // The repair sleeps for half a lease, here half a second. During this sleep the test sets the clock back.
             let lease = Duration::from_secs(1);
             let watch = ClockWatch::new(test.store.clone(), clock.clone(), lease);
@@ -176,14 +232,20 @@ mod tests {
     #[tokio::test]
     async fn waiting_lanes_are_due_after_a_clock_was_set_back() {
         for test in stores().await {
-            let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+            let clock = Arc::new(MockClock::at(
+                Timestamp::from_second(1_800_000_000).unwrap(),
+            ));
             let lease = Duration::from_millis(20);
             let watch = ClockWatch::new(test.store.clone(), clock.clone(), lease);
             have_a_lane_wait(&test.store).await;
             let claim = || claim(&test.store);
             watch.check_clocks().await.unwrap();
             watch.check_clocks().await.unwrap();
-            assert_eq!(claim().await, None, "the clock stood still, and that is within what clocks do");
+            assert_eq!(
+                claim().await,
+                None,
+                "the clock stood still, and that is within what clocks do"
+            );
             clock.set_back(Duration::from_mins(10));
             watch.check_clocks().await.unwrap();
             assert!(claim().await.is_some());

@@ -24,16 +24,22 @@ pub struct WorkDurations {
 impl Default for WorkDurations {
     fn default() -> Self {
         let attempts = Histograms::new_with_constructor(histograms::for_calls);
-        Self { attempts, signatures: histograms::for_runs() }
+        Self {
+            attempts,
+            signatures: histograms::for_runs(),
+        }
     }
 }
 
 impl WorkDurations {
     pub fn record_attempt(&self, outcome: &'static str, duration: Duration) {
-        self.attempts.get_or_create(&AttemptLabels { outcome }).observe(duration.as_secs_f64());
+        self.attempts
+            .get_or_create(&AttemptLabels { outcome })
+            .observe(duration.as_secs_f64());
     }
 
     pub fn record_signature(&self, submitted_at: Timestamp, now: Timestamp) {
-        self.signatures.observe(now.duration_since(submitted_at).as_secs_f64().max(0.0));
+        self.signatures
+            .observe(now.duration_since(submitted_at).as_secs_f64().max(0.0));
     }
 }

@@ -74,7 +74,13 @@ impl Incidents {
             DeadLetterCause::Quarantined => (&self.deliveries_quarantined, "quarantined"),
         };
         counter.up();
-        let Delivery { taxpayer_id, id, event_id, attempts, .. } = delivery;
+        let Delivery {
+            taxpayer_id,
+            id,
+            event_id,
+            attempts,
+            ..
+        } = delivery;
         tracing::warn!(
             taxpayer = %taxpayer_id, delivery = %id, event = %event_id, %kind, irn = delivery.irn(), attempts,
             reason, failure, "gave up on a delivery: it is a dead letter now"
@@ -114,11 +120,17 @@ mod tests {
     fn lines(incident: impl FnOnce()) -> Vec<String> {
         let lines = Lines::default();
         let writer = lines.clone();
-        let subscriber =
-            tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
         // With only one subscriber, a thread of another test that reaches the log statement first could disable it for
         // all threads. A second subscriber prevents this.
-        let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
+        let _second = tracing::Dispatch::new(
+            tracing_subscriber::fmt()
+                .with_writer(std::io::sink)
+                .finish(),
+        );
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         text.lines().map(str::to_owned).collect()
@@ -157,7 +169,10 @@ mod tests {
             attempts: 4,
             attempts_before: 0,
             next_attempt_at: None,
-            crash_history: CrashHistory { crashes: 3, ..CrashHistory::default() },
+            crash_history: CrashHistory {
+                crashes: 3,
+                ..CrashHistory::default()
+            },
         }
     }
 
@@ -166,31 +181,81 @@ mod tests {
         let incidents = Incidents::default();
         let now = Timestamp::UNIX_EPOCH;
         let begun = run().begin_attempt(Step::IrnCheck, now);
-        let paused = begun.clone().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, now);
+        let paused = begun.clone().after(
+            Step::IrnCheck,
+            &StepResult::Pause {
+                error: "down".into(),
+            },
+            now,
+        );
         let quarantined = begun.after_crash().after_crash().after_crash();
         for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {
             let lines = lines(|| incidents.record_paused_run(pause));
-            let [line] = &lines[..] else { panic!("{lines:?}") };
-            for part in ["WARN", "taxpayer=7", "irn=INV001-94AD90FB-20261121", "step=irn-check", reason] {
+            let [line] = &lines[..] else {
+                panic!("{lines:?}")
+            };
+            for part in [
+                "WARN",
+                "taxpayer=7",
+                "irn=INV001-94AD90FB-20261121",
+                "step=irn-check",
+                reason,
+            ] {
                 assert!(line.contains(part), "{part} in {line}");
             }
         }
-        assert_eq!((incidents.runs_given_up.get(), incidents.runs_quarantined.get()), (1, 1));
+        assert_eq!(
+            (
+                incidents.runs_given_up.get(),
+                incidents.runs_quarantined.get()
+            ),
+            (1, 1)
+        );
         let lines = lines(|| {
             incidents.record_parked_endpoint(&endpoint(), 5, now);
             incidents.record_disabled_endpoint(&endpoint(), "it is gone");
             let kind = EventKind::InvoiceCreated;
             incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::GivenUp, "status");
             incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::Aborted, "aborted");
-            incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::Quarantined, "quarantined");
+            incidents.record_dead_letter(
+                &delivery(),
+                kind,
+                DeadLetterCause::Quarantined,
+                "quarantined",
+            );
         });
         assert_eq!(lines.len(), 5, "{lines:?}");
-        assert!(lines.iter().all(|line| line.contains("WARN") && line.contains("taxpayer=7")), "{lines:?}");
-        assert!(!lines.iter().any(|line| line.contains("secret")), "{lines:?}");
-        assert!(lines[2].contains("event=00000000-0000-0000-0000-000000000002"), "{lines:?}");
-        let Incidents { endpoints_parked, endpoints_disabled, .. } = &incidents;
-        let Incidents { deliveries_given_up, deliveries_aborted, deliveries_quarantined, .. } = &incidents;
-        let counters = [endpoints_parked, endpoints_disabled, deliveries_given_up, deliveries_aborted];
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains("WARN") && line.contains("taxpayer=7")),
+            "{lines:?}"
+        );
+        assert!(
+            !lines.iter().any(|line| line.contains("secret")),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].contains("event=00000000-0000-0000-0000-000000000002"),
+            "{lines:?}"
+        );
+        let Incidents {
+            endpoints_parked,
+            endpoints_disabled,
+            ..
+        } = &incidents;
+        let Incidents {
+            deliveries_given_up,
+            deliveries_aborted,
+            deliveries_quarantined,
+            ..
+        } = &incidents;
+        let counters = [
+            endpoints_parked,
+            endpoints_disabled,
+            deliveries_given_up,
+            deliveries_aborted,
+        ];
         assert_eq!(counters.map(Counter::get), [1; 4]);
         assert_eq!(deliveries_quarantined.get(), 1);
     }

@@ -23,10 +23,15 @@ impl KeyLeaseActor {
     /// Starts the actor under supervision on the background arbiter.
     pub fn start(store: Store, tree: &Tree, arbiters: &Arbiters) -> Addr<Self> {
         let node = tree.node(NodeKind::Janitor, 0, "key-leases");
-        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Self {
-            store,
-            _address: ctx.address(),
-        })
+        supervise(
+            arbiters.background(),
+            node,
+            RestartPolicy::default(),
+            move |ctx| Self {
+                store,
+                _address: ctx.address(),
+            },
+        )
     }
 }
 

@@ -67,19 +67,33 @@ mod tests {
                 key: NewKey::from(secrecy::SecretString::from("opk_one")),
             };
             add_operator(store, &operator, now).await.unwrap();
-            let owner = KeyOwner { kind: KeyKind::Operator, id: 1 };
+            let owner = KeyOwner {
+                kind: KeyKind::Operator,
+                id: 1,
+            };
             let usage = KeyUsage::default();
             let clock: SharedClock = Arc::new(MockClock::at(now + Duration::from_secs(5)));
-            let found = keys::find_valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
+            let found = keys::find_valid(store, owner.kind, "opk_one", now)
+                .await
+                .unwrap()
+                .unwrap();
             usage.note(&found);
             usage.note(&found);
             usage.write(store, &clock).await.unwrap();
-            let found = keys::find_valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();
+            let found = keys::find_valid(store, owner.kind, "opk_one", now)
+                .await
+                .unwrap()
+                .unwrap();
             assert!(!found.must_store_use);
             usage.note(&found);
             assert_eq!(usage.0.lock().unwrap().len(), 0);
-            let listed = keys::owned_by_accounts(store, owner.kind, &[1]).await.unwrap();
-            assert_eq!(listed[&1][0].last_used_at, Some(now + Duration::from_secs(5)));
+            let listed = keys::owned_by_accounts(store, owner.kind, &[1])
+                .await
+                .unwrap();
+            assert_eq!(
+                listed[&1][0].last_used_at,
+                Some(now + Duration::from_secs(5))
+            );
         }
     }
 }

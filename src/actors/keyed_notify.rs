@@ -28,7 +28,11 @@ impl<K: Eq + Hash> Default for KeyedNotify<K> {
 impl<K: Eq + Hash + Copy> KeyedNotify<K> {
     pub(crate) fn join(&self, key: K) -> Listener<K> {
         let notify = Arc::clone(&self.0.entry(key).or_default());
-        Listener { waiters: Self(Arc::clone(&self.0)), key, notify }
+        Listener {
+            waiters: Self(Arc::clone(&self.0)),
+            key,
+            notify,
+        }
     }
 
     /// Notifies the listeners of a key.
@@ -50,6 +54,8 @@ impl<K: Eq + Hash> Listener<K> {
 impl<K: Eq + Hash> Drop for Listener<K> {
     fn drop(&mut self) {
         // If there are only two references, those of the map and of this listener, nobody else listens.
-        self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
+        self.waiters
+            .0
+            .remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
     }
 }

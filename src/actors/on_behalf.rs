@@ -19,5 +19,8 @@ pub(crate) async fn authority_for_taxpayer(
         id: taxpayer.to_string(),
         reason: "it has invoices or runs, but does not exist".to_owned(),
     })?;
-    Ok(authority.on_behalf_of(CallerAccount::Taxpayer { id: taxpayer, integrator }))
+    Ok(authority.on_behalf_of(CallerAccount::Taxpayer {
+        id: taxpayer,
+        integrator,
+    }))
 }

@@ -44,11 +44,17 @@ impl QuarantineLift {
             return Ok(None);
         }
         let runs = self.lift_runs(since).await?;
-        let deliveries = crashed_deliveries::lift(&self.store, since, LIFTED_PER_CALL_MAX, now).await?;
+        let deliveries =
+            crashed_deliveries::lift(&self.store, since, LIFTED_PER_CALL_MAX, now).await?;
         if runs + deliveries > 0 {
-            tracing::info!(runs, deliveries, "lifted the quarantine of work that only crashes had caused");
+            tracing::info!(
+                runs,
+                deliveries,
+                "lifted the quarantine of work that only crashes had caused"
+            );
         }
-        let is_full = |count: usize| u64::try_from(count).is_ok_and(|count| count >= LIFTED_PER_CALL_MAX);
+        let is_full =
+            |count: usize| u64::try_from(count).is_ok_and(|count| count >= LIFTED_PER_CALL_MAX);
         Ok((is_full(runs) || is_full(deliveries)).then_some(PAUSE))
     }
 
@@ -58,7 +64,11 @@ impl QuarantineLift {
         for run in runs::with_liftable_quarantine(&self.store, since, LIFTED_PER_CALL_MAX).await? {
             let taxpayer = run.taxpayer_id;
             let id = run.id;
-            let stopped = StoppedRun { run: id, irn: run.irn, seen_updated_at: run.updated_at };
+            let stopped = StoppedRun {
+                run: id,
+                irn: run.irn,
+                seen_updated_at: run.updated_at,
+            };
             match self.taxpayers.send(taxpayer, LiftRun(stopped)).await {
                 Ok(_) => lifted += 1,
                 Err(TaxpayerError::Store(error)) => return Err(error),
@@ -94,28 +104,51 @@ mod tests {
 
     impl Fixture {
         async fn new(test: TestStore) -> Self {
-            let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+            let clock = Arc::new(MockClock::at(
+                Timestamp::from_second(1_800_000_000).unwrap(),
+            ));
             let shared: SharedClock = clock.clone();
             let arbiters = Arc::new(Arbiters::start(1));
-            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, shared.clone(), &arbiters));
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(
+                &test.store,
+                shared.clone(),
+                &arbiters,
+            ));
             taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let store = test.store.clone();
             let started_at = clock.now();
-            let lift = QuarantineLift { store, taxpayers, clock: shared, started_at, lift_after: AFTER };
-            Self { test, lift, clock, arbiters }
+            let lift = QuarantineLift {
+                store,
+                taxpayers,
+                clock: shared,
+                started_at,
+                lift_after: AFTER,
+            };
+            Self {
+                test,
+                lift,
+                clock,
+                arbiters,
+            }
         }
 
         /// Opens a run, counts crashes and panics for it with `change`, and stores it paused, as a quarantine does.
         async fn quarantine(&self, number: &str, change: impl Fn(Run) -> Run) -> RunId {
             let irn = Irn::parse(&format!("{number}-94AD90FB-20260115")).unwrap();
             let request = RunRequest::sample(irn.as_str(), Operation::Submit);
-            let run = self.lift.taxpayers.send(ID, OpenRun(request)).await.unwrap();
+            let run = self
+                .lift
+                .taxpayers
+                .send(ID, OpenRun(request))
+                .await
+                .unwrap();
             self.pause(change(run)).await
         }
 
         async fn pause(&self, run: Run) -> RunId {
-            let pause =
-                StepResult::Pause { error: run.progress.crash_history.quarantine_message().to_owned() };
+            let pause = StepResult::Pause {
+                error: run.progress.crash_history.quarantine_message().to_owned(),
+            };
             let paused = run.after(Step::IrnCheck, &pause, self.clock.now());
             let tx = self.test.store.begin().await.unwrap();
             runs::save(&tx, &[&paused]).await.unwrap();
@@ -124,7 +157,10 @@ mod tests {
         }
 
         async fn run(&self, id: RunId) -> Run {
-            runs::owned_by_with_id(self.test.store.reader(), ID, id).await.unwrap().unwrap()
+            runs::owned_by_with_id(self.test.store.reader(), ID, id)
+                .await
+                .unwrap()
+                .unwrap()
         }
 
         async fn states(&self, ids: &[RunId]) -> Vec<RunState> {
@@ -143,20 +179,35 @@ mod tests {
             let crashed = |run: Run| run.after_crash().after_crash().after_crash();
             let ids = [
                 fixture.quarantine("CRASHED", crashed).await,
-                fixture.quarantine("PANICKED", |run| run.after_panic().after_panic()).await,
-                fixture.quarantine("BOTH", move |run| crashed(run).after_panic()).await,
+                fixture
+                    .quarantine("PANICKED", |run| run.after_panic().after_panic())
+                    .await,
+                fixture
+                    .quarantine("BOTH", move |run| crashed(run).after_panic())
+                    .await,
                 fixture.quarantine("GIVENUP", Run::after_crash).await,
             ];
             let paused = RunState::Paused;
             fixture.clock.advance(Duration::from_mins(9));
             assert_eq!(fixture.lift.lift_due().await.unwrap(), None);
-            assert_eq!(fixture.states(&ids).await, [paused; 4], "the process may crash soon");
+            assert_eq!(
+                fixture.states(&ids).await,
+                [paused; 4],
+                "the process may crash soon"
+            );
             let late = fixture.quarantine("LATE", crashed).await;
             fixture.clock.advance(Duration::from_mins(1));
             fixture.lift.lift_due().await.unwrap();
-            assert_eq!(fixture.states(&ids).await, [RunState::Running, paused, paused, paused]);
+            assert_eq!(
+                fixture.states(&ids).await,
+                [RunState::Running, paused, paused, paused]
+            );
             assert!(fixture.run(ids[0]).await.must_run_alone());
-            assert_eq!(fixture.run(late).await.state(), paused, "another process crashed a minute ago");
+            assert_eq!(
+                fixture.run(late).await.state(),
+                paused,
+                "another process crashed a minute ago"
+            );
             fixture.clock.advance(Duration::from_mins(9));
             fixture.lift.lift_due().await.unwrap();
             assert_eq!(fixture.run(late).await.state(), RunState::Running);
@@ -168,7 +219,9 @@ mod tests {
     async fn a_run_that_crashes_again_after_its_lift_waits_for_an_operator() {
         for test in stores().await {
             let fixture = Fixture::new(test).await;
-            let id = fixture.quarantine("FATAL", |run| run.after_crash().after_crash().after_crash()).await;
+            let id = fixture
+                .quarantine("FATAL", |run| run.after_crash().after_crash().after_crash())
+                .await;
             fixture.clock.advance(Duration::from_mins(10));
             fixture.lift.lift_due().await.unwrap();
             let again = fixture.run(id).await.after_crash();

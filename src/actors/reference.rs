@@ -32,7 +32,8 @@ impl ReferenceRefresher {
         if !is_embedded {
             return Ok(Duration::ZERO);
         }
-        let age = oldest.and_then(|at| Duration::try_from(self.clock.now().duration_since(at)).ok());
+        let age =
+            oldest.and_then(|at| Duration::try_from(self.clock.now().duration_since(at)).ok());
         match age.map_or(Duration::ZERO, |age| REFRESH_EVERY.saturating_sub(age)) {
             Duration::ZERO => Ok(self.refresh_and_schedule().await),
             left => Ok(left),
@@ -44,7 +45,9 @@ impl ReferenceRefresher {
         let mut catalog = Catalog::clone(&self.catalog.get());
         let mut missed = 0;
         for list in ReferenceList::ALL {
-            let Some(resource) = ResourceList::from_name(list.as_str()) else { continue };
+            let Some(resource) = ResourceList::from_name(list.as_str()) else {
+                continue;
+            };
             match self.authority.fetch_resource_list(resource).await {
                 Ok(items) => {
                     reference_lists::save(&self.store, *list, &items, self.clock.now()).await?;
@@ -93,23 +96,41 @@ mod tests {
             let now = clock.clone() as SharedClock;
             // No server listens on this port, so every fetch fails at once.
             let authority = authority("http://127.0.0.1:9", now.clone());
-            let refresher =
-                ReferenceRefresher { store, authority, catalog: SharedCatalog::default(), clock: now };
+            let refresher = ReferenceRefresher {
+                store,
+                authority,
+                catalog: SharedCatalog::default(),
+                clock: now,
+            };
             let (first, others) = ReferenceList::ALL.split_first().unwrap();
             let save = async |list: &ReferenceList| {
                 let items = json!([{ "code": "380", "value": "Invoice" }]);
-                reference_lists::save(&refresher.store, *list, &items, clock.now()).await.unwrap();
+                reference_lists::save(&refresher.store, *list, &items, clock.now())
+                    .await
+                    .unwrap();
             };
             save(first).await;
-            assert_eq!(refresher.load(true).await.unwrap(), RETRY_EVERY, "others are missing");
+            assert_eq!(
+                refresher.load(true).await.unwrap(),
+                RETRY_EVERY,
+                "others are missing"
+            );
             clock.advance(Duration::from_hours(1));
             for list in others {
                 save(list).await;
             }
             assert_eq!(refresher.load(true).await.unwrap(), Duration::from_hours(5));
-            assert_eq!(refresher.load(false).await.unwrap(), Duration::ZERO, "a remote one may have others");
+            assert_eq!(
+                refresher.load(false).await.unwrap(),
+                Duration::ZERO,
+                "a remote one may have others"
+            );
             clock.advance(Duration::from_hours(5));
-            assert_eq!(refresher.load(true).await.unwrap(), RETRY_EVERY, "the first is old");
+            assert_eq!(
+                refresher.load(true).await.unwrap(),
+                RETRY_EVERY,
+                "the first is old"
+            );
         }
     }
 }

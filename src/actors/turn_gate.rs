@@ -62,7 +62,10 @@ struct QueuePlace<'a> {
 
 impl TurnGate {
     pub(crate) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { max, state: Mutex::default() })
+        Arc::new(Self {
+            max,
+            state: Mutex::default(),
+        })
     }
 
     /// Takes a part of the budget, and waits for its turn if there is too little left.
@@ -72,18 +75,30 @@ impl TurnGate {
 
     async fn wait(self: &Arc<Self>, holder: Holder, amount: usize, has_some: bool) -> Portion {
         let (sender, receiver) = oneshot::channel();
-        let number = self.lock().join(Waiter { number: 0, holder, amount, has_some, sender });
+        let number = self.lock().join(Waiter {
+            number: 0,
+            holder,
+            amount,
+            has_some,
+            sender,
+        });
         let _place = QueuePlace { gate: self, number };
         self.serve();
         // An unused sender is dropped only if this future is dropped, so the empty portion is never returned.
-        receiver.await.unwrap_or_else(|_| self.portion(holder, 0, false))
+        receiver
+            .await
+            .unwrap_or_else(|_| self.portion(holder, 0, false))
     }
 
     /// Serves the waiting requests as far as the budget goes.
     fn serve(self: &Arc<Self>) {
         while let Some((waiter, may_exceed)) = self.next() {
             // If the request was given up meanwhile, its portion is dropped, which gives the part back.
-            drop(waiter.sender.send(self.portion(waiter.holder, waiter.amount, may_exceed)));
+            drop(
+                waiter
+                    .sender
+                    .send(self.portion(waiter.holder, waiter.amount, may_exceed)),
+            );
         }
     }
 
@@ -92,7 +107,12 @@ impl TurnGate {
     }
 
     fn portion(self: &Arc<Self>, holder: Holder, amount: usize, may_exceed: bool) -> Portion {
-        Portion { gate: Arc::clone(self), holder, amount, may_exceed }
+        Portion {
+            gate: Arc::clone(self),
+            holder,
+            amount,
+            may_exceed,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
@@ -129,13 +149,19 @@ impl GateState {
     fn next(&mut self, max: usize) -> Option<(Waiter, bool)> {
         let first = self.first_waiter_index(|_| true)?;
         // A request that is larger than the whole budget is served when nothing is in use.
-        let fits =
-            self.waiting.get(first).is_some_and(|waiter| self.used == 0 || self.used + waiter.amount <= max);
+        let fits = self
+            .waiting
+            .get(first)
+            .is_some_and(|waiter| self.used == 0 || self.used + waiter.amount <= max);
         let may_exceed = !fits;
         if may_exceed && self.is_exceeded {
             return None;
         }
-        let index = if fits { first } else { self.first_waiter_index(|waiter| waiter.has_some)? };
+        let index = if fits {
+            first
+        } else {
+            self.first_waiter_index(|waiter| waiter.has_some)?
+        };
         let waiter = self.waiting.remove(index)?;
         self.is_exceeded |= may_exceed;
         self.add(waiter.holder, waiter.amount);
@@ -147,9 +173,17 @@ impl GateState {
     /// Returns the index of the waiting request to serve first, of those that `counts` accepts. The holder that uses
     /// least comes first, then the holder that was served longest ago, then the request that has waited longest.
     fn first_waiter_index(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
-        let waiting = self.waiting.iter().enumerate().filter(|(_, waiter)| counts(waiter));
+        let waiting = self
+            .waiting
+            .iter()
+            .enumerate()
+            .filter(|(_, waiter)| counts(waiter));
         let first = waiting.min_by_key(|(index, waiter)| {
-            let used = self.used_by.get(&waiter.holder).copied().unwrap_or_default();
+            let used = self
+                .used_by
+                .get(&waiter.holder)
+                .copied()
+                .unwrap_or_default();
             let served = self.served.get(&waiter.holder).copied().unwrap_or_default();
             (used, served, *index)
         });
@@ -220,7 +254,9 @@ mod tests {
     #[tokio::test]
     async fn who_has_least_is_served_first() {
         let gate = TurnGate::new(4);
-        let mut taken: Vec<_> = (0..4).map(|_| gate.take(holder(1), 1).now_or_never().unwrap()).collect();
+        let mut taken: Vec<_> = (0..4)
+            .map(|_| gate.take(holder(1), 1).now_or_never().unwrap())
+            .collect();
         let mut crowd: Vec<_> = (0..50).map(|_| Box::pin(gate.take(holder(1), 1))).collect();
         for waiting in &mut crowd {
             assert!(waiting.now_or_never().is_none());
@@ -228,16 +264,24 @@ mod tests {
         let mut other = Box::pin(gate.take(holder(2), 1));
         assert!((&mut other).now_or_never().is_none());
         taken.pop();
-        assert!(other.now_or_never().is_some(), "it came last and goes first");
-        assert!((&mut crowd[0]).now_or_never().is_some(), "then it is the turn of the others");
+        assert!(
+            other.now_or_never().is_some(),
+            "it came last and goes first"
+        );
+        assert!(
+            (&mut crowd[0]).now_or_never().is_some(),
+            "then it is the turn of the others"
+        );
     }
 
     #[tokio::test]
     async fn a_single_place_goes_around() {
         let gate = TurnGate::new(1);
         let mut place = gate.take(holder(1), 1).await;
-        let mut waiting: Vec<_> =
-            [1, 1, 1, 2, 2, 3].map(|id| (id, Box::pin(gate.take(holder(id), 1)))).into_iter().collect();
+        let mut waiting: Vec<_> = [1, 1, 1, 2, 2, 3]
+            .map(|id| (id, Box::pin(gate.take(holder(id), 1))))
+            .into_iter()
+            .collect();
         for (_, request) in &mut waiting {
             assert!(request.now_or_never().is_none());
         }
@@ -251,7 +295,11 @@ mod tests {
             order.push(waiting.remove(at).0);
             place = next;
         }
-        assert_eq!(order, [2, 3, 1, 2, 1, 1], "who was not served yet, then each in turn");
+        assert_eq!(
+            order,
+            [2, 3, 1, 2, 1, 1],
+            "who was not served yet, then each in turn"
+        );
         drop(place);
         assert!(gate.lock().served.is_empty());
     }
@@ -261,10 +309,16 @@ mod tests {
         let gate = TurnGate::new(100);
         let mut first = gate.take(holder(1), 50).await;
         let mut second = gate.take(holder(2), 50).await;
-        assert!(first.grow(50).now_or_never().is_some(), "one may exceed the budget");
+        assert!(
+            first.grow(50).now_or_never().is_some(),
+            "one may exceed the budget"
+        );
         assert!(first.grow(50).now_or_never().is_some(), "and then goes on");
         let mut more = Box::pin(second.grow(50));
-        assert!((&mut more).now_or_never().is_none(), "the next one waits for it");
+        assert!(
+            (&mut more).now_or_never().is_none(),
+            "the next one waits for it"
+        );
         let mut newcomer = Box::pin(gate.take(holder(3), 1));
         assert!((&mut newcomer).now_or_never().is_none());
         drop(first);

@@ -58,9 +58,15 @@ impl Verifier {
     async fn ask_about(&self, taxpayer: &Taxpayer) -> Option<Duration> {
         let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
         let answer = self.authority.fetch_entity(id).await;
-        let wait = answer.as_ref().err().and_then(AuthorityFailure::retry_after);
-        let again = retry_delay(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
-        let Some(found) = interpret(taxpayer, answer) else { return Some(again) };
+        let wait = answer
+            .as_ref()
+            .err()
+            .and_then(AuthorityFailure::retry_after);
+        let again =
+            retry_delay(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
+        let Some(found) = interpret(taxpayer, answer) else {
+            return Some(again);
+        };
         match self.record(taxpayer, found).await {
             Ok(recorded) if recorded.verification.is_verified() => None,
             Ok(_) => Some(again),
@@ -71,38 +77,67 @@ impl Verifier {
         }
     }
 
-    async fn record(&self, taxpayer: &Taxpayer, found: Verification) -> Result<Taxpayer, TaxpayerError> {
-        let recorded =
-            self.taxpayers.send(taxpayer.id, RecordVerification { found, by: None, reason: None }).await?;
+    async fn record(
+        &self,
+        taxpayer: &Taxpayer,
+        found: Verification,
+    ) -> Result<Taxpayer, TaxpayerError> {
+        let recorded = self
+            .taxpayers
+            .send(
+                taxpayer.id,
+                RecordVerification {
+                    found,
+                    by: None,
+                    reason: None,
+                },
+            )
+            .await?;
         if recorded.verification != taxpayer.verification && !recorded.verification.is_verified() {
             let reason = recorded.verification.reason();
-            tracing::warn!(taxpayer = taxpayer.id.0, reason, "the authority does not confirm a taxpayer");
+            tracing::warn!(
+                taxpayer = taxpayer.id.0,
+                reason,
+                "the authority does not confirm a taxpayer"
+            );
         }
         Ok(recorded)
     }
 }
 
 /// Interprets the authority's answer. Returns None if the call was not made because of our own limits or breakers.
-fn interpret(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
+fn interpret(
+    taxpayer: &Taxpayer,
+    answer: Result<Entity, AuthorityFailure>,
+) -> Option<Verification> {
     match answer {
         Ok(entity) => {
             let listed = entity.businesses.iter();
-            let listed = listed.map(|one| ListedBusiness { id: &one.id, tin: one.tin.as_deref() });
-            Some(Verification::compare(&taxpayer.business_id, &taxpayer.tin, listed))
+            let listed = listed.map(|one| ListedBusiness {
+                id: &one.id,
+                tin: one.tin.as_deref(),
+            });
+            Some(Verification::compare(
+                &taxpayer.business_id,
+                &taxpayer.tin,
+                listed,
+            ))
         }
         Err(AuthorityFailure::NotFound { .. }) => {
             Some(Verification::Unverified(UnverifiedReason::BusinessUnknown))
         }
-        Err(failure) => {
-            failure.counts_as_attempt().then_some(Verification::Unverified(UnverifiedReason::NoAnswer))
-        }
+        Err(failure) => failure
+            .counts_as_attempt()
+            .then_some(Verification::Unverified(UnverifiedReason::NoAnswer)),
     }
 }
 
 /// Returns the delay before the next attempt: the time since onboarding, but at least `RETRY_DELAY_MIN` and at most
 /// `RETRY_DELAY_MAX`. So the delay about doubles with each attempt.
 fn retry_delay(now: Timestamp, since: Timestamp) -> Duration {
-    let waited = now.duration_since(since).clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX);
+    let waited = now
+        .duration_since(since)
+        .clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX);
     waited.unsigned_abs()
 }
 
@@ -113,8 +148,19 @@ mod tests {
     #[test]
     fn the_authority_is_asked_again_after_as_long_as_it_has_been() {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        for (now, seconds) in [(0, 5), (7, 7), (600, 600), (86_400, 86_400), (1_000_000, 86_400), (-9, 5)] {
-            assert_eq!(retry_delay(at(now), at(0)), Duration::from_secs(seconds), "{now}");
+        for (now, seconds) in [
+            (0, 5),
+            (7, 7),
+            (600, 600),
+            (86_400, 86_400),
+            (1_000_000, 86_400),
+            (-9, 5),
+        ] {
+            assert_eq!(
+                retry_delay(at(now), at(0)),
+                Duration::from_secs(seconds),
+                "{now}"
+            );
         }
     }
 }

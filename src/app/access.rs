@@ -38,7 +38,12 @@ pub async fn change_access(
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let now = SystemClock.now();
-    let change = AccountChange { owner, by: Actor::CommandLine, reason: None, now };
+    let change = AccountChange {
+        owner,
+        by: Actor::CommandLine,
+        reason: None,
+        now,
+    };
     let outcome = match call {
         AccessCall::Disable { includes_taxpayers } => {
             access::disable(&store, change, includes_taxpayers).await
@@ -49,10 +54,15 @@ pub async fn change_access(
     };
     store.close().await;
     match (outcome?, call) {
-        (AccessOutcome::Unknown, _) => Err(StartError::NoAccount { kind: owner.kind, id: owner.id }),
+        (AccessOutcome::Unknown, _) => Err(StartError::NoAccount {
+            kind: owner.kind,
+            id: owner.id,
+        }),
         (AccessOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
         (AccessOutcome::Done(_), AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
-        (AccessOutcome::Done(_), AccessCall::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
+        (AccessOutcome::Done(_), AccessCall::Role(role)) => {
+            Ok(json!(ChangedRole { id: owner.id, role }))
+        }
         (AccessOutcome::Done(ended), _) => Ok(json!(RevokedKeys::new(owner.id, ended))),
     }
 }
@@ -74,7 +84,11 @@ pub async fn change_contact(
     call: ContactCall,
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
-    let change = ContactChange { taxpayer, by: Actor::CommandLine, now: SystemClock.now() };
+    let change = ContactChange {
+        taxpayer,
+        by: Actor::CommandLine,
+        now: SystemClock.now(),
+    };
     let outcome = match call {
         ContactCall::Disable => contacts::disable(&store, change, id).await,
         ContactCall::Enable => contacts::enable(&store, change, id).await,
@@ -83,10 +97,15 @@ pub async fn change_contact(
     };
     store.close().await;
     match outcome? {
-        ContactChangeResult::Done { ended_sessions } => {
-            Ok(json!(ChangedContact { taxpayer_id: taxpayer, id, ended_sessions }))
-        }
-        ContactChangeResult::Unknown => Err(StartError::NoContact { taxpayer: taxpayer.0, id: id.0 }),
+        ContactChangeResult::Done { ended_sessions } => Ok(json!(ChangedContact {
+            taxpayer_id: taxpayer,
+            id,
+            ended_sessions
+        })),
+        ContactChangeResult::Unknown => Err(StartError::NoContact {
+            taxpayer: taxpayer.0,
+            id: id.0,
+        }),
         ContactChangeResult::LastOwner => Err(StartError::LastOwner),
     }
 }

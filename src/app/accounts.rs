@@ -87,7 +87,12 @@ pub async fn create_operator(
     let key = new_key(KeyKind::Operator, clock::system_rng().random());
     let now = SystemClock.now();
     let key_of = NewKey::new(key.clone(), terms);
-    let new = NewOperator { email: email.clone(), password_hash: hash, role, key: key_of };
+    let new = NewOperator {
+        email: email.clone(),
+        password_hash: hash,
+        role,
+        key: key_of,
+    };
     let added = accounts::add_operator(&store, &new, now).await;
     store.close().await;
     let id = added.map_err(|error| email_taken_error(error, &email))?;
@@ -101,17 +106,29 @@ pub async fn create_operator(
 pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
     let owner = match account.kind {
         KeyKind::Operator => SessionOwner::Operator(account.id),
-        KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(account.id)),
+        KeyKind::Integrator | KeyKind::Taxpayer => {
+            SessionOwner::Integrator(IntegratorId(account.id))
+        }
     };
     let password = random_password();
     let store = open_beside_service(&settings).await?;
     let person = people::with_owner(&store, owner).await?;
-    let person = person.ok_or(StartError::NoAccount { kind: account.kind, id: account.id })?;
+    let person = person.ok_or(StartError::NoAccount {
+        kind: account.kind,
+        id: account.id,
+    })?;
     let hash = hash_password(&store, &person.email, &password).await?;
-    let change = PasswordChange { owner, hash: &hash, by: Actor::CommandLine };
+    let change = PasswordChange {
+        owner,
+        hash: &hash,
+        by: Actor::CommandLine,
+    };
     let changed = people::set_password(&store, change, SystemClock.now()).await;
     store.close().await;
-    changed?.ok_or(StartError::NoAccount { kind: account.kind, id: account.id })?;
+    changed?.ok_or(StartError::NoAccount {
+        kind: account.kind,
+        id: account.id,
+    })?;
     Ok(json!({ "id": account.id, "password": password.expose_secret() }))
 }
 
@@ -123,16 +140,30 @@ pub async fn reset_totp(settings: Settings, account: KeyOwner) -> Result<Value, 
         KeyKind::Operator => SessionOwner::Operator(id),
         KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
     };
-    remove_second_factor(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
+    remove_second_factor(settings, owner)
+        .await?
+        .ok_or(StartError::NoAccount { kind, id })
 }
 
 /// Removes the second factor of a contact person of a taxpayer.
-pub async fn reset_contact_totp(settings: Settings, taxpayer: i64, id: i64) -> Result<Value, StartError> {
-    let owner = SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(id) };
-    remove_second_factor(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })
+pub async fn reset_contact_totp(
+    settings: Settings,
+    taxpayer: i64,
+    id: i64,
+) -> Result<Value, StartError> {
+    let owner = SessionOwner::Contact {
+        taxpayer: TaxpayerId(taxpayer),
+        id: ContactId(id),
+    };
+    remove_second_factor(settings, owner)
+        .await?
+        .ok_or(StartError::NoContact { taxpayer, id })
 }
 
-async fn remove_second_factor(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, StartError> {
+async fn remove_second_factor(
+    settings: Settings,
+    owner: SessionOwner,
+) -> Result<Option<Value>, StartError> {
     let store = open_beside_service(&settings).await?;
     let removal = FactorRemoval {
         owner,
@@ -147,7 +178,11 @@ async fn remove_second_factor(settings: Settings, owner: SessionOwner) -> Result
 }
 
 /// Hashes a password with the salt of another account with this email, if there is one.
-async fn hash_password(store: &Store, email: &str, password: &SecretString) -> Result<String, StartError> {
+async fn hash_password(
+    store: &Store,
+    email: &str,
+    password: &SecretString,
+) -> Result<String, StartError> {
     let salt = people::password_hash_with_email(store, email).await?;
     password::hash(password, salt.as_deref()).map_err(|_| StartError::PasswordHash)
 }
@@ -159,7 +194,11 @@ pub(super) fn random_password() -> SecretString {
 
 /// Rejects text that is not an email address.
 fn check_email(email: &str) -> Result<(), StartError> {
-    if is_email(email) { Ok(()) } else { Err(StartError::InvalidEmail(email.to_owned())) }
+    if is_email(email) {
+        Ok(())
+    } else {
+        Err(StartError::InvalidEmail(email.to_owned()))
+    }
 }
 
 fn email_taken_error(error: StoreError, email: &str) -> StartError {
@@ -170,7 +209,11 @@ fn email_taken_error(error: StoreError, email: &str) -> StartError {
 }
 
 /// Sets whether a taxpayer may create invoices.
-pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> Result<(), StartError> {
+pub async fn set_subscription(
+    settings: Settings,
+    id: i64,
+    to: Subscription,
+) -> Result<(), StartError> {
     let store = open_beside_service(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let arbiters = Arc::new(Arbiters::start(1));
@@ -182,9 +225,21 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
         verification: VerificationPolicy::Warn,
         panic_orders: PanicOrders::default(),
     };
-    let taxpayers =
-        TaxpayerHandle::new(taxpayer_deps, &Tree::new(clock), &arbiters, AdmissionLimits::default());
-    let changed = taxpayers.send(TaxpayerId(id), SetSubscription { to, by: Actor::CommandLine }).await;
+    let taxpayers = TaxpayerHandle::new(
+        taxpayer_deps,
+        &Tree::new(clock),
+        &arbiters,
+        AdmissionLimits::default(),
+    );
+    let changed = taxpayers
+        .send(
+            TaxpayerId(id),
+            SetSubscription {
+                to,
+                by: Actor::CommandLine,
+            },
+        )
+        .await;
     arbiters.stop();
     arbiters.join().await;
     store.close().await;
@@ -202,13 +257,29 @@ mod tests {
     async fn an_account_needs_a_name_and_an_address() {
         let settings = || Settings::load(None, std::iter::empty()).unwrap();
         let integrator = |name: &str, email: &str| {
-            create_integrator(settings(), name.to_owned(), email.to_owned(), KeyTerms::default())
+            create_integrator(
+                settings(),
+                name.to_owned(),
+                email.to_owned(),
+                KeyTerms::default(),
+            )
         };
-        assert!(matches!(integrator(" ", "a@example.com").await, Err(StartError::EmptyName)));
-        assert!(matches!(integrator("One", "a@b").await, Err(StartError::InvalidEmail(_))));
-        let error = create_operator(settings(), "op".to_owned(), OperatorRole::Viewer, KeyTerms::default())
-            .await
-            .unwrap_err();
+        assert!(matches!(
+            integrator(" ", "a@example.com").await,
+            Err(StartError::EmptyName)
+        ));
+        assert!(matches!(
+            integrator("One", "a@b").await,
+            Err(StartError::InvalidEmail(_))
+        ));
+        let error = create_operator(
+            settings(),
+            "op".to_owned(),
+            OperatorRole::Viewer,
+            KeyTerms::default(),
+        )
+        .await
+        .unwrap_err();
         assert_eq!(error.to_string(), "\"op\" is not an email address");
     }
 }

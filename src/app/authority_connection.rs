@@ -24,16 +24,23 @@ pub(super) struct AuthorityConnection {
 }
 
 impl AuthorityConnection {
-    pub(super) async fn connect(settings: &Settings, clock: &SharedClock) -> Result<Self, StartError> {
+    pub(super) async fn connect(
+        settings: &Settings,
+        clock: &SharedClock,
+    ) -> Result<Self, StartError> {
         let sandbox = match settings.authority.mode {
-            AuthorityMode::Sandbox => {
-                Some(start_sandbox(settings, settings.sandbox.bind.to_string(), SANDBOX_SEED).await?)
-            }
+            AuthorityMode::Sandbox => Some(
+                start_sandbox(settings, settings.sandbox.bind.to_string(), SANDBOX_SEED).await?,
+            ),
             AuthorityMode::Remote => None,
         };
         let authority = build_client(settings, sandbox.as_ref(), clock)?;
         let keys = load_crypto_keys(settings, sandbox.as_ref())?;
-        Ok(Self { authority, keys, sandbox })
+        Ok(Self {
+            authority,
+            keys,
+            sandbox,
+        })
     }
 }
 
@@ -58,7 +65,11 @@ fn build_client(
         None => settings.authority.base_url.clone(),
     };
     let base_url = base_url.ok_or(StartError::NoAuthority)?;
-    Ok(Authority::new(&base_url, &settings.authority, clock.clone())?)
+    Ok(Authority::new(
+        &base_url,
+        &settings.authority,
+        clock.clone(),
+    )?)
 }
 
 /// Starts the simulator, which accepts the API key and secret of the settings.
@@ -74,7 +85,9 @@ pub(super) async fn start_sandbox(
         api_secret: settings.authority.api_secret.expose_secret().to_owned(),
         seed,
     });
-    started.await.map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
+    started
+        .await
+        .map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
 }
 
 /// Returns the authority's keys for QR codes: from the file in the settings, else from the embedded simulator.
@@ -83,23 +96,32 @@ fn load_crypto_keys(
     sandbox: Option<&Sandbox>,
 ) -> Result<Option<CryptoKeys>, StartError> {
     let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
-        (_, Some(path)) => {
-            (format!("the file {} of authority.crypto_keys_file", path.display()), read_file(path)?)
-        }
+        (_, Some(path)) => (
+            format!("the file {} of authority.crypto_keys_file", path.display()),
+            read_file(path)?,
+        ),
         (Some(sandbox), None) => {
             let keys = sandbox.state().crypto_keys();
-            ("the simulator".to_owned(), keys.map_err(StartError::Sandbox)?.to_string().into_bytes())
+            (
+                "the simulator".to_owned(),
+                keys.map_err(StartError::Sandbox)?.to_string().into_bytes(),
+            )
         }
         (None, None) => {
             tracing::warn!("authority.crypto_keys_file is not set: QR codes stay provisional");
             return Ok(None);
         }
     };
-    CryptoKeys::parse(&file).map(Some).map_err(|source| StartError::CryptoKeys { from, source })
+    CryptoKeys::parse(&file)
+        .map(Some)
+        .map_err(|source| StartError::CryptoKeys { from, source })
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, StartError> {
-    fs::read(path).map_err(|source| StartError::File { path: path.to_owned(), source })
+    fs::read(path).map_err(|source| StartError::File {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 pub(super) fn retry_policy(settings: &Settings) -> RetryPolicy {
@@ -125,7 +147,9 @@ mod tests {
         for (variable, expected) in [
             (
                 "EXTRA_CA_FILE",
-                format!("the file {path} of authority.extra_ca_file holds no readable PEM certificate"),
+                format!(
+                    "the file {path} of authority.extra_ca_file holds no readable PEM certificate"
+                ),
             ),
             (
                 "CRYPTO_KEYS_FILE",
@@ -142,7 +166,10 @@ mod tests {
             ];
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let settings = Settings::load(None, pairs.into_iter()).unwrap();
-            let error = AuthorityConnection::connect(&settings, &clock).await.err().unwrap();
+            let error = AuthorityConnection::connect(&settings, &clock)
+                .await
+                .err()
+                .unwrap();
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -67,7 +67,13 @@ pub(super) struct BackgroundActors {
 
 impl BackgroundActors {
     pub(super) fn start(context: &BuildContext<'_>, work: BackgroundWork) -> Self {
-        let BuildContext { settings, tree, arbiters, notifiers, .. } = context;
+        let BuildContext {
+            settings,
+            tree,
+            arbiters,
+            notifiers,
+            ..
+        } = context;
         let config = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
             kind,
             owner: context.owner.clone(),
@@ -77,12 +83,26 @@ impl BackgroundActors {
             poll: URGENT_POLL_INTERVAL,
             wake: Arc::clone(wake),
         };
-        let runs = config(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
+        let runs = config(
+            LaneKind::Run,
+            settings.pipeline.concurrency_max,
+            RUNS_PER_CLAIM,
+            &notifiers.runs,
+        );
         let pool = RunPool::new(work.pipeline, tree, arbiters);
-        let run_dispatcher = pool.dispatcher(runs).with_direct_dispatch(&notifiers.direct_runs);
-        let endpoints = config(LaneKind::Endpoint, ENDPOINTS_MAX, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
+        let run_dispatcher = pool
+            .dispatcher(runs)
+            .with_direct_dispatch(&notifiers.direct_runs);
+        let endpoints = config(
+            LaneKind::Endpoint,
+            ENDPOINTS_MAX,
+            ENDPOINTS_PER_CLAIM,
+            &notifiers.endpoints,
+        );
         let deliveries = DeliveryPool::new(work.delivery, tree, arbiters);
-        let endpoint_dispatcher = deliveries.dispatcher(endpoints).with_direct_dispatch(&notifiers.direct);
+        let endpoint_dispatcher = deliveries
+            .dispatcher(endpoints)
+            .with_direct_dispatch(&notifiers.direct);
         let mut dispatchers = vec![
             run_dispatcher.start(tree, arbiters, NodeKind::Pipeline),
             endpoint_dispatcher.start(tree, arbiters, NodeKind::Webhook),
@@ -102,12 +122,17 @@ impl BackgroundActors {
             context.dispatcher(config(LaneKind::Outage, NOTICES_MAX), async move |lease| {
                 notifier.notify(lease).await
             }),
-            context.dispatcher(config(LaneKind::Verification, VERIFICATIONS_MAX), async move |lease| {
-                verifier.verify(lease).await
+            context.dispatcher(
+                config(LaneKind::Verification, VERIFICATIONS_MAX),
+                async move |lease| verifier.verify(lease).await,
+            ),
+            context.dispatcher(config(LaneKind::Pull, 1), async move |lease| {
+                poller.work(lease).await
             }),
-            context.dispatcher(config(LaneKind::Pull, 1), async move |lease| poller.work(lease).await),
             context
-                .dispatcher(reconciliation, async move |lease| reconciler.work(lease).await)
+                .dispatcher(reconciliation, async move |lease| {
+                    reconciler.work(lease).await
+                })
                 .with_blocked_steps(move || blocking.blocked_steps()),
         ];
         dispatchers.extend(others.map(|one| one.start(tree, arbiters, NodeKind::Inbound)));
@@ -122,7 +147,10 @@ impl BackgroundActors {
             context.start_reference_refresh(work.reference_refresher, work.reference_fresh_for),
         ];
         periodic.extend(context.start_quarantine_lift());
-        periodic.extend(work.checkpointer.and_then(|checkpointer| context.start_checkpoints(checkpointer)));
+        periodic.extend(
+            work.checkpointer
+                .and_then(|checkpointer| context.start_checkpoints(checkpointer)),
+        );
         Self {
             runs: pool,
             deliveries,
@@ -181,8 +209,13 @@ impl BuildContext<'_> {
             return None;
         }
         let period = Period::new(NodeKind::Janitor, "checkpoints", every);
-        let period = Period { first_after: every.min(checkpoint::FIRST_DELAY_MAX), ..period };
-        Some(self.start_periodic(period, async move || checkpointer.checkpoint().await.map(|()| None)))
+        let period = Period {
+            first_after: every.min(checkpoint::FIRST_DELAY_MAX),
+            ..period
+        };
+        Some(self.start_periodic(period, async move || {
+            checkpointer.checkpoint().await.map(|()| None)
+        }))
     }
 
     fn start_key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
@@ -190,7 +223,9 @@ impl BuildContext<'_> {
         let store = self.store.clone();
         let clock = self.clock.clone();
         let period = Period::new(NodeKind::Janitor, "key-usage", key_usage::WRITE_EVERY);
-        self.start_periodic(period, async move || usage.write(&store, &clock).await.map(|()| None))
+        self.start_periodic(period, async move || {
+            usage.write(&store, &clock).await.map(|()| None)
+        })
     }
 
     fn start_sweeper(&self) -> Addr<PeriodicActor> {
@@ -204,7 +239,9 @@ impl BuildContext<'_> {
         let store = self.store.clone();
         let tree = self.tree.clone();
         let period = Period::new(NodeKind::Janitor, "quarantine", quarantined::STORE_EVERY);
-        self.start_periodic(period, async move || quarantined::store_all(&store, &tree).await.map(|()| None))
+        self.start_periodic(period, async move || {
+            quarantined::store_all(&store, &tree).await.map(|()| None)
+        })
     }
 
     /// Starts the periodic work that lifts quarantines. Returns `None` if `cluster.quarantine_lift_s` is 0, which means
@@ -229,12 +266,16 @@ impl BuildContext<'_> {
     fn start_clock_watch(&self) -> Addr<PeriodicActor> {
         let watch = ClockWatch::new(self.store.clone(), self.clock.clone(), self.lease);
         let period = Period::new(NodeKind::Janitor, "clock-watch", clock_watch::LOOK_EVERY);
-        let period = Period { first_after: Duration::ZERO, ..period };
+        let period = Period {
+            first_after: Duration::ZERO,
+            ..period
+        };
         self.start_periodic(period, async move || watch.check_clocks().await)
     }
 
     fn start_outage_detector(&self) -> Addr<PeriodicActor> {
-        let clear_after = i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
+        let clear_after =
+            i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
         let detector = OutageDetector {
             store: self.store.clone(),
             clock: self.clock.clone(),
@@ -242,7 +283,9 @@ impl BuildContext<'_> {
         };
         let authority = self.authority.clone();
         let period = Period::new(NodeKind::Inbound, "outages", OBSERVE_EVERY);
-        self.start_periodic(period, async move || detector.observe_authority(&authority).await.map(|()| None))
+        self.start_periodic(period, async move || {
+            detector.observe_authority(&authority).await.map(|()| None)
+        })
     }
 
     fn start_reference_refresh(
@@ -264,8 +307,12 @@ impl BuildContext<'_> {
         let active_max = settings.taxpayers.active_max;
         let taxpayers = Arc::clone(&self.taxpayers);
         let tree = self.tree.clone();
-        let external_timeout =
-            Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
+        let external_timeout = Duration::from_secs(
+            settings
+                .authority
+                .timeout_s
+                .max(settings.webhooks.timeout_s),
+        );
         let period = Period::new(NodeKind::Janitor, "janitor", JANITOR_INTERVAL);
         self.start_periodic(period, async move || {
             let now = Instant::now();

@@ -22,18 +22,31 @@ pub(super) fn checkpointer(
     store: &Store,
     clock: &SharedClock,
 ) -> Result<Option<Checkpointer>, StartError> {
-    let (Some(path), Some(key)) = (&settings.checkpoints.file, &settings.checkpoints.key_file) else {
+    let (Some(path), Some(key)) = (&settings.checkpoints.file, &settings.checkpoints.key_file)
+    else {
         return Ok(None);
     };
-    let file = Arc::new(Mutex::new(CheckpointFile::new(path.clone(), read_signing_key(key)?)));
-    Ok(Some(Checkpointer { store: store.clone(), clock: clock.clone(), file }))
+    let file = Arc::new(Mutex::new(CheckpointFile::new(
+        path.clone(),
+        read_signing_key(key)?,
+    )));
+    Ok(Some(Checkpointer {
+        store: store.clone(),
+        clock: clock.clone(),
+        file,
+    }))
 }
 
 /// Reads the signing key from the file that `checkpoints.key_file` names.
 pub(super) fn read_signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
-    let text =
-        fs::read_to_string(path).map_err(|source| StartError::File { path: path.to_owned(), source })?;
-    CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey { path: path.to_owned(), fault })
+    let text = fs::read_to_string(path).map_err(|source| StartError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey {
+        path: path.to_owned(),
+        fault,
+    })
 }
 
 /// Signs the heads of all event chains that have grown since the last checkpoint. Returns the number and the hash of
@@ -75,6 +88,9 @@ mod tests {
                 unusable.display()
             )
         );
-        assert_eq!(named(&missing), format!("the file {} cannot be read", missing.display()));
+        assert_eq!(
+            named(&missing),
+            format!("the file {} cannot be read", missing.display())
+        );
     }
 }

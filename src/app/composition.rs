@@ -84,14 +84,23 @@ impl App {
         let store = open_store(settings).await?;
         let owner = new_id().to_string();
         let process_lock = ProcessLock::acquire(settings, &store, &owner).await?;
-        let AuthorityConnection { authority, keys, sandbox } =
-            AuthorityConnection::connect(settings, &clock).await?;
+        let AuthorityConnection {
+            authority,
+            keys,
+            sandbox,
+        } = AuthorityConnection::connect(settings, &clock).await?;
         let tree = Tree::new(clock.clone());
-        let arbiters = Arc::new(Arbiters::start(std::thread::available_parallelism().map_or(1, Into::into)));
+        let arbiters = Arc::new(Arbiters::start(
+            std::thread::available_parallelism().map_or(1, Into::into),
+        ));
         let notifiers = Notifiers::default();
         let taxpayer_deps = taxpayer_deps(settings, &store, &clock, &notifiers);
-        let taxpayers =
-            Arc::new(TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, command_limits(settings)));
+        let taxpayers = Arc::new(TaxpayerHandle::new(
+            taxpayer_deps,
+            &tree,
+            &arbiters,
+            command_limits(settings),
+        ));
         let context = BuildContext {
             settings,
             store,
@@ -123,7 +132,16 @@ impl App {
             checkpointer: checkpointer(settings, &context.store, &context.clock)?,
         };
         let background = BackgroundActors::start(&context, work);
-        let BuildContext { store, clock, authority, taxpayers, tree, arbiters, owner, .. } = context;
+        let BuildContext {
+            store,
+            clock,
+            authority,
+            taxpayers,
+            tree,
+            arbiters,
+            owner,
+            ..
+        } = context;
         Ok(Self {
             store,
             authority,
@@ -184,7 +202,11 @@ impl BuildContext<'_> {
             store: self.store.clone(),
             authority: self.authority.clone(),
             waiters: self.notifiers.run_changes.clone(),
-            backlog: QueueEstimator::new(self.store.clone(), self.authority.clone(), self.clock.clone()),
+            backlog: QueueEstimator::new(
+                self.store.clone(),
+                self.authority.clone(),
+                self.clock.clone(),
+            ),
         }
     }
 
@@ -255,7 +277,12 @@ impl BuildContext<'_> {
             client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
             tokens: TokenCache::default(),
             schedule: RetrySchedule::new(
-                webhooks.retry_schedule_s.iter().copied().map(Duration::from_secs).collect(),
+                webhooks
+                    .retry_schedule_s
+                    .iter()
+                    .copied()
+                    .map(Duration::from_secs)
+                    .collect(),
             ),
             circuit: CircuitPolicy {
                 open_after: Duration::from_secs(webhooks.circuit_open_after_s),
@@ -321,7 +348,11 @@ pub(super) fn reconciliations(
     store: &Store,
     clock: &SharedClock,
 ) -> Arc<ReconciliationHandle> {
-    Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
+    Arc::new(ReconciliationHandle::new(
+        store.clone(),
+        clock.clone(),
+        settings.authority.utc_offset,
+    ))
 }
 
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {

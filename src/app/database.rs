@@ -20,20 +20,37 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
 
 /// Opens and migrates the database for a command. A command waits longer than the service, which may be writing now.
 pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
-    open_with_pools(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) })
-        .await
+    open_with_pools(
+        settings,
+        &PoolSettings {
+            busy_wait: COMMAND_LINE_BUSY_WAIT,
+            ..pool_settings(settings)
+        },
+    )
+    .await
 }
 
 async fn open_with_pools(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
-    let opened = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await;
+    let opened = Store::open(
+        settings.database_url().expose_secret(),
+        pools,
+        vault(settings)?,
+    )
+    .await;
     let store = opened.map_err(|source| open_error(settings, source))?;
-    store.migrate().await.map_err(|source| open_error(settings, source))?;
+    store
+        .migrate()
+        .await
+        .map_err(|source| open_error(settings, source))?;
     Ok(store)
 }
 
 /// Makes the error for a database that cannot be opened. The error shows no credentials of the URL.
 fn open_error(settings: &Settings, source: StoreError) -> StartError {
-    StartError::Database { place: settings.database_place(), source }
+    StartError::Database {
+        place: settings.database_place(),
+        source,
+    }
 }
 
 fn pool_settings(settings: &Settings) -> PoolSettings {
@@ -59,7 +76,10 @@ pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartErr
 
 fn vault(settings: &Settings) -> Result<Vault, StartError> {
     let secrets = &settings.secrets;
-    let old = secrets.encryption_keys.iter().map(ExposeSecret::expose_secret);
+    let old = secrets
+        .encryption_keys
+        .iter()
+        .map(ExposeSecret::expose_secret);
     Ok(Vault::new(secrets.encryption_key.expose_secret())?.with_old_keys(old)?)
 }
 
@@ -82,7 +102,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("nowhere").join("einvoice.db");
         let expected = format!("the database {} cannot be opened", file.display());
-        assert_eq!(open_failure(format!("sqlite://{}", file.display())).await, expected);
+        assert_eq!(
+            open_failure(format!("sqlite://{}", file.display())).await,
+            expected
+        );
         let server = open_failure("postgres://user:s3cret@127.0.0.1:9/einvoice".to_owned()).await;
         assert_eq!(server, "the database 127.0.0.1:9/einvoice cannot be opened");
     }

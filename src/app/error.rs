@@ -26,11 +26,17 @@ pub enum StartError {
     #[error("the webhook client cannot be built")]
     Webhooks(#[from] webhook::ClientBuildError),
     #[error("the file {} cannot be read", .path.display())]
-    File { path: PathBuf, source: std::io::Error },
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("the keys of {from} cannot be used")]
     CryptoKeys { from: String, source: CryptoError },
     #[error("cannot listen on {bind}")]
-    Bind { bind: SocketAddr, source: std::io::Error },
+    Bind {
+        bind: SocketAddr,
+        source: std::io::Error,
+    },
     #[error("the server has failed")]
     Server(#[from] std::io::Error),
     #[error("the simulator of the authority cannot be started: {0}")]
@@ -57,19 +63,26 @@ pub enum StartError {
     DisabledAccount { kind: KeyKind, id: i64 },
     #[error("this would leave no enabled operator with the role admin; make another one first")]
     LastAdmin,
-    #[error("this would leave the taxpayer without an enabled owner; make somebody else an owner first")]
+    #[error(
+        "this would leave the taxpayer without an enabled owner; make somebody else an owner first"
+    )]
     LastOwner,
     #[error("a key cannot end at {0}, which has passed")]
     KeyEndPassed(jiff::Timestamp),
     #[error("the key of checkpoints in {} cannot be used: {fault}", .path.display())]
-    CheckpointKey { path: PathBuf, fault: InvalidCheckpointKey },
+    CheckpointKey {
+        path: PathBuf,
+        fault: InvalidCheckpointKey,
+    },
     #[error("checkpoints.file and checkpoints.key_file must be set")]
     NoCheckpoints,
     #[error("--public-key is needed, or checkpoints.key_file")]
     NoPublicKey,
     #[error("--public-key cannot be used: {0}")]
     PublicKey(InvalidCheckpointKey),
-    #[error("{0} event chains contradict their last checkpoint: run `einvoice verify --checkpoints FILE`")]
+    #[error(
+        "{0} event chains contradict their last checkpoint: run `einvoice verify --checkpoints FILE`"
+    )]
     CheckpointsContradicted(usize),
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

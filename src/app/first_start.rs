@@ -58,8 +58,13 @@ const OPERATOR_EMAIL: &str = "operator@demo.example";
 
 /// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
 /// Completes them if an earlier start was interrupted. Returns `None` if nothing was created.
-pub async fn create_accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
-    if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
+pub async fn create_accounts(
+    app: &App,
+    settings: &Settings,
+) -> Result<Option<DemoAccounts>, StartError> {
+    if settings.environment == Environment::Production
+        || settings.authority.mode == AuthorityMode::Remote
+    {
         return Ok(None);
     }
     let store = &app.store;
@@ -78,9 +83,10 @@ pub async fn create_accounts(app: &App, settings: &Settings) -> Result<Option<De
     }
     match create_missing(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
         // Another process is creating the demo accounts at the same moment.
-        Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Command(TaxpayerError::Refused(_))) => {
-            Ok(None)
-        }
+        Err(
+            StartError::Store(StoreError::Duplicate(_))
+            | StartError::Command(TaxpayerError::Refused(_)),
+        ) => Ok(None),
         made => made.map(Some),
     }
 }
@@ -95,7 +101,9 @@ async fn create_missing(
     let integrator_key = new_key(KeyKind::Integrator, clock::system_rng().random());
     let key: NewKey = integrator_key.clone().into();
     let integrator = if let Some(id) = integrator {
-        accounts::replace_integrator_key(store, id, &key, now).await.map(|()| id)?
+        accounts::replace_integrator_key(store, id, &key, now)
+            .await
+            .map(|()| id)?
     } else {
         let new = NewIntegrator {
             name: "Demo Integrator".into(),
@@ -112,18 +120,47 @@ async fn create_missing(
         enrol_in_sandbox(app)?;
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
         let password = random_password();
-        let id = app.taxpayers.send(id, onboarding(integrator, &password)?).await?.id;
+        let id = app
+            .taxpayers
+            .send(id, onboarding(integrator, &password)?)
+            .await?
+            .id;
         contact_password = Some(password);
         id
     };
-    app.taxpayers.send(id, ChangeProfile { change: demo_profile(), by: Actor::CommandLine }).await?;
+    app.taxpayers
+        .send(
+            id,
+            ChangeProfile {
+                change: demo_profile(),
+                by: Actor::CommandLine,
+            },
+        )
+        .await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::system_rng().random());
-    app.taxpayers.send(id, RotateKey { key: taxpayer_key.clone().into(), by: Actor::CommandLine }).await?;
+    app.taxpayers
+        .send(
+            id,
+            RotateKey {
+                key: taxpayer_key.clone().into(),
+                by: Actor::CommandLine,
+            },
+        )
+        .await?;
     let operator = create_operator(store, now).await?;
-    Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key, contact_password, operator })
+    Ok(DemoAccounts {
+        integrator_key,
+        taxpayer_id: id,
+        taxpayer_key,
+        contact_password,
+        operator,
+    })
 }
 
-async fn create_operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>, StartError> {
+async fn create_operator(
+    store: &Store,
+    now: Timestamp,
+) -> Result<Option<DemoOperator>, StartError> {
     let password = random_password();
     let key = new_key(KeyKind::Operator, clock::system_rng().random());
     let new = NewOperator {
@@ -164,14 +201,19 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
 
 /// Enrols the demo taxpayer's business with the simulator, so that the verification of the taxpayer succeeds.
 fn enrol_in_sandbox(app: &App) -> Result<(), StartError> {
-    let Some(sandbox) = &app.sandbox else { return Ok(()) };
+    let Some(sandbox) = &app.sandbox else {
+        return Ok(());
+    };
     let enrolment = PartyEnrolment {
         business_id: Some(BUSINESS_ID.into()),
         tin: Some(TIN.into()),
         name: Some(NAME.into()),
         ..PartyEnrolment::default()
     };
-    sandbox.state().enrol(&enrolment).map_err(StartError::Sandbox)
+    sandbox
+        .state()
+        .enrol(&enrolment)
+        .map_err(StartError::Sandbox)
 }
 
 fn demo_profile() -> ProfileChange {
@@ -184,25 +226,50 @@ fn demo_profile() -> ProfileChange {
 }
 
 /// Returns the text that is printed as soon as the service listens.
-pub(super) fn welcome_text(app: &App, address: SocketAddr, accounts: Option<&DemoAccounts>) -> String {
+pub(super) fn welcome_text(
+    app: &App,
+    address: SocketAddr,
+    accounts: Option<&DemoAccounts>,
+) -> String {
     let mut lines = vec![format!("einvoice is listening on http://{address}")];
     if let Some(sandbox) = &app.sandbox {
-        lines.push(format!("  simulator of the authority   {}", sandbox.base_url()));
+        lines.push(format!(
+            "  simulator of the authority   {}",
+            sandbox.base_url()
+        ));
     }
-    lines.push(format!("  ready when it answers 200    http://{address}/health/ready"));
+    lines.push(format!(
+        "  ready when it answers 200    http://{address}/health/ready"
+    ));
     if let Some(accounts) = accounts {
         lines.extend([
             String::new(),
             "Demo accounts were created. Their keys and passwords are shown only here:".to_owned(),
-            format!("  integrator       {}", accounts.integrator_key.expose_secret()),
-            format!("  taxpayer (id {})  {}", accounts.taxpayer_id, accounts.taxpayer_key.expose_secret()),
+            format!(
+                "  integrator       {}",
+                accounts.integrator_key.expose_secret()
+            ),
+            format!(
+                "  taxpayer (id {})  {}",
+                accounts.taxpayer_id,
+                accounts.taxpayer_key.expose_secret()
+            ),
         ]);
         if let Some(operator) = &accounts.operator {
-            lines.push(format!("  operator         {}", operator.key.expose_secret()));
+            lines.push(format!(
+                "  operator         {}",
+                operator.key.expose_secret()
+            ));
         }
-        lines.extend([String::new(), format!("Sign in at http://{address}/ with one of these:")]);
+        lines.extend([
+            String::new(),
+            format!("Sign in at http://{address}/ with one of these:"),
+        ]);
         if let Some(operator) = &accounts.operator {
-            lines.push(format!("  {OPERATOR_EMAIL}   {}", operator.password.expose_secret()));
+            lines.push(format!(
+                "  {OPERATOR_EMAIL}   {}",
+                operator.password.expose_secret()
+            ));
         }
         if let Some(password) = &accounts.contact_password {
             lines.push(format!("  {CONTACT_EMAIL}    {}", password.expose_secret()));

@@ -23,20 +23,40 @@ pub async fn invite(settings: Settings, account: KeyOwner) -> Result<Value, Star
         KeyKind::Operator => SessionOwner::Operator(id),
         KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
     };
-    make_invitation(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
+    make_invitation(settings, owner)
+        .await?
+        .ok_or(StartError::NoAccount { kind, id })
 }
 
 /// Makes a link for a contact person of a taxpayer. The returned JSON is the only place where the link can be read.
-pub async fn invite_contact(settings: Settings, taxpayer: i64, id: i64) -> Result<Value, StartError> {
-    let owner = SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(id) };
-    make_invitation(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })
+pub async fn invite_contact(
+    settings: Settings,
+    taxpayer: i64,
+    id: i64,
+) -> Result<Value, StartError> {
+    let owner = SessionOwner::Contact {
+        taxpayer: TaxpayerId(taxpayer),
+        id: ContactId(id),
+    };
+    make_invitation(settings, owner)
+        .await?
+        .ok_or(StartError::NoContact { taxpayer, id })
 }
 
-async fn make_invitation(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, StartError> {
+async fn make_invitation(
+    settings: Settings,
+    owner: SessionOwner,
+) -> Result<Option<Value>, StartError> {
     let token = InvitationToken::new(clock::system_rng().random());
     let store = open_beside_service(&settings).await?;
     let by = Actor::CommandLine;
-    let new = NewInvitation { owner, token: &token, by, reason: None, now: SystemClock.now() };
+    let new = NewInvitation {
+        owner,
+        token: &token,
+        by,
+        reason: None,
+        now: SystemClock.now(),
+    };
     let made = invitations::add(&store, new).await;
     store.close().await;
     Ok(made?.map(

@@ -25,7 +25,11 @@ pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, S
     let store = open_beside_service(&settings).await?;
     let listed = list_holders(&store, kind).await;
     store.close().await;
-    let name = if kind == KeyKind::Operator { "operators" } else { "integrators" };
+    let name = if kind == KeyKind::Operator {
+        "operators"
+    } else {
+        "integrators"
+    };
     Ok(json!({ name: listed? }))
 }
 
@@ -33,8 +37,20 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
     let mut listed = Vec::new();
     let mut number = 1;
     loop {
-        let (found, total) = accounts::page(store, kind, Page { number, per_page: PER_PAGE }).await?;
-        listed.extend(found.iter().map(|holder| json!(AccountView::new(holder, SystemClock.now()))));
+        let (found, total) = accounts::page(
+            store,
+            kind,
+            Page {
+                number,
+                per_page: PER_PAGE,
+            },
+        )
+        .await?;
+        listed.extend(
+            found
+                .iter()
+                .map(|holder| json!(AccountView::new(holder, SystemClock.now()))),
+        );
         if number * PER_PAGE >= total {
             return Ok(listed);
         }
@@ -43,7 +59,11 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
 }
 
 /// Gives an account a new API key. The returned JSON is the only place where the new key can be read.
-pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) -> Result<Value, StartError> {
+pub async fn rotate_key(
+    settings: Settings,
+    owner: KeyOwner,
+    terms: KeyTerms,
+) -> Result<Value, StartError> {
     let change = account_change(owner, &terms)?;
     let store = open_beside_service(&settings).await?;
     let text = new_key(owner.kind, clock::system_rng().random());
@@ -53,10 +73,16 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
         RotationOutcome::Done => {}
         RotationOutcome::Unknown => return Err(missing_account(owner)),
         RotationOutcome::Disabled => {
-            return Err(StartError::DisabledAccount { kind: owner.kind, id: owner.id });
+            return Err(StartError::DisabledAccount {
+                kind: owner.kind,
+                id: owner.id,
+            });
         }
     }
-    Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
+    Ok(json!(NewApiKey {
+        id: owner.id,
+        api_key: text.expose_secret()
+    }))
 }
 
 /// Revokes all API keys of an account and ends its sessions. With `includes_taxpayers`, also revokes the keys of the
@@ -78,7 +104,12 @@ pub async fn revoke_keys(
 fn account_change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;
-    Ok(AccountChange { owner, by: Actor::CommandLine, reason: None, now })
+    Ok(AccountChange {
+        owner,
+        by: Actor::CommandLine,
+        reason: None,
+        now,
+    })
 }
 
 /// Refuses terms whose expiry time has passed.
@@ -90,5 +121,8 @@ pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
 }
 
 fn missing_account(owner: KeyOwner) -> StartError {
-    StartError::NoAccount { kind: owner.kind, id: owner.id }
+    StartError::NoAccount {
+        kind: owner.kind,
+        id: owner.id,
+    }
 }

@@ -58,7 +58,12 @@ impl ProcessLock {
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
 }
 
 /// Writes the name of the process that holds the lock.

@@ -11,7 +11,9 @@ use tokio::time::Instant;
 
 use crate::actors::dispatch::{Dispatcher, DispatcherConfig};
 use crate::actors::notifiers::Notifiers;
-use crate::actors::reconciliation::{Reconciler, ReconciliationHandle, ReconciliationSchedule, timer_step};
+use crate::actors::reconciliation::{
+    Reconciler, ReconciliationHandle, ReconciliationSchedule, timer_step,
+};
 use crate::actors::supervision::{AdmissionLimits, Arbiters, NodeKind, Tree};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::app::authority_connection;
@@ -92,11 +94,21 @@ pub async fn reconcile(
     let dispatcher = authority.map(|authority| {
         let tree = Tree::new(clock.clone());
         let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Notifiers::default());
-        let taxpayers = TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default());
-        let schedule = ReconciliationSchedule { every: None, ..reconciler_schedule(&settings) };
+        let taxpayers =
+            TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default());
+        let schedule = ReconciliationSchedule {
+            every: None,
+            ..reconciler_schedule(&settings)
+        };
         let store = store.clone();
         let taxpayers = Arc::new(taxpayers);
-        let reconciler = Reconciler { store: store.clone(), taxpayers, authority, clock, schedule };
+        let reconciler = Reconciler {
+            store: store.clone(),
+            taxpayers,
+            authority,
+            clock,
+            schedule,
+        };
         let config = DispatcherConfig {
             kind: LaneKind::Reconciliation,
             owner: owner.clone(),
@@ -107,12 +119,21 @@ pub async fn reconcile(
             wake: Arc::clone(&reconciliations.requested),
         };
         // The timer's lane is blocked here: periodic comparisons are left to the running service.
-        Dispatcher::for_work(store, config, &tree, async move |lease| reconciler.work(lease).await)
-            .with_blocked_steps(|| vec![timer_step()])
-            .start(&tree, &arbiters, NodeKind::Inbound)
+        Dispatcher::for_work(store, config, &tree, async move |lease| {
+            reconciler.work(lease).await
+        })
+        .with_blocked_steps(|| vec![timer_step()])
+        .start(&tree, &arbiters, NodeKind::Inbound)
     });
     let needs_service = dispatcher.is_none();
-    let ended = run_to_end(&store, &reconciliations, needs_service, TaxpayerId(taxpayer), day).await;
+    let ended = run_to_end(
+        &store,
+        &reconciliations,
+        needs_service,
+        TaxpayerId(taxpayer),
+        day,
+    )
+    .await;
     arbiters.stop();
     arbiters.join().await;
     let released = release_leases(&store, &owner).await;
@@ -129,10 +150,13 @@ async fn run_to_end(
     taxpayer: TaxpayerId,
     day: Date,
 ) -> Result<ReconciliationReport, StartError> {
-    let requested = reconciliations.request(taxpayer, day, None).await.map_err(|failure| match failure {
-        TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
-        other => other.into(),
-    })?;
+    let requested = reconciliations
+        .request(taxpayer, day, None)
+        .await
+        .map_err(|failure| match failure {
+            TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
+            other => other.into(),
+        })?;
     let deadline = Instant::now() + START_MAX;
     loop {
         let reconciliation = reconciliations.wait(&requested, POLL_INTERVAL).await?;
@@ -140,7 +164,9 @@ async fn run_to_end(
         match reconciliation.state {
             ReconciliationState::Done => return load_findings(store, reconciliation).await,
             ReconciliationState::Failed => return Err(StartError::NotReconciled(error)),
-            ReconciliationState::Interrupted => return Err(StartError::ReconciliationInterrupted(error)),
+            ReconciliationState::Interrupted => {
+                return Err(StartError::ReconciliationInterrupted(error));
+            }
             ReconciliationState::Queued if needs_service && Instant::now() >= deadline => {
                 return Err(StartError::NobodyReconciles);
             }
@@ -155,11 +181,22 @@ async fn load_findings(
 ) -> Result<ReconciliationReport, StartError> {
     let mut findings = Vec::new();
     for page in 1.. {
-        let part = rows::findings(store, &reconciliation, Page { number: page, per_page: PER_PAGE }).await?;
+        let part = rows::findings(
+            store,
+            &reconciliation,
+            Page {
+                number: page,
+                per_page: PER_PAGE,
+            },
+        )
+        .await?;
         if part.is_empty() {
             break;
         }
         findings.extend(part);
     }
-    Ok(ReconciliationReport { reconciliation, findings })
+    Ok(ReconciliationReport {
+        reconciliation,
+        findings,
+    })
 }

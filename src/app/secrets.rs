@@ -20,7 +20,11 @@ impl Resealing {
     pub fn check(&self) -> Result<(), StartError> {
         let unopened = self.kinds.iter().map(|kind| kind.unopened).sum();
         let left = self.kinds.iter().map(|kind| kind.left).sum::<u64>() + unopened;
-        if left == 0 { Ok(()) } else { Err(StartError::NotResealed { left, unopened }) }
+        if left == 0 {
+            Ok(())
+        } else {
+            Err(StartError::NotResealed { left, unopened })
+        }
     }
 
     /// Returns the counts for each kind of secret.
@@ -46,5 +50,8 @@ pub async fn reseal(settings: Settings) -> Result<Resealing, StartError> {
     let key_id = store.vault().key_id().to_owned();
     let resealed = reseal::reseal_columns(&store).await;
     store.close().await;
-    Ok(Resealing { key_id, kinds: resealed? })
+    Ok(Resealing {
+        key_id,
+        kinds: resealed?,
+    })
 }

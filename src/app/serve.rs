@@ -62,8 +62,16 @@ fn listener_sockets(
     ops_socket: Option<TcpListener>,
     limits: ListenerLimits,
 ) -> Vec<ListenerSocket> {
-    let listener = if ops_socket.is_some() { http::Listener::Public } else { http::Listener::Only };
-    let mut sockets = vec![ListenerSocket { socket, listener, limits: limits.everybody }];
+    let listener = if ops_socket.is_some() {
+        http::Listener::Public
+    } else {
+        http::Listener::Only
+    };
+    let mut sockets = vec![ListenerSocket {
+        socket,
+        listener,
+        limits: limits.everybody,
+    }];
     sockets.extend(ops_socket.map(|socket| ListenerSocket {
         socket,
         listener: http::Listener::Operators,
@@ -161,7 +169,10 @@ fn trusted_proxies(settings: &config::http::HttpSettings) -> http::TrustedProxie
         config::http::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
         config::http::ForwardedHeader::Forwarded => http::ForwardedHeader::Forwarded,
     };
-    http::TrustedProxies { networks: settings.trusted_proxies.clone(), header }
+    http::TrustedProxies {
+        networks: settings.trusted_proxies.clone(),
+        header,
+    }
 }
 
 fn sign_ins(settings: &Settings) -> http::SignInAttempts {
@@ -193,7 +204,10 @@ impl Application {
         let listener = listen(settings.http.bind)?;
         let address = listener.local_addr()?;
         let ops_listener = settings.http.ops_bind.map(listen).transpose()?;
-        let ops_address = ops_listener.as_ref().map(TcpListener::local_addr).transpose()?;
+        let ops_address = ops_listener
+            .as_ref()
+            .map(TcpListener::local_addr)
+            .transpose()?;
         let app = App::build(settings).await?;
         if let Some(sandbox) = &app.sandbox {
             sandbox
@@ -218,7 +232,13 @@ impl Application {
                 .configure(http::routes)
                 .configure(console::routes)
         })?;
-        Ok(Self { app, server, stopping, address, ops_address })
+        Ok(Self {
+            app,
+            server,
+            stopping,
+            address,
+            ops_address,
+        })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -260,7 +280,9 @@ impl Application {
         let served = self.server.await;
         tracing::info!("stopped listening; finishing work in flight");
         let spent = requested_at.get().map_or(Duration::ZERO, Instant::elapsed);
-        self.app.close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN)).await;
+        self.app
+            .close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN))
+            .await;
         served.map_err(StartError::from)
     }
 }
@@ -268,7 +290,10 @@ impl Application {
 pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
     let accounts = first_start::create_accounts(&application.app, &settings).await?;
-    println!("{}", first_start::welcome_text(&application.app, application.address, accounts.as_ref()));
+    println!(
+        "{}",
+        first_start::welcome_text(&application.app, application.address, accounts.as_ref())
+    );
     if let Some(address) = application.ops_address() {
         println!("operators sign in, and metrics are, on http://{address}");
     }
@@ -276,9 +301,16 @@ pub async fn serve(settings: Settings) -> Result<(), StartError> {
 }
 
 /// Runs the command `sandbox`: the simulator alone, until SIGTERM or Ctrl-C.
-pub async fn serve_sandbox(settings: Settings, bind: SocketAddr, seed: u64) -> Result<(), StartError> {
+pub async fn serve_sandbox(
+    settings: Settings,
+    bind: SocketAddr,
+    seed: u64,
+) -> Result<(), StartError> {
     let sandbox = start_sandbox(&settings, bind.to_string(), seed).await?;
-    println!("the simulator of the authority is listening on {}", sandbox.base_url());
+    println!(
+        "the simulator of the authority is listening on {}",
+        sandbox.base_url()
+    );
     wait_for_stop_request().await?;
     sandbox.stop().await;
     Ok(())
@@ -301,6 +333,9 @@ mod tests {
     async fn an_address_in_use_is_named() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let bind = taken.local_addr().unwrap();
-        assert_eq!(listen(bind).unwrap_err().to_string(), format!("cannot listen on {bind}"));
+        assert_eq!(
+            listen(bind).unwrap_err().to_string(),
+            format!("cannot listen on {bind}")
+        );
     }
 }

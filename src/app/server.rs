@@ -77,7 +77,10 @@ pub(super) fn raise_open_files() -> usize {
         tracing::warn!(%error, "failed to raise the limit of open files");
         rlimit::Resource::NOFILE.get_soft()
     });
-    raised.ok().and_then(|files| usize::try_from(files).ok()).unwrap_or(1_024)
+    raised
+        .ok()
+        .and_then(|files| usize::try_from(files).ok())
+        .unwrap_or(1_024)
 }
 
 /// Starts to serve an application on all sockets.
@@ -100,11 +103,20 @@ where
     let workers = available_parallelism()?.get();
     let all: usize = sockets.iter().map(|one| one.limits.all_max).sum();
     // The framework's signal handler would end the process while work is in flight, so the caller handles signals.
-    let mut server = Server::build().disable_signals().shutdown_timeout(SHUTDOWN_S).workers(workers);
+    let mut server = Server::build()
+        .disable_signals()
+        .shutdown_timeout(SHUTDOWN_S)
+        .workers(workers);
     // When many connections arrive at once, this limits how many the framework accepts before the workers register
     // them.
-    server = server.max_concurrent_connections(all.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX);
-    for ListenerSocket { socket, listener, limits } in sockets {
+    server =
+        server.max_concurrent_connections(all.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX);
+    for ListenerSocket {
+        socket,
+        listener,
+        limits,
+    } in sockets
+    {
         let name = format!("{listener:?}");
         let open = OpenConnections::new(limits);
         let stop = server.graceful_shutdown_signal();
@@ -112,8 +124,9 @@ where
         let application = application.clone();
         server = server.listen(name, socket, move || {
             let stop = stop.clone();
-            let application =
-                application(listener).into_factory().map_err(|error| error.into().error_response());
+            let application = application(listener)
+                .into_factory()
+                .map_err(|error| error.into().error_response());
             let service = HttpService::build()
                 .graceful_shutdown_signal(move || {
                     let stop = stop.clone();
@@ -132,8 +145,9 @@ where
             let open = open.clone();
             fn_service(move |stream: TcpStream| {
                 let peer = stream.peer_addr().ok();
-                let admitted =
-                    open.admit(rules.proxies.connection_client(peer)).ok_or_else(listener_full_error);
+                let admitted = open
+                    .admit(rules.proxies.connection_client(peer))
+                    .ok_or_else(listener_full_error);
                 ready(admitted.map(|connection| {
                     let guarded = GuardedStream::new(stream, connection, rules.stalled_after);
                     (guarded, Protocol::Http1, peer)
@@ -146,7 +160,10 @@ where
 }
 
 fn listener_full_error() -> DispatchError {
-    DispatchError::Io(io::Error::new(ErrorKind::QuotaExceeded, "every connection is at work"))
+    DispatchError::Io(io::Error::new(
+        ErrorKind::QuotaExceeded,
+        "every connection is at work",
+    ))
 }
 
 #[cfg(test)]
@@ -155,10 +172,16 @@ mod tests {
 
     #[test]
     fn clients_never_take_all_open_files() {
-        let settings = crate::config::Settings::load(None, std::iter::empty()).unwrap().http;
+        let settings = crate::config::Settings::load(None, std::iter::empty())
+            .unwrap()
+            .http;
         let limits = |files| {
             let limits = ListenerLimits::new(&settings, files);
-            (limits.everybody.all_max, limits.everybody.address_max, limits.operators.all_max)
+            (
+                limits.everybody.all_max,
+                limits.everybody.address_max,
+                limits.operators.all_max,
+            )
         };
         assert_eq!(limits(2_048), (1_536, 768, 128));
         assert_eq!(limits(65_536), (16_384, 2_048, 4_096));

@@ -29,7 +29,11 @@ pub(super) enum ChainDifference {
     /// The chain has an event with this sequence, but its hash differs from the one in the checkpoint.
     Rewritten { sequence: i64, number: u64 },
     /// The chain ends at event `end`, before the event that the checkpoint signs.
-    Truncated { sequence: i64, number: u64, end: i64 },
+    Truncated {
+        sequence: i64,
+        number: u64,
+        end: i64,
+    },
     /// The event that the checkpoint signs is missing, but later events exist.
     Missing { sequence: i64, number: u64 },
     /// The chain has no event any more.
@@ -55,7 +59,11 @@ pub(super) enum CheckpointDoubt {
     #[error(
         "event {sequence} of taxpayer {taxpayer}, of {at}, is in no checkpoint: lines are missing at its end, or no checkpoint was made since"
     )]
-    Stale { taxpayer: TaxpayerId, sequence: i64, at: Timestamp },
+    Stale {
+        taxpayer: TaxpayerId,
+        sequence: i64,
+        at: Timestamp,
+    },
 }
 
 impl VerificationReport {
@@ -68,17 +76,30 @@ impl fmt::Display for ChainDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rewritten { sequence, number } => {
-                write!(f, "was rewritten: event {sequence} is not the one of checkpoint {number}")
+                write!(
+                    f,
+                    "was rewritten: event {sequence} is not the one of checkpoint {number}"
+                )
             }
-            Self::Truncated { sequence, number, end } => write!(
+            Self::Truncated {
+                sequence,
+                number,
+                end,
+            } => write!(
                 f,
                 "was truncated: it ends at event {end}, and checkpoint {number} has event {sequence}"
             ),
             Self::Missing { sequence, number } => {
-                write!(f, "was rewritten: event {sequence} of checkpoint {number} is gone")
+                write!(
+                    f,
+                    "was rewritten: event {sequence} of checkpoint {number} is gone"
+                )
             }
             Self::Removed { sequence, number } => {
-                write!(f, "was removed: it had event {sequence} at checkpoint {number}")
+                write!(
+                    f,
+                    "was removed: it had event {sequence} at checkpoint {number}"
+                )
             }
         }
     }
@@ -88,7 +109,10 @@ impl fmt::Display for VerificationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} events of {} taxpayers", self.events, self.taxpayers)?;
         for (taxpayer, sequence) in &self.breaks {
-            write!(f, "; the chain of taxpayer {taxpayer} breaks at event {sequence}")?;
+            write!(
+                f,
+                "; the chain of taxpayer {taxpayer} breaks at event {sequence}"
+            )?;
         }
         for (taxpayer, difference) in &self.differences {
             write!(f, "; the chain of taxpayer {taxpayer} {difference}")?;
@@ -99,9 +123,19 @@ impl fmt::Display for VerificationReport {
         if self.is_intact() {
             f.write_str(": every chain is whole")?;
         }
-        let Some(last) = &self.checkpoints else { return Ok(()) };
-        write!(f, ", compared with {} checkpoints, the last {}", last.number, last.hash)?;
+        let Some(last) = &self.checkpoints else {
+            return Ok(());
+        };
+        write!(
+            f,
+            ", compared with {} checkpoints, the last {}",
+            last.number, last.hash
+        )?;
         // The last checkpoint stands alone in the last line, so that an operator can keep it for `--at-least`.
-        if self.is_intact() { write!(f, "\n{last}") } else { Ok(()) }
+        if self.is_intact() {
+            write!(f, "\n{last}")
+        } else {
+            Ok(())
+        }
     }
 }

@@ -12,7 +12,9 @@ use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::app::verification_report::{ChainDifference, CheckpointDoubt, VerificationReport};
 use crate::config::Settings;
-use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointPublicKey, CheckpointTail};
+use crate::domain::events::checkpoint::{
+    ChainHead, Checkpoint, CheckpointPublicKey, CheckpointTail,
+};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -49,14 +51,19 @@ pub async fn verify(
     taxpayer: Option<i64>,
     source: Option<CheckpointSource>,
 ) -> Result<VerificationReport, StartError> {
-    let comparison = source.map(|source| open_comparison(&settings, source)).transpose()?;
+    let comparison = source
+        .map(|source| open_comparison(&settings, source))
+        .transpose()?;
     let store = open_existing(&settings).await?;
     let report = build_report(&store, taxpayer.map(TaxpayerId), comparison).await;
     store.close().await;
     report
 }
 
-fn open_comparison(settings: &Settings, source: CheckpointSource) -> Result<Comparison, StartError> {
+fn open_comparison(
+    settings: &Settings,
+    source: CheckpointSource,
+) -> Result<Comparison, StartError> {
     let key = match (source.public_key, &settings.checkpoints.key_file) {
         (Some(text), _) => CheckpointPublicKey::parse(&text).map_err(StartError::PublicKey)?,
         (None, Some(path)) => read_signing_key(path)?.public_key(),
@@ -64,14 +71,22 @@ fn open_comparison(settings: &Settings, source: CheckpointSource) -> Result<Comp
     };
     let reader = CheckpointReader::open(&source.file, key)?;
     let covered_until = covered_until(settings.checkpoints.every_s, SystemClock.now());
-    Ok(Comparison { reader, at_least: source.at_least, covered_until })
+    Ok(Comparison {
+        reader,
+        at_least: source.at_least,
+        covered_until,
+    })
 }
 
 /// Returns the time up to which checkpoints must cover all events: two periods ago, so that a single late checkpoint
 /// raises no alarm. If checkpoints are made on demand only, no event must be covered, so the time is `Timestamp::MIN`.
 fn covered_until(every_s: u64, now: Timestamp) -> Timestamp {
     let grace = Duration::from_secs(every_s).saturating_mul(2);
-    if grace.is_zero() { Timestamp::MIN } else { now.saturating_sub(grace).unwrap_or(Timestamp::MIN) }
+    if grace.is_zero() {
+        Timestamp::MIN
+    } else {
+        now.saturating_sub(grace).unwrap_or(Timestamp::MIN)
+    }
 }
 
 async fn build_report(
@@ -88,11 +103,17 @@ async fn build_report(
         },
         None => taxpayers::all_ids(store).await?,
     };
-    let mut report = VerificationReport { taxpayers: ids.len(), ..VerificationReport::default() };
+    let mut report = VerificationReport {
+        taxpayers: ids.len(),
+        ..VerificationReport::default()
+    };
     let mut ends = Vec::with_capacity(ids.len());
     for id in ids {
         let head = check_chain(store, id, &mut report).await?;
-        ends.push(ChainHead { taxpayer_id: id, head });
+        ends.push(ChainHead {
+            taxpayer_id: id,
+            head,
+        });
     }
     if let Some(comparison) = comparison {
         compare_all(store, taxpayer, comparison, &ends, &mut report).await?;
@@ -130,15 +151,26 @@ async fn compare_all(
     ends: &[ChainHead],
     report: &mut VerificationReport,
 ) -> Result<(), StartError> {
-    let Comparison { mut reader, at_least, covered_until } = comparison;
+    let Comparison {
+        mut reader,
+        at_least,
+        covered_until,
+    } = comparison;
     let mut covered = HashMap::new();
     let mut is_replaced = false;
     loop {
         match reader.read() {
             Ok(Some(checkpoint)) => {
                 let tail = reader.tail();
-                is_replaced |= at_least.as_ref().is_some_and(|one| one.number == tail.number && one != tail);
-                covered.extend(checkpoint.heads.iter().map(|one| (one.taxpayer_id, one.head.sequence)));
+                is_replaced |= at_least
+                    .as_ref()
+                    .is_some_and(|one| one.number == tail.number && one != tail);
+                covered.extend(
+                    checkpoint
+                        .heads
+                        .iter()
+                        .map(|one| (one.taxpayer_id, one.head.sequence)),
+                );
                 compare(store, taxpayer, checkpoint, report).await?;
             }
             Ok(None) => break,
@@ -151,9 +183,14 @@ async fn compare_all(
     }
     if report.fault.is_none() {
         report.fault = match at_least {
-            Some(CheckpointTail { number, .. }) if is_replaced => Some(CheckpointDoubt::Replaced(number)),
+            Some(CheckpointTail { number, .. }) if is_replaced => {
+                Some(CheckpointDoubt::Replaced(number))
+            }
             Some(CheckpointTail { number: wanted, .. }) if reader.tail().number < wanted => {
-                Some(CheckpointDoubt::Shortened { end: reader.tail().number, wanted })
+                Some(CheckpointDoubt::Shortened {
+                    end: reader.tail().number,
+                    wanted,
+                })
             }
             _ if reader.is_cut()? => Some(CheckpointDoubt::Cut),
             _ if reader.tail().number == 0 => Some(CheckpointDoubt::Empty),
@@ -180,7 +217,11 @@ async fn find_stale(
         let next = events::owned_by_after(store, taxpayer, sequence, 1).await?;
         if let Some(event) = next.first().filter(|event| event.timestamp < covered_until) {
             let at = event.timestamp;
-            return Ok(Some(CheckpointDoubt::Stale { taxpayer, sequence: event.sequence, at }));
+            return Ok(Some(CheckpointDoubt::Stale {
+                taxpayer,
+                sequence: event.sequence,
+                at,
+            }));
         }
     }
     Ok(None)
@@ -192,10 +233,15 @@ async fn compare(
     checkpoint: Checkpoint,
     report: &mut VerificationReport,
 ) -> Result<(), StoreError> {
-    let Checkpoint { number, mut heads, .. } = checkpoint;
+    let Checkpoint {
+        number, mut heads, ..
+    } = checkpoint;
     heads.retain(|one| taxpayer.is_none_or(|only| only == one.taxpayer_id));
     let found = events::hashes_at(store, &heads).await?;
-    for one in heads.iter().filter(|one| found.get(&one.taxpayer_id) != Some(&one.head)) {
+    for one in heads
+        .iter()
+        .filter(|one| found.get(&one.taxpayer_id) != Some(&one.head))
+    {
         if let Entry::Vacant(first) = report.differences.entry(one.taxpayer_id) {
             first.insert(find_difference(store, one, number).await?);
         }
@@ -209,11 +255,19 @@ async fn find_difference(
     number: u64,
 ) -> Result<ChainDifference, StoreError> {
     let sequence = signed.head.sequence;
-    let end = events::head(store.reader(), signed.taxpayer_id).await?.sequence;
-    let is_there = !events::hashes_at(store, std::slice::from_ref(signed)).await?.is_empty();
+    let end = events::head(store.reader(), signed.taxpayer_id)
+        .await?
+        .sequence;
+    let is_there = !events::hashes_at(store, std::slice::from_ref(signed))
+        .await?
+        .is_empty();
     Ok(match end {
         0 => ChainDifference::Removed { sequence, number },
-        end if end < sequence => ChainDifference::Truncated { sequence, number, end },
+        end if end < sequence => ChainDifference::Truncated {
+            sequence,
+            number,
+            end,
+        },
         _ if is_there => ChainDifference::Rewritten { sequence, number },
         _ => ChainDifference::Missing { sequence, number },
     })
@@ -262,7 +316,9 @@ mod tests {
             data: json!({ "unit_price": 500 }).to_string(),
             actor: None,
         };
-        let new: Vec<_> = (0..count).map(|_| head.append(occurrence(), seal())).collect();
+        let new: Vec<_> = (0..count)
+            .map(|_| head.append(occurrence(), seal()))
+            .collect();
         let tx = store.begin().await.unwrap();
         events::append(&tx, &new).await.unwrap();
         tx.commit().await.unwrap();
@@ -270,9 +326,15 @@ mod tests {
 
     /// Changes an amount in all events and recomputes the hashes, as somebody with write access could do.
     async fn rewrite(store: &Store, id: i64) {
-        let all = events::owned_by_after(store, TaxpayerId(id), 0, PER_PAGE).await.unwrap();
+        let all = events::owned_by_after(store, TaxpayerId(id), 0, PER_PAGE)
+            .await
+            .unwrap();
         let mut head = LogHead::default();
-        execute(store, &format!("DELETE FROM events WHERE taxpayer_id = {id}")).await;
+        execute(
+            store,
+            &format!("DELETE FROM events WHERE taxpayer_id = {id}"),
+        )
+        .await;
         let seal = |event: &crate::domain::events::event::Event| EventStamp {
             id: event.id,
             taxpayer_id: event.taxpayer_id,
@@ -281,7 +343,15 @@ mod tests {
         };
         let change = |event: &crate::domain::events::event::Event| {
             let data = json!({ "unit_price": 5 }).to_string();
-            head.append(NewEvent { kind: event.kind, irn: event.irn.clone(), data, actor: None }, seal(event))
+            head.append(
+                NewEvent {
+                    kind: event.kind,
+                    irn: event.irn.clone(),
+                    data,
+                    actor: None,
+                },
+                seal(event),
+            )
         };
         let forged: Vec<_> = all.iter().map(change).collect();
         let tx = store.begin().await.unwrap();
@@ -299,8 +369,15 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let file = CheckpointFile::new(directory.path().join("checkpoints"), key());
             let file = Arc::new(Mutex::new(file));
-            let checkpointer = Checkpointer { store: store.clone(), clock: Arc::new(SystemClock), file };
-            Self { directory, checkpointer }
+            let checkpointer = Checkpointer {
+                store: store.clone(),
+                clock: Arc::new(SystemClock),
+                file,
+            };
+            Self {
+                directory,
+                checkpointer,
+            }
         }
 
         fn path(&self) -> PathBuf {
@@ -318,9 +395,15 @@ mod tests {
             covered_until: Timestamp,
         ) -> VerificationReport {
             let reader = CheckpointReader::open(&self.path(), key().public_key()).unwrap();
-            let comparison = Comparison { reader, at_least, covered_until };
+            let comparison = Comparison {
+                reader,
+                at_least,
+                covered_until,
+            };
             let taxpayer = taxpayer.map(TaxpayerId);
-            build_report(&self.checkpointer.store, taxpayer, Some(comparison)).await.unwrap()
+            build_report(&self.checkpointer.store, taxpayer, Some(comparison))
+                .await
+                .unwrap()
         }
 
         async fn fault_report(&self) -> String {
@@ -339,12 +422,23 @@ mod tests {
         let scene = Scene::new(store);
         assert_eq!(scene.checkpointer.run().await.unwrap().heads, 3);
         append(store, 1, 5).await;
-        assert_eq!(scene.checkpointer.run().await.unwrap().heads, 1, "only what has grown");
+        assert_eq!(
+            scene.checkpointer.run().await.unwrap().heads,
+            1,
+            "only what has grown"
+        );
         let idle = scene.checkpointer.run().await.unwrap();
-        assert_eq!((idle.heads, idle.tail.number), (0, 2), "nothing to sign, no line");
+        assert_eq!(
+            (idle.heads, idle.tail.number),
+            (0, 2),
+            "nothing to sign, no line"
+        );
         let report = scene.verify(None).await;
         assert!(report.is_intact(), "{report}");
-        assert!(report.to_string().contains("compared with 2 checkpoints"), "{report}");
+        assert!(
+            report.to_string().contains("compared with 2 checkpoints"),
+            "{report}"
+        );
         scene
     }
 
@@ -362,7 +456,10 @@ mod tests {
                 ),
                 "{said}"
             );
-            assert!(!said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "), "{said}");
+            assert!(
+                !said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "),
+                "{said}"
+            );
             assert!(scene.verify(Some(1)).await.is_intact());
             assert!(!scene.verify(Some(2)).await.is_intact());
             // The chain of taxpayer 2 has grown, but it was rewritten, so the checkpointer does not sign it.
@@ -376,13 +473,21 @@ mod tests {
     async fn a_chain_that_was_cut_or_removed_is_named() {
         for test in stores().await {
             let scene = checkpointed_scene(&test.store).await;
-            execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 1 AND sequence > 6").await;
+            execute(
+                &test.store,
+                "DELETE FROM events WHERE taxpayer_id = 1 AND sequence > 6",
+            )
+            .await;
             execute(&test.store, "DELETE FROM events WHERE taxpayer_id = 3").await;
             execute(&test.store, "DELETE FROM taxpayers WHERE id = 3").await;
-            assert!(build_report(&test.store, None, None).await.unwrap().is_intact());
+            assert!(
+                build_report(&test.store, None, None)
+                    .await
+                    .unwrap()
+                    .is_intact()
+            );
             let said = scene.fault_report().await;
-            let cut =
-                "the chain of taxpayer 1 was truncated: it ends at event 6, and checkpoint 2 has event 10";
+            let cut = "the chain of taxpayer 1 was truncated: it ends at event 6, and checkpoint 2 has event 10";
             assert!(said.contains(cut), "{said}");
             let removed = "the chain of taxpayer 3 was removed: it had event 5 at checkpoint 1";
             assert!(said.contains(removed), "{said}");
@@ -401,15 +506,30 @@ mod tests {
             let at_least: CheckpointTail = whole.lines().last().unwrap().parse().unwrap();
             assert_eq!(at_least.number, 2, "{whole}");
             for (tampered, said) in [
-                (String::new(), "it ends at checkpoint 0, and checkpoint 2 was in it"),
-                (format!("{first}\n"), "it ends at checkpoint 1, and checkpoint 2 was in it"),
+                (
+                    String::new(),
+                    "it ends at checkpoint 0, and checkpoint 2 was in it",
+                ),
+                (
+                    format!("{first}\n"),
+                    "it ends at checkpoint 1, and checkpoint 2 was in it",
+                ),
                 (text.replacen("2:5:", "2:4:", 1), "line 1 of "),
-                (format!("{second}\n"), "it does not follow the line before it"),
-                (format!("{first}\n{first}\n"), "it does not follow the line before it"),
+                (
+                    format!("{second}\n"),
+                    "it does not follow the line before it",
+                ),
+                (
+                    format!("{first}\n{first}\n"),
+                    "it does not follow the line before it",
+                ),
                 (text.replace('\n', "\r\n"), "line 1 of "),
             ] {
                 std::fs::write(scene.path(), tampered).unwrap();
-                let found = scene.verify_with(None, Some(at_least.clone()), Timestamp::MIN).await.to_string();
+                let found = scene
+                    .verify_with(None, Some(at_least.clone()), Timestamp::MIN)
+                    .await
+                    .to_string();
                 assert!(
                     found.contains("the checkpoints cannot be relied on: ") && found.contains(said),
                     "{found}"
@@ -433,12 +553,37 @@ mod tests {
             for (file, at_least, covered_until, said) in [
                 (text.clone(), None, now, ""),
                 (String::new(), None, never, "the file holds no checkpoint"),
-                ("einvoice-checkpoint/1 1 20".to_owned(), None, never, "its last line has no end"),
-                (text.trim_end().to_owned(), None, never, "its last line has no end"),
-                (format!("{text}einvoice"), None, now, "its last line has no end"),
+                (
+                    "einvoice-checkpoint/1 1 20".to_owned(),
+                    None,
+                    never,
+                    "its last line has no end",
+                ),
+                (
+                    text.trim_end().to_owned(),
+                    None,
+                    never,
+                    "its last line has no end",
+                ),
+                (
+                    format!("{text}einvoice"),
+                    None,
+                    now,
+                    "its last line has no end",
+                ),
                 (format!("{first}\n"), None, never, ""),
-                (format!("{first}\n"), None, now, "event 6 of taxpayer 1, of 1970-01-01T00:00:00Z, is in no"),
-                (text.clone(), other, now, "its checkpoint 2 is another one than it was"),
+                (
+                    format!("{first}\n"),
+                    None,
+                    now,
+                    "event 6 of taxpayer 1, of 1970-01-01T00:00:00Z, is in no",
+                ),
+                (
+                    text.clone(),
+                    other,
+                    now,
+                    "its checkpoint 2 is another one than it was",
+                ),
             ] {
                 std::fs::write(scene.path(), &file).unwrap();
                 let found = scene.verify_with(None, at_least, covered_until).await;
@@ -451,7 +596,10 @@ mod tests {
     #[test]
     fn events_of_the_last_two_periods_may_wait_for_their_checkpoint() {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        assert_eq!(covered_until(600, now), Timestamp::from_second(1_799_998_800).unwrap());
+        assert_eq!(
+            covered_until(600, now),
+            Timestamp::from_second(1_799_998_800).unwrap()
+        );
         assert_eq!(covered_until(0, now), Timestamp::MIN, "on demand only");
     }
 }

@@ -12,8 +12,8 @@ use crate::authority::transport::classify::{says_not_ok, says_ok};
 use crate::authority::transport::failure::AuthorityFailure;
 use crate::authority::transport::request::AuthorityRequest;
 use crate::authority::wire::{
-    Acknowledgement, Confirmation, Entity, InvoiceInTransit, IrnCheck, Parties, PullQuery, SearchPage,
-    SearchQuery,
+    Acknowledgement, Confirmation, Entity, InvoiceInTransit, IrnCheck, Parties, PullQuery,
+    SearchPage, SearchQuery,
 };
 use crate::domain::kernel::path_segment::encode_path_segment;
 
@@ -23,8 +23,12 @@ impl Authority {
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
-            AuthorityRequest::new(Operation::ValidateIrn, Method::POST, "/invoice/irn/validate")
-                .with_body(&body),
+            AuthorityRequest::new(
+                Operation::ValidateIrn,
+                Method::POST,
+                "/invoice/irn/validate",
+            )
+            .with_body(&body),
             expect_ok,
         )
         .await
@@ -33,7 +37,8 @@ impl Authority {
     /// `POST /invoice/validate`: checks a document. The authority reports only one fault at a time.
     pub async fn validate(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
-            AuthorityRequest::new(Operation::Validate, Method::POST, "/invoice/validate").with_body(document),
+            AuthorityRequest::new(Operation::Validate, Method::POST, "/invoice/validate")
+                .with_body(document),
             expect_ok,
         )
         .await
@@ -42,7 +47,8 @@ impl Authority {
     /// `POST /invoice/sign`: signs a document. After `Unknown` the document may already be signed: ask `confirm`.
     pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
-            AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").with_body(document),
+            AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign")
+                .with_body(document),
             expect_ok,
         )
         .await
@@ -51,8 +57,11 @@ impl Authority {
     /// `GET /invoice/confirm/{irn}`: returns the state of a signed invoice. `NotFound` if the IRN is not signed.
     pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
         let path = format!("/invoice/confirm/{}", encode_part(irn)?);
-        self.send(AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn), parse_data)
-            .await
+        self.send(
+            AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn),
+            parse_data,
+        )
+        .await
     }
 
     /// `PATCH /invoice/update/{irn}`: reports a payment. `payment_status` is PARTIAL, PAID or REJECTED.
@@ -87,7 +96,8 @@ impl Authority {
     pub async fn look_up_parties(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
         let path = format!("/invoice/transmit/lookup/{}", encode_part(irn)?);
         let request = AuthorityRequest::new(Operation::Lookup, Method::GET, &path).for_irn(irn);
-        self.send(request, |answer| Parties::read(&answer.data)).await
+        self.send(request, |answer| Parties::read(&answer.data))
+            .await
     }
 
     /// `POST /invoice/transmit/{irn}`: sends the invoice to the customer's access point.
@@ -95,7 +105,9 @@ impl Authority {
         let path = format!("/invoice/transmit/{}", encode_part(irn)?);
         let body = json!({});
         self.send(
-            AuthorityRequest::new(Operation::Transmit, Method::POST, &path).for_irn(irn).with_body(&body),
+            AuthorityRequest::new(Operation::Transmit, Method::POST, &path)
+                .for_irn(irn)
+                .with_body(&body),
             expect_ok,
         )
         .await
@@ -105,15 +117,24 @@ impl Authority {
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
         let path = format!("/invoice/transmit/{}", encode_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
-        let request =
-            AuthorityRequest::new(Operation::Acknowledge, Method::PATCH, &path).for_irn(irn).with_body(&body);
+        let request = AuthorityRequest::new(Operation::Acknowledge, Method::PATCH, &path)
+            .for_irn(irn)
+            .with_body(&body);
         let result = self
-            .send(request, |answer| (!says_not_ok(&answer)).then(|| acknowledgement_message(&answer)))
+            .send(request, |answer| {
+                (!says_not_ok(&answer)).then(|| acknowledgement_message(&answer))
+            })
             .await;
         match result {
-            Ok(message) => Ok(Acknowledgement { was_already_acknowledged: says_already(&message), message }),
+            Ok(message) => Ok(Acknowledgement {
+                was_already_acknowledged: says_already(&message),
+                message,
+            }),
             Err(AuthorityFailure::Refused { message, .. }) if says_already(&message) => {
-                Ok(Acknowledgement { message, was_already_acknowledged: true })
+                Ok(Acknowledgement {
+                    message,
+                    was_already_acknowledged: true,
+                })
             }
             Err(failure) => Err(failure),
         }
@@ -128,7 +149,8 @@ impl Authority {
             .with_query("confirmed", query.confirmed)
             .with_query("from", query.from.as_deref())
             .with_query("to", query.to.as_deref());
-        self.send(request, |answer| InvoiceInTransit::list(&answer.data)).await
+        self.send(request, |answer| InvoiceInTransit::list(&answer.data))
+            .await
     }
 
     /// `GET /invoice/{business_id}`: returns one page of this taxpayer's invoices at the authority.
@@ -153,28 +175,39 @@ impl Authority {
     /// `GET /invoice/download/{irn}`: returns the encrypted document. `NotFound` if the IRN is not signed.
     pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
         let path = format!("/invoice/download/{}", encode_part(irn)?);
-        self.send(AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn), parse_data)
-            .await
+        self.send(
+            AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn),
+            parse_data,
+        )
+        .await
     }
 
     /// `POST /vat/postpayment`: sends a VAT report. A 2xx is a success unless the body says `ok: false`.
     pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
-        let request =
-            AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").with_body(report);
-        self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
+        let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment")
+            .with_body(report);
+        self.send(request, |answer| (!says_not_ok(&answer)).then_some(()))
+            .await
     }
 
     /// `GET /entity/{entity_id}`: returns the businesses of an entity. `NotFound` if no entity has this id.
     pub async fn fetch_entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
         let path = format!("/entity/{}", encode_part(id)?);
-        self.send(AuthorityRequest::new(Operation::Entity, Method::GET, &path), parse_data).await
+        self.send(
+            AuthorityRequest::new(Operation::Entity, Method::GET, &path),
+            parse_data,
+        )
+        .await
     }
 
     /// `GET /invoice/resources/{list}`: returns the list's entries, unmodified.
     pub async fn fetch_resource_list(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
         let request = AuthorityRequest::new(Operation::Resource, Method::GET, &path).without_keys();
-        self.send(request, |answer| answer.data.is_array().then_some(answer.data)).await
+        self.send(request, |answer| {
+            answer.data.is_array().then_some(answer.data)
+        })
+        .await
     }
 }
 
@@ -185,7 +218,10 @@ fn encode_part(text: &str) -> Result<String, AuthorityFailure> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "readers take the answer, and this one needs none of it")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "readers take the answer, and this one needs none of it"
+)]
 fn expect_ok(answer: AuthorityAnswer) -> Option<()> {
     says_ok(&answer).then_some(())
 }
@@ -195,7 +231,10 @@ fn parse_data<T: DeserializeOwned>(answer: AuthorityAnswer) -> Option<T> {
 }
 
 fn acknowledgement_message(answer: &AuthorityAnswer) -> String {
-    let words = answer.message.as_str().or_else(|| answer.data.get("message")?.as_str());
+    let words = answer
+        .message
+        .as_str()
+        .or_else(|| answer.data.get("message")?.as_str());
     words.unwrap_or("ACKNOWLEDGED").to_owned()
 }
 
@@ -217,40 +256,65 @@ mod tests {
     fn requests_of(server: &Server) -> Vec<(String, String)> {
         let split = |request: &String| {
             let (head, body) = request.split_once("\r\n\r\n").unwrap();
-            (head.lines().next().unwrap().replace(" HTTP/1.1", ""), body.to_owned())
+            (
+                head.lines().next().unwrap().replace(" HTTP/1.1", ""),
+                body.to_owned(),
+            )
         };
         server.received_requests().iter().map(split).collect()
     }
 
     fn lines(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-        expected.iter().map(|(line, body)| ((*line).to_owned(), (*body).to_owned())).collect()
+        expected
+            .iter()
+            .map(|(line, body)| ((*line).to_owned(), (*body).to_owned()))
+            .collect()
     }
 
     #[tokio::test]
     async fn each_call_goes_to_its_path() {
         let server = Server::json(201, OK).await;
         let authority = server.authority();
-        let check = IrnCheck { invoice_reference: "1".into(), business_id: "b".into(), irn: "i".into() };
+        let check = IrnCheck {
+            invoice_reference: "1".into(),
+            business_id: "b".into(),
+            irn: "i".into(),
+        };
         let document = strict_json::from_trusted(r#"{"irn":"i","payable_amount":100.10}"#).unwrap();
         authority.validate_irn(&check).await.unwrap();
         authority.validate(&document).await.unwrap();
         authority.sign(&document).await.unwrap();
-        authority.update_payment(IRN, "PAID", Some("r")).await.unwrap();
-        authority.update_payment(IRN, "REJECTED", None).await.unwrap();
+        authority
+            .update_payment(IRN, "PAID", Some("r"))
+            .await
+            .unwrap();
+        authority
+            .update_payment(IRN, "REJECTED", None)
+            .await
+            .unwrap();
         authority.transmit(IRN).await.unwrap();
         authority.report(&document).await.unwrap();
         assert!(authority.is_system_healthy().await.unwrap());
         let text = r#"{"irn":"i","payable_amount":100.10}"#;
         let expected = [
-            ("POST /api/v1/invoice/irn/validate", r#"{"business_id":"b","invoice_reference":"1","irn":"i"}"#),
+            (
+                "POST /api/v1/invoice/irn/validate",
+                r#"{"business_id":"b","invoice_reference":"1","irn":"i"}"#,
+            ),
             ("POST /api/v1/invoice/validate", text),
             ("POST /api/v1/invoice/sign", text),
             (
                 "PATCH /api/v1/invoice/update/INV%2F1-1A2B3C4D-20260101",
                 r#"{"payment_status":"PAID","reference":"r"}"#,
             ),
-            ("PATCH /api/v1/invoice/update/INV%2F1-1A2B3C4D-20260101", r#"{"payment_status":"REJECTED"}"#),
-            ("POST /api/v1/invoice/transmit/INV%2F1-1A2B3C4D-20260101", "{}"),
+            (
+                "PATCH /api/v1/invoice/update/INV%2F1-1A2B3C4D-20260101",
+                r#"{"payment_status":"REJECTED"}"#,
+            ),
+            (
+                "POST /api/v1/invoice/transmit/INV%2F1-1A2B3C4D-20260101",
+                "{}",
+            ),
             ("POST /api/v1/vat/postpayment", text),
             ("GET /api/v1/invoice/transmit/self-health-check", ""),
         ];
@@ -284,24 +348,54 @@ mod tests {
             "customer":{"tin":"2","party_name":"C","online":false}}}"#;
         let server = Server::json(200, body).await;
         let parties = server.authority().look_up_parties("I").await.unwrap();
-        assert_eq!((parties.supplier.is_online, parties.supplier.access_point), (true, json!("ap")));
+        assert_eq!(
+            (parties.supplier.is_online, parties.supplier.access_point),
+            (true, json!("ap"))
+        );
         let customer = parties.customer.unwrap();
-        assert_eq!((customer.is_online, customer.name.as_deref()), (false, Some("C")));
-        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")]));
+        assert_eq!(
+            (customer.is_online, customer.name.as_deref()),
+            (false, Some("C"))
+        );
+        assert_eq!(
+            requests_of(&server),
+            lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")])
+        );
     }
 
     #[tokio::test]
     async fn queries_are_encoded() {
         let server = Server::json(200, r#"{"data":{"items":["A"],"page":{"total":1.50}}}"#).await;
         let authority = server.authority();
-        let from = PullQuery { confirmed: Some(false), from: Some("2026-01-01".into()), to: None };
+        let from = PullQuery {
+            confirmed: Some(false),
+            from: Some("2026-01-01".into()),
+            to: None,
+        };
         assert_eq!(authority.list_in_transit(&from).await.unwrap()[0].irn, "A");
-        assert_eq!(authority.list_in_transit(&PullQuery::default()).await.unwrap().len(), 1);
-        let query = SearchQuery { irn: Some("a&b=c/d".into()), size: Some(5), ..SearchQuery::default() };
+        assert_eq!(
+            authority
+                .list_in_transit(&PullQuery::default())
+                .await
+                .unwrap()
+                .len(),
+            1
+        );
+        let query = SearchQuery {
+            irn: Some("a&b=c/d".into()),
+            size: Some(5),
+            ..SearchQuery::default()
+        };
         let page = authority.search("b/c", &query).await.unwrap();
-        assert_eq!((page.items, page.page.to_string()), (vec![json!("A")], r#"{"total":1.50}"#.to_owned()));
+        assert_eq!(
+            (page.items, page.page.to_string()),
+            (vec![json!("A")], r#"{"total":1.50}"#.to_owned())
+        );
         let expected = [
-            ("GET /api/v1/invoice/transmit/pull?confirmed=false&from=2026-01-01", ""),
+            (
+                "GET /api/v1/invoice/transmit/pull?confirmed=false&from=2026-01-01",
+                "",
+            ),
             ("GET /api/v1/invoice/transmit/pull", ""),
             ("GET /api/v1/invoice/b%2Fc?irn=a%26b%3Dc%2Fd&size=5", ""),
         ];
@@ -312,41 +406,84 @@ mod tests {
     async fn a_download_is_read() {
         let server = Server::json(200, r#"{"data":{"iv_hex":"00","pub":"p","data":"d"}}"#).await;
         let document = server.authority().download("I").await.unwrap();
-        assert_eq!((document.iv_hex.as_str(), document.public_part.as_str()), ("00", "p"));
-        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/download/I", "")]));
+        assert_eq!(
+            (document.iv_hex.as_str(), document.public_part.as_str()),
+            ("00", "p")
+        );
+        assert_eq!(
+            requests_of(&server),
+            lines(&[("GET /api/v1/invoice/download/I", "")])
+        );
     }
 
     #[tokio::test]
     async fn the_businesses_of_an_entity_are_read() {
-        let body =
-            r#"{"code":200,"data":{"id":"e","businesses":[{"id":"b","tin":"1","name":"B"},{"id":"c"}]}}"#;
+        let body = r#"{"code":200,"data":{"id":"e","businesses":[{"id":"b","tin":"1","name":"B"},{"id":"c"}]}}"#;
         let server = Server::json(200, body).await;
-        let business = |id: &str, tin: Option<&str>| Business { id: id.into(), tin: tin.map(str::to_owned) };
-        let expected = Entity { businesses: vec![business("b", Some("1")), business("c", None)] };
-        assert_eq!(server.authority().fetch_entity("e/1").await.unwrap(), expected);
-        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/entity/e%2F1", "")]));
+        let business = |id: &str, tin: Option<&str>| Business {
+            id: id.into(),
+            tin: tin.map(str::to_owned),
+        };
+        let expected = Entity {
+            businesses: vec![business("b", Some("1")), business("c", None)],
+        };
+        assert_eq!(
+            server.authority().fetch_entity("e/1").await.unwrap(),
+            expected
+        );
+        assert_eq!(
+            requests_of(&server),
+            lines(&[("GET /api/v1/entity/e%2F1", "")])
+        );
         let server = Server::json(404, r#"{"code":404,"message":"entity not found"}"#).await;
-        assert!(matches!(server.authority().fetch_entity("e").await, Err(AuthorityFailure::NotFound { .. })));
+        assert!(matches!(
+            server.authority().fetch_entity("e").await,
+            Err(AuthorityFailure::NotFound { .. })
+        ));
     }
 
     #[tokio::test]
     async fn a_reference_list_comes_unmodified_and_without_keys() {
         let rows = r#"[{"code":"STANDARD_VAT","percent":7.50,"value":"Standard VAT "}]"#;
         let server = Server::json(200, &format!(r#"{{"code":200,"data":{rows}}}"#)).await;
-        let list = server.authority().fetch_resource_list(ResourceList::ProductCodes).await.unwrap();
+        let list = server
+            .authority()
+            .fetch_resource_list(ResourceList::ProductCodes)
+            .await
+            .unwrap();
         assert_eq!(list.to_string(), rows);
-        assert_eq!(requests_of(&server), lines(&[("GET /api/v1/invoice/resources/hs-codes", "")]));
+        assert_eq!(
+            requests_of(&server),
+            lines(&[("GET /api/v1/invoice/resources/hs-codes", "")])
+        );
         assert!(!server.received_requests()[0].contains("x-api-"));
     }
 
     #[tokio::test]
     async fn a_second_acknowledgement_is_reported_as_such() {
-        let server = Server::json(200, r#"{"code":200,"data":{"ok":true},"message":"thank you"}"#).await;
+        let server = Server::json(
+            200,
+            r#"{"code":200,"data":{"ok":true},"message":"thank you"}"#,
+        )
+        .await;
         let first = server.authority().acknowledge("I").await.unwrap();
-        assert_eq!(first, Acknowledgement { message: "thank you".into(), was_already_acknowledged: false });
+        assert_eq!(
+            first,
+            Acknowledgement {
+                message: "thank you".into(),
+                was_already_acknowledged: false
+            }
+        );
         let body = r#"{"message":"ACKNOWLEDGED"}"#;
-        assert_eq!(requests_of(&server), lines(&[("PATCH /api/v1/invoice/transmit/I", body)]));
-        let server = Server::json(400, r#"{"code":400,"message":"invoice already acknowledged"}"#).await;
+        assert_eq!(
+            requests_of(&server),
+            lines(&[("PATCH /api/v1/invoice/transmit/I", body)])
+        );
+        let server = Server::json(
+            400,
+            r#"{"code":400,"message":"invoice already acknowledged"}"#,
+        )
+        .await;
         let second = server.authority().acknowledge("I").await.unwrap();
         assert_eq!(
             second,
@@ -366,19 +503,33 @@ mod tests {
     async fn an_irn_that_is_no_path_segment_is_not_sent() {
         let server = Server::json(200, OK).await;
         for irn in ["", ".", ".."] {
-            assert!(matches!(server.authority().confirm(irn).await, Err(AuthorityFailure::NotFound { .. })));
+            assert!(matches!(
+                server.authority().confirm(irn).await,
+                Err(AuthorityFailure::NotFound { .. })
+            ));
         }
         assert!(server.received_requests().is_empty());
     }
 
     #[tokio::test]
     async fn a_system_that_is_not_ok_or_fails_is_unhealthy() {
-        for (status, body) in [(200, r#"{"data":{"ok":false}}"#), (200, "{}"), (503, ""), (500, "<html>")] {
+        for (status, body) in [
+            (200, r#"{"data":{"ok":false}}"#),
+            (200, "{}"),
+            (503, ""),
+            (500, "<html>"),
+        ] {
             let server = Server::json(status, body).await;
-            assert_eq!(server.authority().is_system_healthy().await, Ok(false), "{status} {body}");
+            assert_eq!(
+                server.authority().is_system_healthy().await,
+                Ok(false),
+                "{status} {body}"
+            );
         }
         let server = Server::json(200, "<html>").await;
-        let malformed = AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } };
+        let malformed = AuthorityFailure::Retryable {
+            reason: Cause::Malformed { status: 200 },
+        };
         assert_eq!(server.authority().is_system_healthy().await, Err(malformed));
     }
 }

@@ -37,7 +37,9 @@ const LIVENESS_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityBuildError {
-    #[error("the authority's base URL must be http or https, with a host, without query and fragment")]
+    #[error(
+        "the authority's base URL must be http or https, with a host, without query and fragment"
+    )]
     BaseUrl,
     #[error("the authority's {0} holds characters that no header may hold")]
     Header(&'static str),
@@ -78,7 +80,10 @@ impl Authority {
         let timeout = Duration::from_secs(settings.timeout_s);
         let headers = [
             ("x-api-key", secret_header(&settings.api_key, "API key")?),
-            ("x-api-secret", secret_header(&settings.api_secret, "API secret")?),
+            (
+                "x-api-secret",
+                secret_header(&settings.api_secret, "API secret")?,
+            ),
         ];
         let inner = Arc::new(ClientInner {
             base_url: base_url_text(base_url)?,
@@ -90,12 +95,18 @@ impl Authority {
             clock,
             call_counters: CallCounters::default(),
         });
-        Ok(Self { inner, account: CallerAccount::Service })
+        Ok(Self {
+            inner,
+            account: CallerAccount::Service,
+        })
     }
 
     #[must_use]
     pub fn on_behalf_of(&self, account: CallerAccount) -> Self {
-        Self { inner: Arc::clone(&self.inner), account }
+        Self {
+            inner: Arc::clone(&self.inner),
+            account,
+        }
     }
 
     /// Returns the state of every breaker, in the order of [`Operation::ALL`].
@@ -131,7 +142,10 @@ impl Authority {
     /// Decrypts a download with this client's API key. Fails if the document has another IRN than `irn`.
     pub fn decrypt(&self, irn: &str, document: &EncryptedDocument) -> Result<Value, CryptoError> {
         let document = document.decrypt(&self.inner.api_key)?;
-        let named = document.get("irn").and_then(Value::as_str).unwrap_or_default();
+        let named = document
+            .get("irn")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if named.trim().eq_ignore_ascii_case(irn) {
             return Ok(document);
         }
@@ -142,9 +156,17 @@ impl Authority {
     /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. No limit or breaker applies to the request.
     pub async fn is_alive(&self) -> bool {
         let wait = self.inner.timeout.min(LIVENESS_CHECK_TIMEOUT);
-        let request = self.inner.http.get(format!("{}/api", self.inner.base_url)).timeout(wait);
-        let Ok(response) =
-            exchange(request.header(ACCEPT, "application/json"), wait, &self.inner.clock).await
+        let request = self
+            .inner
+            .http
+            .get(format!("{}/api", self.inner.base_url))
+            .timeout(wait);
+        let Ok(response) = exchange(
+            request.header(ACCEPT, "application/json"),
+            wait,
+            &self.inner.clock,
+        )
+        .await
         else {
             return false;
         };
@@ -164,20 +186,29 @@ impl Authority {
             Ok(permit) => permit,
             Err(failure) => {
                 let outcome = CallOutcome::from_result::<()>(&Err(failure.clone()));
-                self.inner.call_counters.count_outcome(operation, outcome, Duration::ZERO);
+                self.inner
+                    .call_counters
+                    .count_outcome(operation, outcome, Duration::ZERO);
                 self.check_liveness_if_doubtful(operation).await;
                 return Err(failure);
             }
         };
         let started = Instant::now();
         let irn = request.irn.unwrap_or_default();
-        let response = exchange(self.http_request(&request), self.inner.timeout, &self.inner.clock).await;
+        let response = exchange(
+            self.http_request(&request),
+            self.inner.timeout,
+            &self.inner.clock,
+        )
+        .await;
         let status = response.as_ref().ok().map(|response| response.status);
         let result = read_response(operation, response, read);
         let outcome = CallOutcome::from_result(&result);
         let duration = started.elapsed();
         permit.settle(&result, duration);
-        self.inner.call_counters.record_call(operation, outcome, duration);
+        self.inner
+            .call_counters
+            .record_call(operation, outcome, duration);
         tracing::debug!(
             operation = operation.name(),
             irn,
@@ -203,8 +234,11 @@ impl Authority {
 
     fn http_request(&self, request: &AuthorityRequest<'_>) -> RequestBuilder {
         let url = format!("{}{}", self.inner.base_url, request.path);
-        let mut builder =
-            self.inner.http.request(request.method.clone(), url).header(ACCEPT, "application/json");
+        let mut builder = self
+            .inner
+            .http
+            .request(request.method.clone(), url)
+            .header(ACCEPT, "application/json");
         if request.with_keys {
             for (name, value) in &self.inner.headers {
                 builder = builder.header(*name, value);
@@ -219,7 +253,10 @@ impl Authority {
 
 impl fmt::Debug for Authority {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Authority").field("root", &self.inner.base_url).finish_non_exhaustive()
+        formatter
+            .debug_struct("Authority")
+            .field("root", &self.inner.base_url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -230,11 +267,26 @@ fn read_response<T>(
 ) -> Result<T, AuthorityFailure> {
     let response = response.map_err(|cause| classify::failure_for(operation, cause))?;
     let answer = classify::classify_response(operation, &response)?;
-    read(answer).ok_or_else(|| classify::failure_for(operation, Cause::Malformed { status: response.status }))
+    read(answer).ok_or_else(|| {
+        classify::failure_for(
+            operation,
+            Cause::Malformed {
+                status: response.status,
+            },
+        )
+    })
 }
 
-fn http_client(settings: &AuthoritySettings, timeout: Duration) -> Result<Client, AuthorityBuildError> {
-    let extra = settings.extra_ca_file.as_deref().map(read_certificates).transpose()?.unwrap_or_default();
+fn http_client(
+    settings: &AuthoritySettings,
+    timeout: Duration,
+) -> Result<Client, AuthorityBuildError> {
+    let extra = settings
+        .extra_ca_file
+        .as_deref()
+        .map(read_certificates)
+        .transpose()?
+        .unwrap_or_default();
     Client::builder()
         .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
         .timeout(timeout)
@@ -249,8 +301,10 @@ fn http_client(settings: &AuthoritySettings, timeout: Duration) -> Result<Client
 }
 
 fn read_certificates(path: &Path) -> Result<Vec<Certificate>, AuthorityBuildError> {
-    let pem = fs::read(path)
-        .map_err(|source| AuthorityBuildError::ExtraCaFile { path: path.to_owned(), source })?;
+    let pem = fs::read(path).map_err(|source| AuthorityBuildError::ExtraCaFile {
+        path: path.to_owned(),
+        source,
+    })?;
     let certificates = Certificate::from_pem_bundle(&pem).unwrap_or_default();
     if certificates.is_empty() {
         Err(AuthorityBuildError::ExtraCa(path.to_owned()))
@@ -265,12 +319,17 @@ fn base_url_text(base: &Url) -> Result<String, AuthorityBuildError> {
         && base.has_host()
         && base.query().is_none()
         && base.fragment().is_none();
-    usable.then(|| base.as_str().trim_end_matches('/').to_owned()).ok_or(AuthorityBuildError::BaseUrl)
+    usable
+        .then(|| base.as_str().trim_end_matches('/').to_owned())
+        .ok_or(AuthorityBuildError::BaseUrl)
 }
 
-fn secret_header(secret: &SecretString, name: &'static str) -> Result<HeaderValue, AuthorityBuildError> {
-    let mut value =
-        HeaderValue::from_str(secret.expose_secret()).map_err(|_| AuthorityBuildError::Header(name))?;
+fn secret_header(
+    secret: &SecretString,
+    name: &'static str,
+) -> Result<HeaderValue, AuthorityBuildError> {
+    let mut value = HeaderValue::from_str(secret.expose_secret())
+        .map_err(|_| AuthorityBuildError::Header(name))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -286,13 +345,18 @@ mod tests {
     use crate::authority::admission::breaker::BreakerState;
     use crate::authority::admission::open_breaker::HeldCallers;
     use crate::authority::operation::ResourceList;
-    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypt, http, settings};
+    use crate::authority::testing::{
+        Behaviour, PUBLIC_PART, Server, authority, encrypt, http, settings,
+    };
     use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     /// A taxpayer that has an integrator of its own.
     fn taxpayer(id: i64) -> CallerAccount {
-        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(id) }
+        CallerAccount::Taxpayer {
+            id: TaxpayerId(id),
+            integrator: IntegratorId(id),
+        }
     }
 
     fn closed_url() -> String {
@@ -317,9 +381,17 @@ mod tests {
     #[tokio::test]
     async fn an_effect_that_was_never_sent_is_retryable() {
         for base_url in [closed_url(), "http://nowhere.invalid".to_owned()] {
-            let failure = authority(&base_url, Arc::new(SystemClock)).sign(&Value::Null).await.unwrap_err();
+            let failure = authority(&base_url, Arc::new(SystemClock))
+                .sign(&Value::Null)
+                .await
+                .unwrap_err();
             assert!(
-                matches!(failure, AuthorityFailure::Retryable { reason: Cause::Unreachable { .. } }),
+                matches!(
+                    failure,
+                    AuthorityFailure::Retryable {
+                        reason: Cause::Unreachable { .. }
+                    }
+                ),
                 "{failure:?}"
             );
         }
@@ -328,16 +400,22 @@ mod tests {
     #[tokio::test]
     async fn a_tls_failure_is_reported_separately() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let authority =
-            authority(&format!("https://{}", listener.local_addr().unwrap()), Arc::new(SystemClock));
+        let authority = authority(
+            &format!("https://{}", listener.local_addr().unwrap()),
+            Arc::new(SystemClock),
+        );
         let no_tls = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                .await
+                .unwrap();
             stream
         };
         let (_stream, result) = tokio::join!(no_tls, authority.sign(&Value::Null));
         let failure = result.unwrap_err();
-        let sentence = "the authority could not be reached: no trusted TLS connection could be made";
+        let sentence =
+            "the authority could not be reached: no trusted TLS connection could be made";
         assert_eq!(failure.to_string(), sentence);
         assert!(matches!(failure, AuthorityFailure::Retryable { .. }));
     }
@@ -360,8 +438,14 @@ mod tests {
     async fn a_base_url_may_have_a_path() {
         let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
         let base_url = format!("http://{}/gateway/", server.address);
-        authority(&base_url, Arc::new(SystemClock)).transmit("I").await.unwrap();
-        assert!(server.received_requests()[0].starts_with("POST /gateway/api/v1/invoice/transmit/I HTTP"));
+        authority(&base_url, Arc::new(SystemClock))
+            .transmit("I")
+            .await
+            .unwrap();
+        assert!(
+            server.received_requests()[0]
+                .starts_with("POST /gateway/api/v1/invoice/transmit/I HTTP")
+        );
     }
 
     #[tokio::test]
@@ -370,15 +454,25 @@ mod tests {
             "details":"invoicerequest.invoice.issuedate must be a date","public_message":"the invoice is unsound"}}"#;
         let server = Server::json(400, body).await;
         let failure = server.authority().validate(&Value::Null).await.unwrap_err();
-        let AuthorityFailure::Refused { status, message } = failure else { panic!("{failure}") };
-        assert_eq!((status, message.as_str()), (400, "invoicerequest.invoice.issuedate must be a date"));
+        let AuthorityFailure::Refused { status, message } = failure else {
+            panic!("{failure}")
+        };
+        assert_eq!(
+            (status, message.as_str()),
+            (400, "invoicerequest.invoice.issuedate must be a date")
+        );
     }
 
     #[tokio::test]
     async fn throttling_reports_how_long_to_wait() {
         let server = Server::start(Behaviour::Bytes(http(429, "retry-after: 7\r\n", ""))).await;
         let failure = server.authority().sign(&Value::Null).await.unwrap_err();
-        assert_eq!(failure, AuthorityFailure::Throttled { retry_after: Some(Duration::from_secs(7)) });
+        assert_eq!(
+            failure,
+            AuthorityFailure::Throttled {
+                retry_after: Some(Duration::from_secs(7))
+            }
+        );
     }
 
     #[tokio::test]
@@ -386,63 +480,125 @@ mod tests {
         let target = Server::json(200, r#"{"data":[]}"#).await;
         let headers = format!("location: http://{}/\r\n", target.address);
         let server = Server::start(Behaviour::Bytes(http(307, &headers, ""))).await;
-        let failure = server.authority().fetch_resource_list(ResourceList::States).await.unwrap_err();
-        assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Redirected { status: 307 } });
+        let failure = server
+            .authority()
+            .fetch_resource_list(ResourceList::States)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            failure,
+            AuthorityFailure::Retryable {
+                reason: Cause::Redirected { status: 307 }
+            }
+        );
         assert!(target.received_requests().is_empty());
     }
 
     #[tokio::test]
     async fn an_endless_answer_is_cut_off() {
         let server = Server::start(Behaviour::Endless).await;
-        let failure = server.authority().fetch_resource_list(ResourceList::States).await.unwrap_err();
-        assert_eq!(failure, AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } });
+        let failure = server
+            .authority()
+            .fetch_resource_list(ResourceList::States)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            failure,
+            AuthorityFailure::Retryable {
+                reason: Cause::Malformed { status: 200 }
+            }
+        );
     }
 
     #[tokio::test]
     async fn an_open_breaker_sends_nothing_until_a_probe_is_due() {
-        let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let clock = Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ));
         let server = Server::json(503, "").await;
         let authority = server.authority_at(clock.clone());
         for _ in 0..20 {
             authority.confirm("I").await.unwrap_err();
         }
         let failure = authority.confirm("J").await.unwrap_err();
-        assert_eq!(failure, AuthorityFailure::BreakerOpen { retry_after: Duration::from_secs(5) });
+        assert_eq!(
+            failure,
+            AuthorityFailure::BreakerOpen {
+                retry_after: Duration::from_secs(5)
+            }
+        );
         assert!(!failure.counts_as_attempt());
-        assert_eq!(server.received_requests().len(), 21, "including the liveness check");
+        assert_eq!(
+            server.received_requests().len(),
+            21,
+            "including the liveness check"
+        );
         clock.advance(Duration::from_secs(5));
-        assert!(matches!(authority.confirm("J").await, Err(AuthorityFailure::Retryable { .. })));
+        assert!(matches!(
+            authority.confirm("J").await,
+            Err(AuthorityFailure::Retryable { .. })
+        ));
         assert_eq!(server.received_requests().len(), 22);
-        let view = authority.breakers().swap_remove(Operation::Confirm as usize);
+        let view = authority
+            .breakers()
+            .swap_remove(Operation::Confirm as usize);
         assert_eq!((view.state, view.openings), (BreakerState::Open, 1));
-        let counted: Vec<_> = authority.call_stats().into_iter().filter(|stats| stats.calls > 0).collect();
-        let counted: Vec<_> = counted.iter().map(|stats| (stats.outcome, stats.calls)).collect();
-        assert_eq!(counted, [(CallOutcome::Retryable, 21), (CallOutcome::BreakerOpen, 1)]);
+        let counted: Vec<_> = authority
+            .call_stats()
+            .into_iter()
+            .filter(|stats| stats.calls > 0)
+            .collect();
+        let counted: Vec<_> = counted
+            .iter()
+            .map(|stats| (stats.outcome, stats.calls))
+            .collect();
+        assert_eq!(
+            counted,
+            [(CallOutcome::Retryable, 21), (CallOutcome::BreakerOpen, 1)]
+        );
     }
 
     #[tokio::test]
     async fn one_failing_document_opens_no_breaker_for_others_while_the_authority_answers() {
         let healthy = ("GET /api ", http(200, "", r#"{"healthy":true}"#));
-        let server = Server::start(Behaviour::ByPath(vec![healthy, ("/confirm/", http(500, "", ""))])).await;
+        let server = Server::start(Behaviour::ByPath(vec![
+            healthy,
+            ("/confirm/", http(500, "", "")),
+        ]))
+        .await;
         let authority = server.authority();
         let attacker = authority.on_behalf_of(taxpayer(1));
         for _ in 0..40 {
-            assert!(matches!(attacker.confirm("I").await, Err(AuthorityFailure::Retryable { .. })));
+            assert!(matches!(
+                attacker.confirm("I").await,
+                Err(AuthorityFailure::Retryable { .. })
+            ));
         }
         for number in 0..20 {
             attacker.confirm(&format!("I{number}")).await.unwrap_err();
         }
-        assert!(matches!(attacker.confirm("I").await, Err(AuthorityFailure::BreakerOpen { .. })));
-        let view = authority.breakers().swap_remove(Operation::Confirm as usize);
+        assert!(matches!(
+            attacker.confirm("I").await,
+            Err(AuthorityFailure::BreakerOpen { .. })
+        ));
+        let view = authority
+            .breakers()
+            .swap_remove(Operation::Confirm as usize);
         assert_eq!(view.held, HeldCallers::Accounts(vec![taxpayer(1)]));
         assert!(!view.is_outage);
         let other = authority.on_behalf_of(taxpayer(2));
         assert!(
-            matches!(other.confirm("J").await, Err(AuthorityFailure::Retryable { .. })),
+            matches!(
+                other.confirm("J").await,
+                Err(AuthorityFailure::Retryable { .. })
+            ),
             "its calls are made"
         );
-        let asked =
-            server.received_requests().iter().filter(|request| request.starts_with("GET /api ")).count();
+        let asked = server
+            .received_requests()
+            .iter()
+            .filter(|request| request.starts_with("GET /api "))
+            .count();
         assert_eq!(asked, 1, "once every 5 s at most");
     }
 
@@ -455,11 +611,19 @@ mod tests {
             (500, r#"{"healthy":true}"#, false),
         ] {
             let server = Server::json(status, body).await;
-            assert_eq!(server.authority().is_alive().await, alive, "{status} {body}");
+            assert_eq!(
+                server.authority().is_alive().await,
+                alive,
+                "{status} {body}"
+            );
             let request = server.received_requests().remove(0);
             assert!(request.starts_with("GET /api HTTP") && !request.contains("x-api-"));
         }
-        assert!(!authority(&closed_url(), Arc::new(SystemClock)).is_alive().await);
+        assert!(
+            !authority(&closed_url(), Arc::new(SystemClock))
+                .is_alive()
+                .await
+        );
     }
 
     #[test]
@@ -474,23 +638,51 @@ mod tests {
         ] {
             let (iv_hex, bytes) = encrypt(plain.as_bytes());
             let data = URL_SAFE.encode(bytes);
-            let document = EncryptedDocument { iv_hex, public_part: PUBLIC_PART.to_owned(), data };
+            let document = EncryptedDocument {
+                iv_hex,
+                public_part: PUBLIC_PART.to_owned(),
+                data,
+            };
             let read = authority.decrypt("INV1-94AD90FB-20260115", &document);
-            assert_eq!(read.err(), (!is_ours).then_some(CryptoError::OtherDocument), "{plain}");
+            assert_eq!(
+                read.err(),
+                (!is_ours).then_some(CryptoError::OtherDocument),
+                "{plain}"
+            );
         }
     }
 
     #[test]
     fn settings_that_cannot_be_used_are_named() {
-        for base_url in ["ftp://host", "http://host?a=b", "http://host#a", "mailto:a@b"] {
-            assert!(matches!(build(base_url, "k", None), Err(AuthorityBuildError::BaseUrl)), "{base_url}");
+        for base_url in [
+            "ftp://host",
+            "http://host?a=b",
+            "http://host#a",
+            "mailto:a@b",
+        ] {
+            assert!(
+                matches!(
+                    build(base_url, "k", None),
+                    Err(AuthorityBuildError::BaseUrl)
+                ),
+                "{base_url}"
+            );
         }
-        assert!(matches!(build("http://host", "a\nb", None), Err(AuthorityBuildError::Header("API key"))));
-        for pem in [&b""[..], b"no pem", b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"] {
+        assert!(matches!(
+            build("http://host", "a\nb", None),
+            Err(AuthorityBuildError::Header("API key"))
+        ));
+        for pem in [
+            &b""[..],
+            b"no pem",
+            b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----",
+        ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), pem).unwrap();
             let built = build("http://host", "k", Some(file.path()));
-            assert!(matches!(built, Err(AuthorityBuildError::ExtraCa(path)) if path == file.path()));
+            assert!(
+                matches!(built, Err(AuthorityBuildError::ExtraCa(path)) if path == file.path())
+            );
         }
         assert!(build("https://host", "k", None).is_ok());
     }
@@ -498,6 +690,9 @@ mod tests {
     #[test]
     fn debug_shows_no_secret() {
         let authority = build("https://host", "hidden", None).unwrap();
-        assert_eq!(format!("{authority:?}"), "Authority { root: \"https://host\", .. }");
+        assert_eq!(
+            format!("{authority:?}"),
+            "Authority { root: \"https://host\", .. }"
+        );
     }
 }

@@ -13,10 +13,18 @@ use crate::authority::wire::{Confirmation, Entity, InvoiceInTransit, Parties, Se
 /// Parses the bytes as a key file and as an answer to each operation.
 pub(crate) fn read_answer(text: &[u8]) {
     drop(CryptoKeys::parse(text));
-    let Some(answer) = AuthorityAnswer::parse(text) else { return };
-    assert!(!answer.sentence(400).is_empty(), "there is always something to show");
+    let Some(answer) = AuthorityAnswer::parse(text) else {
+        return;
+    };
+    assert!(
+        !answer.sentence(400).is_empty(),
+        "there is always something to show"
+    );
     let _ = answer.names_field();
-    drop((InvoiceInTransit::list(&answer.data), Parties::read(&answer.data)));
+    drop((
+        InvoiceInTransit::list(&answer.data),
+        Parties::read(&answer.data),
+    ));
     shape::<Confirmation>(&answer);
     shape::<SearchPage>(&answer);
     shape::<Entity>(&answer);
@@ -27,7 +35,11 @@ pub(crate) fn read_answer(text: &[u8]) {
         for status in [200, 202, 400, 401, 404, 409, 422, 429, 500, 503] {
             drop(classify::classify_response(
                 operation,
-                &RawResponse { status, retry_after: None, body: text.to_vec() },
+                &RawResponse {
+                    status,
+                    retry_after: None,
+                    body: text.to_vec(),
+                },
             ));
         }
     }

@@ -75,9 +75,11 @@ impl Operation {
 
     pub(crate) fn effect_kind(self) -> EffectKind {
         match self {
-            Self::Sign | Self::UpdatePayment | Self::Transmit | Self::Acknowledge | Self::Report => {
-                EffectKind::Effect
-            }
+            Self::Sign
+            | Self::UpdatePayment
+            | Self::Transmit
+            | Self::Acknowledge
+            | Self::Report => EffectKind::Effect,
             Self::ValidateIrn => EffectKind::Claim,
             _ => EffectKind::Read,
         }
@@ -160,9 +162,14 @@ mod tests {
 
     #[test]
     fn two_lists_have_another_name_upstream() {
-        let differing: Vec<_> =
-            ResourceList::ALL.into_iter().filter(|list| list.name() != list.upstream_name()).collect();
-        assert_eq!(differing, [ResourceList::ProductCodes, ResourceList::ServiceCodes]);
+        let differing: Vec<_> = ResourceList::ALL
+            .into_iter()
+            .filter(|list| list.name() != list.upstream_name())
+            .collect();
+        assert_eq!(
+            differing,
+            [ResourceList::ProductCodes, ResourceList::ServiceCodes]
+        );
         assert_eq!(ResourceList::from_name("lgas"), Some(ResourceList::Lgas));
         assert_eq!(ResourceList::from_name("hs-codes"), None);
     }

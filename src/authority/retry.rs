@@ -68,13 +68,21 @@ mod tests {
     };
 
     fn delay(attempts: u32, jitter: u32) -> u128 {
-        POLICY.delay(attempts, Duration::ZERO, None, jitter).unwrap().as_millis()
+        POLICY
+            .delay(attempts, Duration::ZERO, None, jitter)
+            .unwrap()
+            .as_millis()
     }
 
     #[test]
     fn the_interval_doubles_up_to_its_bound() {
-        let longest: Vec<_> = [1, 2, 3, 7, 8, 9, 1_000, u32::MAX].map(|n| delay(n, u32::MAX)).into();
-        assert_eq!(longest, [500, 1_000, 2_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
+        let longest: Vec<_> = [1, 2, 3, 7, 8, 9, 1_000, u32::MAX]
+            .map(|n| delay(n, u32::MAX))
+            .into();
+        assert_eq!(
+            longest,
+            [500, 1_000, 2_000, 32_000, 60_000, 60_000, 60_000, 60_000]
+        );
     }
 
     #[test]
@@ -94,7 +102,10 @@ mod tests {
 
     #[test]
     fn no_try_starts_after_the_time_is_used_up() {
-        let nearly = POLICY.give_up_after.checked_sub(Duration::from_secs(1)).unwrap();
+        let nearly = POLICY
+            .give_up_after
+            .checked_sub(Duration::from_secs(1))
+            .unwrap();
         assert!(POLICY.delay(1, nearly, None, u32::MAX).is_some());
         assert!(POLICY.delay(9, nearly, None, u32::MAX).is_none());
         assert!(POLICY.delay(1, POLICY.give_up_after * 2, None, 0).is_none());

@@ -55,7 +55,14 @@ impl BusyServer {
         let workers = Arc::new(Semaphore::new(workers));
         let present = Arc::default();
         let peak = Arc::default();
-        Self { workers, work, rejects, reply: http(200, "", body), present, peak }
+        Self {
+            workers,
+            work,
+            rejects,
+            reply: http(200, "", body),
+            present,
+            peak,
+        }
     }
 
     pub(crate) fn peak(&self) -> usize {
@@ -65,8 +72,11 @@ impl BusyServer {
     async fn answer(&self, stream: &mut TcpStream) {
         let present = self.present.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(present, Ordering::SeqCst);
-        let worker =
-            if self.rejects { self.workers.try_acquire().ok() } else { self.workers.acquire().await.ok() };
+        let worker = if self.rejects {
+            self.workers.try_acquire().ok()
+        } else {
+            self.workers.acquire().await.ok()
+        };
         let reply = match &worker {
             Some(_) => {
                 tokio::time::sleep(self.work).await;
@@ -125,7 +135,12 @@ impl Server {
     /// Returns a client with a timeout of one second that makes at most this many concurrent calls of an operation.
     pub(crate) fn limited_authority(&self, max_concurrent_calls: u32) -> Authority {
         let base_url = format!("http://{}", self.address).parse().unwrap();
-        Authority::new(&base_url, &settings(1, max_concurrent_calls), Arc::new(SystemClock)).unwrap()
+        Authority::new(
+            &base_url,
+            &settings(1, max_concurrent_calls),
+            Arc::new(SystemClock),
+        )
+        .unwrap()
     }
 }
 
@@ -161,11 +176,22 @@ async fn serve(mut stream: TcpStream, behaviour: Behaviour, log: Arc<Mutex<Vec<S
     log.lock().unwrap().push(request);
     match behaviour {
         Behaviour::InTurn(answers) => {
-            let fitting: Vec<_> = answers.iter().filter(|(part, _)| line.contains(part)).collect();
+            let fitting: Vec<_> = answers
+                .iter()
+                .filter(|(part, _)| line.contains(part))
+                .collect();
             let part = fitting.first().map_or("", |(part, _)| *part);
-            let first_line = |request: &&String| request.lines().next().unwrap_or_default().contains(part);
-            let turn = earlier.iter().filter(first_line).count().min(fitting.len().saturating_sub(1));
-            let bytes = fitting.get(turn).map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
+            let first_line =
+                |request: &&String| request.lines().next().unwrap_or_default().contains(part);
+            let turn = earlier
+                .iter()
+                .filter(first_line)
+                .count()
+                .min(fitting.len().saturating_sub(1));
+            let bytes = fitting
+                .get(turn)
+                .map(|(_, bytes)| bytes.as_slice())
+                .unwrap_or_default();
             stream.write_all(bytes).await.unwrap_or_default();
         }
         Behaviour::ByPath(answers) => {
@@ -205,7 +231,9 @@ async fn read_request(stream: &mut TcpStream) -> String {
 }
 
 fn content_length(head: &str) -> usize {
-    let line = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let line = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     line.map_or(0, |length| length.parse().unwrap())
 }
 
@@ -215,9 +243,12 @@ pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
 /// Encrypts `plain` so that [`authority`] can decrypt it. Returns the initialisation vector and the ciphertext.
 pub(crate) fn encrypt(plain: &[u8]) -> (String, Vec<u8>) {
     let key = format!("{PUBLIC_PART}0a1b2c3d");
-    let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
+    let key =
+        EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
     let mut bytes = plain.to_vec();
-    let DecryptionContext::Iv128(iv) = key.encrypt(&mut bytes).unwrap() else { panic!("no 128-bit vector") };
+    let DecryptionContext::Iv128(iv) = key.encrypt(&mut bytes).unwrap() else {
+        panic!("no 128-bit vector")
+    };
     (hex::encode(iv.as_ref()), bytes)
 }
 

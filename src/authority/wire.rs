@@ -104,7 +104,11 @@ pub struct Business {
 impl Parties {
     /// Reads the members `supplier` and `customer`, or the members with the authority's other names for them.
     pub(crate) fn read(data: &Value) -> Option<Self> {
-        let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
+        let side = |names: [&str; 2]| {
+            names
+                .into_iter()
+                .find_map(|name| Party::read(data.get(name)?))
+        };
         Some(Self {
             supplier: side(["supplier", "accounting_supplier_party"])?,
             customer: side(["customer", "accounting_customer_party"]),
@@ -129,14 +133,20 @@ impl InvoiceInTransit {
     /// Reads a list of IRNs or of objects with `irn`. The list is `data` itself, its `items` or its `invoices`.
     pub(crate) fn list(data: &Value) -> Option<Vec<Self>> {
         let below = |name: &str| data.get(name)?.as_array();
-        let entries = data.as_array().or_else(|| below("items")).or_else(|| below("invoices"))?;
+        let entries = data
+            .as_array()
+            .or_else(|| below("items"))
+            .or_else(|| below("invoices"))?;
         entries.iter().map(Self::read).collect()
     }
 
     fn read(entry: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let irn = text(entry).or_else(|| text(entry.get("irn")?))?;
-        Some(Self { irn, message: entry.get("message").and_then(text) })
+        Some(Self {
+            irn,
+            message: entry.get("message").and_then(text),
+        })
     }
 }
 
@@ -148,13 +158,28 @@ mod tests {
 
     #[test]
     fn irns_in_transit_are_read_bare_and_as_objects() {
-        let bare = InvoiceInTransit { irn: "A".into(), message: None };
-        let with_message = InvoiceInTransit { irn: "A".into(), message: Some("TRANSMITTING".into()) };
+        let bare = InvoiceInTransit {
+            irn: "A".into(),
+            message: None,
+        };
+        let with_message = InvoiceInTransit {
+            irn: "A".into(),
+            message: Some("TRANSMITTING".into()),
+        };
         assert_eq!(InvoiceInTransit::list(&json!(["A"])), Some(vec![bare]));
         let entry = json!({"irn": "A", "message": "TRANSMITTING"});
-        assert_eq!(InvoiceInTransit::list(&json!([entry])), Some(vec![with_message.clone()]));
-        assert_eq!(InvoiceInTransit::list(&json!({"items": [entry]})), Some(vec![with_message.clone()]));
-        assert_eq!(InvoiceInTransit::list(&json!({"invoices": [entry]})), Some(vec![with_message]));
+        assert_eq!(
+            InvoiceInTransit::list(&json!([entry])),
+            Some(vec![with_message.clone()])
+        );
+        assert_eq!(
+            InvoiceInTransit::list(&json!({"items": [entry]})),
+            Some(vec![with_message.clone()])
+        );
+        assert_eq!(
+            InvoiceInTransit::list(&json!({"invoices": [entry]})),
+            Some(vec![with_message])
+        );
         assert_eq!(InvoiceInTransit::list(&json!([])), Some(vec![]));
         for unreadable in [json!(null), json!({}), json!([1]), json!([{}]), json!("A")] {
             assert_eq!(InvoiceInTransit::list(&unreadable), None, "{unreadable}");
@@ -165,11 +190,16 @@ mod tests {
     fn parties_are_read_under_either_name() {
         let offline = json!({"tin": "1", "name": "S", "online": false});
         let silent = json!({"tin": "2", "party_name": "C"});
-        for (supplier, customer) in
-            [("supplier", "customer"), ("accounting_supplier_party", "accounting_customer_party")]
-        {
-            let parties = Parties::read(&json!({"irn": "I", supplier: offline, customer: silent})).unwrap();
-            assert_eq!((parties.supplier.is_online, parties.supplier.name.as_deref()), (false, Some("S")));
+        for (supplier, customer) in [
+            ("supplier", "customer"),
+            ("accounting_supplier_party", "accounting_customer_party"),
+        ] {
+            let parties =
+                Parties::read(&json!({"irn": "I", supplier: offline, customer: silent})).unwrap();
+            assert_eq!(
+                (parties.supplier.is_online, parties.supplier.name.as_deref()),
+                (false, Some("S"))
+            );
             let customer = parties.customer.unwrap();
             assert_eq!(
                 (customer.is_online, customer.tin.as_deref()),
@@ -180,8 +210,16 @@ mod tests {
         }
         let both = json!({"supplier": null, "accounting_supplier_party": silent, "customer": null});
         let parties = Parties::read(&both).unwrap();
-        assert_eq!((parties.supplier.tin.as_deref(), parties.customer), (Some("2"), None));
-        for unreadable in [json!(null), json!({}), json!({"customer": silent}), json!({"supplier": "S"})] {
+        assert_eq!(
+            (parties.supplier.tin.as_deref(), parties.customer),
+            (Some("2"), None)
+        );
+        for unreadable in [
+            json!(null),
+            json!({}),
+            json!({"customer": silent}),
+            json!({"supplier": "S"}),
+        ] {
             assert_eq!(Parties::read(&unreadable), None, "{unreadable}");
         }
     }
@@ -190,6 +228,9 @@ mod tests {
     fn a_confirmation_without_its_flags_is_not_guessed() {
         let read = |value: Value| serde_json::from_value::<Confirmation>(value);
         assert!(read(json!({"payment_status": "PENDING", "transmitted": true})).is_err());
-        assert!(read(json!({"payment_status": "PENDING", "transmitted": true, "delivered": false})).is_ok());
+        assert!(
+            read(json!({"payment_status": "PENDING", "transmitted": true, "delivered": false}))
+                .is_ok()
+        );
     }
 }

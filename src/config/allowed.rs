@@ -27,11 +27,13 @@ impl Allowed {
             (Self::Text(passes, _), Value::String(text)) => passes(text),
             (Self::Numbers(range), Value::Array(values)) => {
                 !values.is_empty()
-                    && values.iter().all(|value| value.as_integer().is_some_and(|one| range.contains(&one)))
+                    && values
+                        .iter()
+                        .all(|value| value.as_integer().is_some_and(|one| range.contains(&one)))
             }
-            (Self::Texts(passes, _), Value::Array(values)) => {
-                values.iter().all(|value| value.as_str().is_some_and(passes))
-            }
+            (Self::Texts(passes, _), Value::Array(values)) => values
+                .iter()
+                .all(|value| value.as_str().is_some_and(passes)),
             _ => false,
         }
     }
@@ -43,12 +45,16 @@ impl Allowed {
 
     /// Describes the allowed values, as the text that follows "must be" in an error message.
     pub(super) fn describe(&self) -> String {
-        let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
+        let ends =
+            |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {
             Self::Flag => "true or false".to_owned(),
             Self::Number(range) => format!("a whole number {}", ends(range)),
             Self::Numbers(range) => {
-                format!("a list of one or more whole numbers {}, such as [0, 5, 300]", ends(range))
+                format!(
+                    "a list of one or more whole numbers {}, such as [0, 5, 300]",
+                    ends(range)
+                )
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Text(_, what) => (*what).to_owned(),

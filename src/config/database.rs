@@ -15,7 +15,10 @@ const POSTGRES_PORT: u16 = 5_432;
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
     /// May contain a password. Empty means the SQLite file in `data_dir`: use [`Settings::database_url`].
-    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_url")]
+    #[serde(
+        deserialize_with = "form::read_secret",
+        serialize_with = "form::mask_url"
+    )]
     pub url: SecretString,
     pub writer_connections_max: u32,
     pub reader_connections_max: u32,
@@ -31,9 +34,16 @@ impl Settings {
         if !self.database.url.expose_secret().is_empty() {
             return self.database.url.clone();
         }
-        let path = self.data_dir.join(DATABASE_FILE).to_string_lossy().into_owned();
+        let path = self
+            .data_dir
+            .join(DATABASE_FILE)
+            .to_string_lossy()
+            .into_owned();
         // In the path of a URL these three characters have a special meaning.
-        let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
+        let escaped = path
+            .replace('%', "%25")
+            .replace('?', "%3F")
+            .replace('#', "%23");
         format!("sqlite://{escaped}").into()
     }
 
@@ -46,10 +56,21 @@ impl Settings {
             let path = path.strip_prefix("//").unwrap_or(path);
             return path.split('?').next().unwrap_or(path).to_owned();
         }
-        let Ok(url) = Url::parse(text) else { return "of database.url".to_owned() };
-        let socket = url.query_pairs().find(|(name, _)| name == "host").map(|(_, host)| host.into_owned());
-        let host = socket.or_else(|| url.host_str().map(str::to_owned)).unwrap_or_default();
-        format!("{host}:{}{}", url.port().unwrap_or(POSTGRES_PORT), url.path())
+        let Ok(url) = Url::parse(text) else {
+            return "of database.url".to_owned();
+        };
+        let socket = url
+            .query_pairs()
+            .find(|(name, _)| name == "host")
+            .map(|(_, host)| host.into_owned());
+        let host = socket
+            .or_else(|| url.host_str().map(str::to_owned))
+            .unwrap_or_default();
+        format!(
+            "{host}:{}{}",
+            url.port().unwrap_or(POSTGRES_PORT),
+            url.path()
+        )
     }
 }
 
@@ -60,9 +81,20 @@ mod tests {
 
     #[test]
     fn the_database_is_a_file_in_data_dir_unless_a_url_is_given() {
-        let url = |pairs: &[(&str, &str)]| from_environment(pairs).database_url().expose_secret().to_owned();
-        assert_eq!(url(&[("EINVOICE__DATA_DIR", "/var/lib/e")]), "sqlite:///var/lib/e/einvoice.db");
-        assert_eq!(url(&[("EINVOICE__DATA_DIR", "a ?#%")]), "sqlite://a %3F%23%25/einvoice.db");
+        let url = |pairs: &[(&str, &str)]| {
+            from_environment(pairs)
+                .database_url()
+                .expose_secret()
+                .to_owned()
+        };
+        assert_eq!(
+            url(&[("EINVOICE__DATA_DIR", "/var/lib/e")]),
+            "sqlite:///var/lib/e/einvoice.db"
+        );
+        assert_eq!(
+            url(&[("EINVOICE__DATA_DIR", "a ?#%")]),
+            "sqlite://a %3F%23%25/einvoice.db"
+        );
         let postgres = "postgres://u:p@host:5432/e?sslmode=require";
         assert_eq!(url(&[("EINVOICE__DATABASE__URL", postgres)]), postgres);
     }
@@ -71,12 +103,18 @@ mod tests {
     fn the_place_of_the_database_names_no_credentials() {
         let place = |url| from_environment(&[("EINVOICE__DATABASE__URL", url)]).database_place();
         assert_eq!(place(""), "data/einvoice.db");
-        assert_eq!(place("sqlite:///var/lib/einvoice.db?mode=rw"), "/var/lib/einvoice.db");
+        assert_eq!(
+            place("sqlite:///var/lib/einvoice.db?mode=rw"),
+            "/var/lib/einvoice.db"
+        );
         assert_eq!(
             place("postgres://user:s3cret@db.example/einvoice?sslmode=verify-full"),
             "db.example:5432/einvoice"
         );
-        assert_eq!(place("postgres://user:s3cret@db.example:6432/einvoice"), "db.example:6432/einvoice");
+        assert_eq!(
+            place("postgres://user:s3cret@db.example:6432/einvoice"),
+            "db.example:6432/einvoice"
+        );
         assert_eq!(
             place("postgres://u@localhost/einvoice?host=/run/postgresql"),
             "/run/postgresql:5432/einvoice"

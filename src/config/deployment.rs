@@ -61,8 +61,16 @@ impl DeploymentChecks {
         let authority = &settings.authority;
         let demand = "be set where `authority.mode` is remote";
         self.require(authority.base_url.is_some(), "authority.base_url", demand);
-        self.require(has_chars(&authority.api_key, 1), "authority.api_key", demand);
-        self.require(has_chars(&authority.api_secret, 1), "authority.api_secret", demand);
+        self.require(
+            has_chars(&authority.api_key, 1),
+            "authority.api_key",
+            demand,
+        );
+        self.require(
+            has_chars(&authority.api_secret, 1),
+            "authority.api_secret",
+            demand,
+        );
     }
 
     fn check_production(&mut self, settings: &Settings) {
@@ -73,14 +81,24 @@ impl DeploymentChecks {
             "authority.mode",
             "be remote in production: the simulator validates no invoice",
         );
-        let is_safe =
-            authority.base_url.as_ref().is_none_or(|url| url.scheme() == "https" || is_loopback(url));
-        self.require(is_safe, "authority.base_url", "begin with https:// in production, loopback excepted");
+        let is_safe = authority
+            .base_url
+            .as_ref()
+            .is_none_or(|url| url.scheme() == "https" || is_loopback(url));
+        self.require(
+            is_safe,
+            "authority.base_url",
+            "begin with https:// in production, loopback excepted",
+        );
         if authority.mode == AuthorityMode::Remote {
             let demand = "have 8 characters at least in production";
             let is_long = |secret| !has_chars(secret, 1) || has_chars(secret, KEY_CHARS_MIN);
             self.require(is_long(&authority.api_key), "authority.api_key", demand);
-            self.require(is_long(&authority.api_secret), "authority.api_secret", demand);
+            self.require(
+                is_long(&authority.api_secret),
+                "authority.api_secret",
+                demand,
+            );
         }
         self.require(
             has_chars(&authority.notification_token, TOKEN_CHARS_MIN),
@@ -122,7 +140,9 @@ impl DeploymentChecks {
             "database.url",
             "hold sslmode=verify-full in production, loopback and Unix sockets excepted",
         );
-        let key = STANDARD.decode(settings.secrets.encryption_key.expose_secret().trim()).unwrap_or_default();
+        let key = STANDARD
+            .decode(settings.secrets.encryption_key.expose_secret().trim())
+            .unwrap_or_default();
         self.require(
             key.is_empty() || !is_patterned(&key),
             "secrets.encryption_key",
@@ -132,7 +152,10 @@ impl DeploymentChecks {
         let typed = [
             ("authority.api_key", &authority.api_key),
             ("authority.api_secret", &authority.api_secret),
-            ("authority.notification_token", &authority.notification_token),
+            (
+                "authority.notification_token",
+                &authority.notification_token,
+            ),
         ];
         for (key, secret) in typed {
             self.require(
@@ -167,7 +190,9 @@ fn has_chars(secret: &SecretString, chars_min: usize) -> bool {
 
 /// Returns true if nobody on the network can read the database connection or impersonate the database.
 pub(super) fn is_protected(database: &str) -> bool {
-    let Ok(url) = Url::parse(database) else { return true };
+    let Ok(url) = Url::parse(database) else {
+        return true;
+    };
     if !matches!(url.scheme(), "postgres" | "postgresql") {
         return true;
     }
@@ -182,10 +207,15 @@ pub(super) fn is_protected(database: &str) -> bool {
     if mode.eq_ignore_ascii_case("verify-full") {
         return true;
     }
-    let host = last(&["host", "hostaddr"]).unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned());
+    let host = last(&["host", "hostaddr"])
+        .unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned());
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_socket = host.starts_with('/') || host.to_ascii_lowercase().starts_with("%2f");
-    is_socket || is_local_name(host) || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    is_socket
+        || is_local_name(host)
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn is_local_name(name: &str) -> bool {
@@ -204,7 +234,9 @@ fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::{environment_faults, from_environment, production_variables, variables};
+    use crate::config::tests::{
+        environment_faults, from_environment, production_variables, variables,
+    };
 
     /// Returns the faults of valid production settings in which the variable `without` is missing and `with` is set.
     fn production_faults(without: &str, with: Option<(&'static str, &'static str)>) -> String {
@@ -216,7 +248,10 @@ mod tests {
 
     #[test]
     fn complete_production_settings_are_accepted() {
-        assert_eq!(from_environment(&production_variables()).environment, Environment::Production);
+        assert_eq!(
+            from_environment(&production_variables()).environment,
+            Environment::Production
+        );
         let mut pairs = production_variables();
         pairs.push(("EINVOICE__AUTHORITY__BASE_URL", "http://127.0.0.1:9000"));
         from_environment(&pairs);
@@ -224,17 +259,28 @@ mod tests {
 
     /// Returns the settings variables in the Dockerfile, with their values.
     fn image_variables() -> Vec<(&'static str, &'static str)> {
-        let lines = include_str!("../../Dockerfile").lines().filter(|line| !line.starts_with('#'));
+        let lines = include_str!("../../Dockerfile")
+            .lines()
+            .filter(|line| !line.starts_with('#'));
         let words = lines.flat_map(str::split_whitespace);
-        words.filter(|word| word.starts_with("EINVOICE__")).filter_map(|word| word.split_once('=')).collect()
+        words
+            .filter(|word| word.starts_with("EINVOICE__"))
+            .filter_map(|word| word.split_once('='))
+            .collect()
     }
 
     #[test]
     fn the_image_is_production_and_refuses_to_start_without_settings() {
         let image = image_variables();
-        assert!(image.contains(&("EINVOICE__HTTP__BIND", "0.0.0.0:8080")), "{image:?}");
+        assert!(
+            image.contains(&("EINVOICE__HTTP__BIND", "0.0.0.0:8080")),
+            "{image:?}"
+        );
         let faults = environment_faults(&image);
-        assert!(faults.contains("`authority.mode` must be remote in production"), "{faults}");
+        assert!(
+            faults.contains("`authority.mode` must be remote in production"),
+            "{faults}"
+        );
     }
 
     #[test]
@@ -254,20 +300,35 @@ mod tests {
     #[test]
     fn a_network_may_be_called_at_its_port_in_production() {
         let mut pairs = production_variables();
-        pairs.push(("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", "[\"10.1.2.0/24:8443\", \"[fd00::/8]:8443\"]"));
+        pairs.push((
+            "EINVOICE__WEBHOOKS__ALLOWED_NETWORKS",
+            "[\"10.1.2.0/24:8443\", \"[fd00::/8]:8443\"]",
+        ));
         let networks = from_environment(&pairs).allowed_networks();
-        assert!(networks.iter().map(ToString::to_string).eq(["10.1.2.0/24:8443", "[fd00::/8]:8443"]));
+        assert!(
+            networks
+                .iter()
+                .map(ToString::to_string)
+                .eq(["10.1.2.0/24:8443", "[fd00::/8]:8443"])
+        );
     }
 
     #[test]
     fn link_local_and_metadata_networks_are_refused_everywhere() {
-        for network in
-            ["169.254.0.0/16", "0.0.0.0/0", "fe80::/10", "169.254.169.254/32:80", "[fd00:ec2::254/128]:80"]
-        {
+        for network in [
+            "169.254.0.0/16",
+            "0.0.0.0/0",
+            "fe80::/10",
+            "169.254.169.254/32:80",
+            "[fd00:ec2::254/128]:80",
+        ] {
             let list = format!("[\"{network}\"]");
             let pairs = [("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", list.as_str())];
             let said = environment_faults(&pairs);
-            assert!(said.contains("none of them link-local or a metadata address"), "{network}: {said}");
+            assert!(
+                said.contains("none of them link-local or a metadata address"),
+                "{network}: {said}"
+            );
         }
     }
 
@@ -285,7 +346,10 @@ mod tests {
         for open in ["EINVOICE__HTTP__BIND", "EINVOICE__HTTP__OPS_BIND"] {
             let mut pairs = vec![(open, "0.0.0.0:8080")];
             let said = environment_faults(&pairs);
-            assert!(said.starts_with("`allow_open_development` must be true where `http.bind`"), "{said}");
+            assert!(
+                said.starts_with("`allow_open_development` must be true where `http.bind`"),
+                "{said}"
+            );
             pairs.push(("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"));
             from_environment(&pairs);
         }
@@ -308,7 +372,10 @@ mod tests {
         insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
         insta::assert_snapshot!(production_faults("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
         let mut pairs = production_variables();
-        pairs.extend([("EINVOICE__HTTP__BIND", "[::]:8080"), ("EINVOICE__METRICS__PUBLIC", "false")]);
+        pairs.extend([
+            ("EINVOICE__HTTP__BIND", "[::]:8080"),
+            ("EINVOICE__METRICS__PUBLIC", "false"),
+        ]);
         from_environment(&pairs);
     }
 
@@ -323,12 +390,18 @@ mod tests {
             ("postgres://u:p@%2Fvar%2Frun%2Fpostgresql/e", true),
             ("postgres://u:p@db.example/e?host=/var/run/postgresql", true),
             ("postgres://u:p@db.example/e?sslmode=verify-full", true),
-            ("postgres://u:p@db.example/e?ssl-mode=VERIFY-FULL&sslrootcert=ca.pem", true),
+            (
+                "postgres://u:p@db.example/e?ssl-mode=VERIFY-FULL&sslrootcert=ca.pem",
+                true,
+            ),
             ("postgres://u:p@db.example/e", false),
             ("postgres://u:p@10.0.0.1/e", false),
             ("postgres://u:p@db.example/e?sslmode=require", false),
             ("postgres://u:p@db.example/e?sslmode=verify-ca", false),
-            ("postgres://u:p@db.example/e?sslmode=verify-full&sslmode=prefer", false),
+            (
+                "postgres://u:p@db.example/e?sslmode=verify-full&sslmode=prefer",
+                false,
+            ),
             ("postgres://u:p@localhost/e?host=db.example", false),
             ("postgres://u:p@localhost/e?hostaddr=10.0.0.1", false),
             ("postgres://u:p@localhost.example/e", false),
@@ -346,18 +419,29 @@ mod tests {
 
     #[test]
     fn production_without_settings_lists_every_missing_one() {
-        let fault = Settings::load(None, variables(&[("EINVOICE__ENVIRONMENT", "production")])).unwrap_err();
+        let fault = Settings::load(None, variables(&[("EINVOICE__ENVIRONMENT", "production")]))
+            .unwrap_err();
         assert_eq!(fault.0.len(), 3, "{fault}");
     }
 
     #[test]
     fn a_remote_authority_needs_its_address_and_keys_in_development_too() {
-        let fault = Settings::load(None, variables(&[("EINVOICE__AUTHORITY__MODE", "remote")])).unwrap_err();
+        let fault = Settings::load(None, variables(&[("EINVOICE__AUTHORITY__MODE", "remote")]))
+            .unwrap_err();
         let keys = fault.0.iter().map(|fault| match fault {
             SettingFault::DemandUnmet { key, .. } => *key,
             other => panic!("{other}"),
         });
-        let expected = ["authority.base_url", "authority.api_key", "authority.api_secret"];
-        assert!(keys.eq(expected.into_iter().chain(["authority.allow_remote_in_development"])), "{fault}");
+        let expected = [
+            "authority.base_url",
+            "authority.api_key",
+            "authority.api_secret",
+        ];
+        assert!(
+            keys.eq(expected
+                .into_iter()
+                .chain(["authority.allow_remote_in_development"])),
+            "{fault}"
+        );
     }
 }

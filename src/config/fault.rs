@@ -27,13 +27,29 @@ pub enum SettingFault {
     #[error("the settings file {} cannot be read: {reason}", file.display())]
     Unreadable { file: PathBuf, reason: String },
     #[error("line {line} of {origin} is no TOML: {reason}")]
-    NotToml { origin: SettingSource, line: usize, reason: String },
+    NotToml {
+        origin: SettingSource,
+        line: usize,
+        reason: String,
+    },
     #[error("`{key}` (from {origin}) is not a setting; {known}")]
-    Unknown { key: String, origin: SettingSource, known: String },
+    Unknown {
+        key: String,
+        origin: SettingSource,
+        known: String,
+    },
     #[error("`{key}` (from {origin}) must be {allowed}{found}")]
-    NotAllowed { key: String, origin: SettingSource, allowed: String, found: String },
+    NotAllowed {
+        key: String,
+        origin: SettingSource,
+        allowed: String,
+        found: String,
+    },
     #[error("`{key}` must {demand}")]
-    DemandUnmet { key: &'static str, demand: &'static str },
+    DemandUnmet {
+        key: &'static str,
+        demand: &'static str,
+    },
     #[error("the settings do not fit together: {0}")]
     Inconsistent(String),
 }
@@ -48,7 +64,9 @@ impl fmt::Display for ConfigFault {
             return write!(formatter, "{fault}");
         }
         write!(formatter, "{} settings are wrong:", self.0.len())?;
-        self.0.iter().try_for_each(|fault| write!(formatter, "\n- {fault}"))
+        self.0
+            .iter()
+            .try_for_each(|fault| write!(formatter, "\n- {fault}"))
     }
 }
 
@@ -57,7 +75,11 @@ impl std::error::Error for ConfigFault {}
 impl ConfigFault {
     /// Returns an error with these faults, or success if the list is empty.
     pub(super) fn unless_empty(faults: Vec<SettingFault>) -> Result<(), Self> {
-        if faults.is_empty() { Ok(()) } else { Err(Self(faults)) }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(faults))
+        }
     }
 }
 
@@ -71,9 +93,16 @@ impl From<config::ConfigError> for ConfigFault {
 #[derive(Debug, thiserror::Error)]
 pub enum LocalSecretFault {
     #[error("`data_dir`: {} cannot be read or written: {reason}", path.display())]
-    PathUnusable { path: PathBuf, reason: std::io::Error },
+    PathUnusable {
+        path: PathBuf,
+        reason: std::io::Error,
+    },
     #[error("{} does not hold what `{key}` must be: {allowed}", path.display())]
-    NotAllowed { path: PathBuf, key: &'static str, allowed: String },
+    NotAllowed {
+        path: PathBuf,
+        key: &'static str,
+        allowed: String,
+    },
     #[error("the system gives no random bytes")]
     NoRandomness,
 }

@@ -37,9 +37,12 @@ impl NetworkEntry {
     pub(super) fn in_environment(self, environment: Environment) -> Vec<AllowedNetwork> {
         match (self, environment) {
             (Self::Network(network), _) => vec![network],
-            (Self::LoopbackInDevelopment, Environment::Development) => {
-                LOOPBACK.map(|network| AllowedNetwork { network, port: None }).into()
-            }
+            (Self::LoopbackInDevelopment, Environment::Development) => LOOPBACK
+                .map(|network| AllowedNetwork {
+                    network,
+                    port: None,
+                })
+                .into(),
             (Self::LoopbackInDevelopment, Environment::Production) => Vec::new(),
         }
     }
@@ -79,7 +82,9 @@ where
     T: FromStr<Err: Display>,
 {
     let text = String::deserialize(from)?;
-    (!text.is_empty()).then(|| text.parse().map_err(D::Error::custom)).transpose()
+    (!text.is_empty())
+        .then(|| text.parse().map_err(D::Error::custom))
+        .transpose()
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
@@ -94,7 +99,10 @@ pub(super) fn write_path<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result
 
 pub(super) fn read_networks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
     let texts = Vec::<String>::deserialize(from)?;
-    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    texts
+        .iter()
+        .map(|text| text.parse().map_err(D::Error::custom))
+        .collect()
 }
 
 pub(super) fn write_networks<S: Serializer>(networks: &[IpNet], to: S) -> Result<S::Ok, S::Error> {
@@ -102,8 +110,15 @@ pub(super) fn write_networks<S: Serializer>(networks: &[IpNet], to: S) -> Result
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
-pub(super) fn write_address<S: Serializer>(address: &Option<SocketAddr>, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&address.map(|address| address.to_string()).unwrap_or_default())
+pub(super) fn write_address<S: Serializer>(
+    address: &Option<SocketAddr>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.serialize_str(
+        &address
+            .map(|address| address.to_string())
+            .unwrap_or_default(),
+    )
 }
 
 pub(super) fn read_secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
@@ -111,14 +126,26 @@ pub(super) fn read_secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretSt
 }
 
 pub(super) fn mask_secret<S: Serializer>(secret: &SecretString, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(if secret.expose_secret().is_empty() { "" } else { MASK })
+    to.serialize_str(if secret.expose_secret().is_empty() {
+        ""
+    } else {
+        MASK
+    })
 }
 
-pub(super) fn read_secrets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SecretString>, D::Error> {
-    Ok(Vec::<String>::deserialize(from)?.into_iter().map(SecretString::from).collect())
+pub(super) fn read_secrets<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<SecretString>, D::Error> {
+    Ok(Vec::<String>::deserialize(from)?
+        .into_iter()
+        .map(SecretString::from)
+        .collect())
 }
 
-pub(super) fn mask_secrets<S: Serializer>(secrets: &[SecretString], to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn mask_secrets<S: Serializer>(
+    secrets: &[SecretString],
+    to: S,
+) -> Result<S::Ok, S::Error> {
     to.collect_seq(secrets.iter().map(|_| MASK))
 }
 
@@ -141,7 +168,11 @@ fn mask_password(mut url: Url) -> String {
         let pairs: Vec<_> = url
             .query_pairs()
             .map(|(name, value)| {
-                let shown = if name.contains("password") { MASK.to_owned() } else { value.into_owned() };
+                let shown = if name.contains("password") {
+                    MASK.to_owned()
+                } else {
+                    value.into_owned()
+                };
                 (name.into_owned(), shown)
             })
             .collect();
@@ -167,15 +198,24 @@ pub(super) fn parse_offset(text: &str) -> Option<Offset> {
     let (hours, minutes) = digits.split_once(':')?;
     let part = |text: &str, max: i32| {
         let is_two_digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<i32>().ok().filter(|number| is_two_digits && *number <= max)
+        text.parse::<i32>()
+            .ok()
+            .filter(|number| is_two_digits && *number <= max)
     };
     let minutes = part(hours, OFFSET_HOURS_MAX)? * 60 + part(minutes, 59)?;
     Offset::from_seconds(sign * minutes * 60).ok()
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field as it is")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field as it is"
+)]
 pub(super) fn write_offset<S: Serializer>(offset: &Offset, to: S) -> Result<S::Ok, S::Error> {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };
-    to.collect_str(&format_args!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
+    to.collect_str(&format_args!(
+        "{sign}{:02}:{:02}",
+        minutes.abs() / 60,
+        minutes.abs() % 60
+    ))
 }

@@ -12,9 +12,15 @@ use super::form;
 #[serde(deny_unknown_fields)]
 pub struct HttpSettings {
     pub bind: SocketAddr,
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_address")]
+    #[serde(
+        deserialize_with = "form::read_optional",
+        serialize_with = "form::write_address"
+    )]
     pub ops_bind: Option<SocketAddr>,
-    #[serde(deserialize_with = "form::read_networks", serialize_with = "form::write_networks")]
+    #[serde(
+        deserialize_with = "form::read_networks",
+        serialize_with = "form::write_networks"
+    )]
     pub trusted_proxies: Vec<IpNet>,
     pub forwarded_header: ForwardedHeader,
     pub body_bytes_max: usize,

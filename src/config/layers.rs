@@ -40,15 +40,21 @@ struct LayerChecks {
 
 impl LayerChecks {
     fn new() -> Result<Self, ConfigFault> {
-        let defaults =
-            parse_toml(DEFAULTS, &SettingSource::Defaults).map_err(|fault| ConfigFault(vec![fault]))?;
-        Ok(Self { defaults, faults: Vec::new() })
+        let defaults = parse_toml(DEFAULTS, &SettingSource::Defaults)
+            .map_err(|fault| ConfigFault(vec![fault]))?;
+        Ok(Self {
+            defaults,
+            faults: Vec::new(),
+        })
     }
 
     fn read_file(&mut self, path: &Path) -> Table {
         let origin = SettingSource::File(path.to_owned());
         let layer = std::fs::read_to_string(path)
-            .map_err(|error| SettingFault::Unreadable { file: path.to_owned(), reason: error.to_string() })
+            .map_err(|error| SettingFault::Unreadable {
+                file: path.to_owned(),
+                reason: error.to_string(),
+            })
             .and_then(|text| parse_toml(&text, &origin));
         match layer {
             Ok(layer) => self.check_layer(layer, &origin),
@@ -62,14 +68,21 @@ impl LayerChecks {
     fn read_environment(&mut self, variables: impl Iterator<Item = (String, String)>) -> Table {
         let mut all = Table::new();
         for (name, text) in variables {
-            let Some(key) = name.strip_prefix(VARIABLE_PREFIX) else { continue };
+            let Some(key) = name.strip_prefix(VARIABLE_PREFIX) else {
+                continue;
+            };
             let key = key.to_lowercase().replace(SEPARATOR, ".");
             let value = variable_value(&key, text);
             let layer = match key.split_once('.') {
-                Some((section, rest)) => single_entry(section, Value::Table(single_entry(rest, value))),
+                Some((section, rest)) => {
+                    single_entry(section, Value::Table(single_entry(rest, value)))
+                }
                 None => single_entry(&key, value),
             };
-            overlay(&mut all, self.check_layer(layer, &SettingSource::Variable(name)));
+            overlay(
+                &mut all,
+                self.check_layer(layer, &SettingSource::Variable(name)),
+            );
         }
         all
     }
@@ -88,7 +101,11 @@ impl LayerChecks {
                     self.refuse(name, origin, allowed, String::new());
                 }
                 (Some(_), Value::Table(inner)) => {
-                    let inner = inner.into_iter().next().map(|(inner, _)| inner).unwrap_or_default();
+                    let inner = inner
+                        .into_iter()
+                        .next()
+                        .map(|(inner, _)| inner)
+                        .unwrap_or_default();
                     self.refuse_unknown(format!("{name}.{inner}"), origin);
                 }
                 (Some(_), value) if self.admits(&name, &value, origin) => {
@@ -96,7 +113,9 @@ impl LayerChecks {
                 }
                 (Some(_), _) => {}
                 (None, Value::Table(section)) if !section.is_empty() => {
-                    section.keys().for_each(|key| self.refuse_unknown(format!("{name}.{key}"), origin));
+                    section
+                        .keys()
+                        .for_each(|key| self.refuse_unknown(format!("{name}.{key}"), origin));
                 }
                 (None, _) => self.refuse_unknown(name, origin),
             }
@@ -104,13 +123,23 @@ impl LayerChecks {
         admitted
     }
 
-    fn check_section(&mut self, name: &str, known: &Table, section: Table, origin: &SettingSource) -> Table {
+    fn check_section(
+        &mut self,
+        name: &str,
+        known: &Table,
+        section: Table,
+        origin: &SettingSource,
+    ) -> Table {
         let mut admitted = Table::new();
         for (key, value) in section {
             let full = format!("{name}.{key}");
             if !known.contains_key(&key) {
                 let known = format!("[{name}] has {}", list_keys(known));
-                self.faults.push(SettingFault::Unknown { key: full, origin: origin.clone(), known });
+                self.faults.push(SettingFault::Unknown {
+                    key: full,
+                    origin: origin.clone(),
+                    known,
+                });
             } else if self.admits(&full, &value, origin) {
                 admitted.insert(key, value);
             }
@@ -119,27 +148,50 @@ impl LayerChecks {
     }
 
     fn admits(&mut self, key: &str, value: &Value, origin: &SettingSource) -> bool {
-        let Some(allowed) = limits::allowed_for(key).filter(|allowed| !allowed.admits(value)) else {
+        let Some(allowed) = limits::allowed_for(key).filter(|allowed| !allowed.admits(value))
+        else {
             return true;
         };
-        let found = if limits::is_secret(key) { String::new() } else { format!(", not {value}") };
+        let found = if limits::is_secret(key) {
+            String::new()
+        } else {
+            format!(", not {value}")
+        };
         self.refuse(key.to_owned(), origin, allowed.describe(), found);
         false
     }
 
     fn refuse(&mut self, key: String, origin: &SettingSource, allowed: String, found: String) {
-        self.faults.push(SettingFault::NotAllowed { key, origin: origin.clone(), allowed, found });
+        self.faults.push(SettingFault::NotAllowed {
+            key,
+            origin: origin.clone(),
+            allowed,
+            found,
+        });
     }
 
     /// Records a fault for a key that is not a setting.
     fn refuse_unknown(&mut self, key: String, origin: &SettingSource) {
-        let (sections, single): (Vec<_>, Vec<_>) =
-            self.defaults.iter().partition(|(_, value)| value.is_table());
+        let (sections, single): (Vec<_>, Vec<_>) = self
+            .defaults
+            .iter()
+            .partition(|(_, value)| value.is_table());
         let names = |part: Vec<(&String, &Value)>| {
-            part.into_iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+            part.into_iter()
+                .map(|(name, _)| name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        let known = format!("there are {} and the sections {}", names(single), names(sections));
-        self.faults.push(SettingFault::Unknown { key, origin: origin.clone(), known });
+        let known = format!(
+            "there are {} and the sections {}",
+            names(single),
+            names(sections)
+        );
+        self.faults.push(SettingFault::Unknown {
+            key,
+            origin: origin.clone(),
+            known,
+        });
     }
 }
 
@@ -155,9 +207,16 @@ fn variable_value(key: &str, text: String) -> Value {
 /// Parses TOML. The fault has the parser's message without the quoted line, because the line may contain a secret.
 fn parse_toml(text: &str, origin: &SettingSource) -> Result<Table, SettingFault> {
     text.parse().map_err(|error: toml::de::Error| {
-        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let before = error
+            .span()
+            .and_then(|span| text.get(..span.start))
+            .unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        SettingFault::NotToml { origin: origin.clone(), line, reason: error.message().to_owned() }
+        SettingFault::NotToml {
+            origin: origin.clone(),
+            line,
+            reason: error.message().to_owned(),
+        }
     })
 }
 
@@ -177,5 +236,9 @@ fn overlay(below: &mut Table, above: Table) {
 }
 
 fn list_keys(section: &Table) -> String {
-    section.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    section
+        .keys()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

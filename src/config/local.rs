@@ -24,15 +24,24 @@ impl Settings {
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-        made.map_err(|reason| LocalSecretFault::PathUnusable { path: dir.clone(), reason })?;
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&dir);
+        made.map_err(|reason| LocalSecretFault::PathUnusable {
+            path: dir.clone(),
+            reason,
+        })?;
         restrict_to_owner(&dir);
         if self.environment == Environment::Production {
             return Ok(self);
         }
-        fill_secret(&mut self.secrets.encryption_key, "secrets.encryption_key", &dir, |chance| {
-            STANDARD.encode(chance)
-        })?;
+        fill_secret(
+            &mut self.secrets.encryption_key,
+            "secrets.encryption_key",
+            &dir,
+            |chance| STANDARD.encode(chance),
+        )?;
         fill_secret(
             &mut self.authority.notification_token,
             "authority.notification_token",
@@ -41,13 +50,27 @@ impl Settings {
         )?;
         // The simulator accepts any key that is a UUID and any secret. A remote authority issues both itself.
         if self.authority.mode == AuthorityMode::Sandbox {
-            fill_secret(&mut self.authority.api_key, "authority.api_key", &dir, random_uuid)?;
-            fill_secret(&mut self.authority.api_secret, "authority.api_secret", &dir, random_text)?;
+            fill_secret(
+                &mut self.authority.api_key,
+                "authority.api_key",
+                &dir,
+                random_uuid,
+            )?;
+            fill_secret(
+                &mut self.authority.api_secret,
+                "authority.api_secret",
+                &dir,
+                random_text,
+            )?;
         }
-        self.checkpoints.file.get_or_insert_with(|| dir.join("checkpoints.log"));
+        self.checkpoints
+            .file
+            .get_or_insert_with(|| dir.join("checkpoints.log"));
         if self.checkpoints.key_file.is_none() {
             let mut key = SecretString::default();
-            fill_secret(&mut key, "checkpoints.checkpoint_key", &dir, |chance| STANDARD.encode(chance))?;
+            fill_secret(&mut key, "checkpoints.checkpoint_key", &dir, |chance| {
+                STANDARD.encode(chance)
+            })?;
             self.checkpoints.key_file = Some(dir.join("checkpoint_key"));
         }
         Ok(self)
@@ -57,9 +80,15 @@ impl Settings {
 /// Lets only the owner read the database and lock files. Files that an earlier version of the program created may be
 /// readable for others.
 fn restrict_to_owner(dir: &Path) {
-    for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
+    for name in [
+        "einvoice.db",
+        "einvoice.db-wal",
+        "einvoice.db-shm",
+        "serve.lock",
+    ] {
         let path = dir.join(name);
-        let is_open = fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+        let is_open =
+            fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
         if is_open && let Err(error) = fs::set_permissions(&path, Permissions::from_mode(0o600)) {
             tracing::warn!(%error, file = %path.display(), "failed to restrict a file to its owner");
         }
@@ -73,7 +102,9 @@ fn random_text(chance: [u8; 32]) -> String {
 fn random_uuid(chance: [u8; 32]) -> String {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&chance[..16]);
-    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+    uuid::Builder::from_random_bytes(bytes)
+        .into_uuid()
+        .to_string()
 }
 
 /// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret. The file is named
@@ -90,13 +121,21 @@ fn fill_secret(
     let path = dir.join(key.rsplit('.').next().unwrap_or(key));
     let mut chance = [0; 32];
     aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoRandomness)?;
-    let read_or_create = read_or_create(&path, dir, || make(chance))
-        .map_err(|reason| LocalSecretFault::PathUnusable { path: path.clone(), reason })?;
+    let read_or_create = read_or_create(&path, dir, || make(chance)).map_err(|reason| {
+        LocalSecretFault::PathUnusable {
+            path: path.clone(),
+            reason,
+        }
+    })?;
     let text = read_or_create.trim();
-    let allowed =
-        limits::allowed_for(key).filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
+    let allowed = limits::allowed_for(key)
+        .filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
     if let Some(allowed) = allowed {
-        return Err(LocalSecretFault::NotAllowed { path, key, allowed: allowed.describe() });
+        return Err(LocalSecretFault::NotAllowed {
+            path,
+            key,
+            allowed: allowed.describe(),
+        });
     }
     *secret = text.into();
     Ok(())
@@ -129,7 +168,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("new");
         let load = || {
-            from_environment(&[("EINVOICE__DATA_DIR", home.to_str().unwrap())]).with_local_secrets().unwrap()
+            from_environment(&[("EINVOICE__DATA_DIR", home.to_str().unwrap())])
+                .with_local_secrets()
+                .unwrap()
         };
         let first = load();
         let second = load();
@@ -145,13 +186,28 @@ mod tests {
             .map(|secret| secret.expose_secret().to_owned())
         };
         assert_eq!(all(&first), all(&second));
-        let key = STANDARD.decode(first.secrets.encryption_key.expose_secret()).unwrap();
+        let key = STANDARD
+            .decode(first.secrets.encryption_key.expose_secret())
+            .unwrap();
         assert_eq!(key.len(), 32);
-        assert!(first.authority.api_key.expose_secret().parse::<uuid::Uuid>().is_ok());
+        assert!(
+            first
+                .authority
+                .api_key
+                .expose_secret()
+                .parse::<uuid::Uuid>()
+                .is_ok()
+        );
         assert_eq!(std::fs::read_dir(&home).unwrap().count(), 5);
         let checkpoints = &first.checkpoints;
-        assert_eq!(checkpoints.file.as_deref(), Some(home.join("checkpoints.log").as_path()));
-        assert_eq!(checkpoints.key_file.as_deref(), Some(home.join("checkpoint_key").as_path()));
+        assert_eq!(
+            checkpoints.file.as_deref(),
+            Some(home.join("checkpoints.log").as_path())
+        );
+        assert_eq!(
+            checkpoints.key_file.as_deref(),
+            Some(home.join("checkpoint_key").as_path())
+        );
     }
 
     #[test]
@@ -165,7 +221,10 @@ mod tests {
             .with_local_secrets()
             .unwrap();
         for entry in std::fs::read_dir(dir.path()).unwrap() {
-            assert_eq!(entry.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                entry.unwrap().metadata().unwrap().permissions().mode() & 0o777,
+                0o600
+            );
         }
     }
 
@@ -185,8 +244,10 @@ mod tests {
     fn a_corrupt_secret_file_is_named_and_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("encryption_key");
-        let load =
-            || from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())]).with_local_secrets();
+        let load = || {
+            from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())])
+                .with_local_secrets()
+        };
         for spoilt in ["", "hunter2"] {
             std::fs::write(&path, spoilt).unwrap();
             let said = load().unwrap_err().to_string();
@@ -202,14 +263,23 @@ mod tests {
     #[test]
     fn concurrent_starts_use_the_same_secret() {
         let dir = tempfile::tempdir().unwrap();
-        let load =
-            || from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())]).with_local_secrets();
+        let load = || {
+            from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())])
+                .with_local_secrets()
+        };
         let keys = std::thread::scope(|scope| {
-            let starts: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| load().unwrap().secrets.encryption_key)).collect();
-            starts.into_iter().map(|start| start.join().unwrap()).collect::<Vec<_>>()
+            let starts: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| load().unwrap().secrets.encryption_key))
+                .collect();
+            starts
+                .into_iter()
+                .map(|start| start.join().unwrap())
+                .collect::<Vec<_>>()
         });
-        assert!(keys.iter().all(|key| key.expose_secret() == keys[0].expose_secret()));
+        assert!(
+            keys.iter()
+                .all(|key| key.expose_secret() == keys[0].expose_secret())
+        );
     }
 
     #[test]

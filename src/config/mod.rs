@@ -123,10 +123,16 @@ pub struct WebhooksSettings {
 #[serde(deny_unknown_fields)]
 pub struct SecretsSettings {
     /// Seals and opens secrets: 32 bytes in base64. In development [`Settings::with_local_secrets`] sets it.
-    #[serde(deserialize_with = "form::read_secret", serialize_with = "form::mask_secret")]
+    #[serde(
+        deserialize_with = "form::read_secret",
+        serialize_with = "form::mask_secret"
+    )]
     pub encryption_key: SecretString,
     /// Older encryption keys, which still open sealed secrets but seal no new ones.
-    #[serde(deserialize_with = "form::read_secrets", serialize_with = "form::mask_secrets")]
+    #[serde(
+        deserialize_with = "form::read_secrets",
+        serialize_with = "form::mask_secrets"
+    )]
     pub encryption_keys: Vec<SecretString>,
 }
 
@@ -184,12 +190,18 @@ pub struct MetricsSettings {
 #[serde(deny_unknown_fields)]
 pub struct CheckpointsSettings {
     /// Checkpoints are appended to this file, if any. In development [`Settings::with_local_secrets`] sets it.
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
+    #[serde(
+        deserialize_with = "form::read_optional",
+        serialize_with = "form::write_path"
+    )]
     pub file: Option<PathBuf>,
     /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.
     pub every_s: u64,
     /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the file.
-    #[serde(deserialize_with = "form::read_optional", serialize_with = "form::write_path")]
+    #[serde(
+        deserialize_with = "form::read_optional",
+        serialize_with = "form::write_path"
+    )]
     pub key_file: Option<PathBuf>,
 }
 
@@ -270,6 +282,7 @@ impl Settings {
 
     /// Returns the settings in the format of `config.toml`, with `***` in place of each secret that is set.
     pub fn to_masked_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# the settings cannot be shown: {error}\n"))
+        toml::to_string(self)
+            .unwrap_or_else(|error| format!("# the settings cannot be shown: {error}\n"))
     }
 }

@@ -81,7 +81,10 @@ fn is_made_of_words(letters: &str) -> bool {
         }
         let rest = letters.get(end..).unwrap_or_default();
         ends.extend(
-            GUESSABLE_WORDS.iter().filter(|word| rest.starts_with(**word)).map(|word| end + word.len()),
+            GUESSABLE_WORDS
+                .iter()
+                .filter(|word| rest.starts_with(**word))
+                .map(|word| end + word.len()),
         );
     }
     false
@@ -94,9 +97,13 @@ mod tests {
     #[test]
     fn a_key_that_follows_a_pattern_is_found() {
         let sequence: Vec<u8> = (0..32).collect();
-        for key in
-            [&[0; 32][..], &[7; 32], &sequence, b"passwordpasswordpasswordpassword", &[1, 2].repeat(16)]
-        {
+        for key in [
+            &[0; 32][..],
+            &[7; 32],
+            &sequence,
+            b"passwordpasswordpasswordpassword",
+            &[1, 2].repeat(16),
+        ] {
             assert!(is_patterned(key), "{key:?}");
         }
         let hex_digits = b"9f86d081884c7d659a2feaa0c55ad015";

@@ -15,7 +15,8 @@ const ENCRYPTION_KEY_BYTES: usize = 32;
 
 pub(super) const NETWORKS_RULE: &str = "networks such as \"10.0.0.0/8\", \"10.1.2.0/24:8443\" or \"[fd00::/8]:8443\", none of them link-local or a metadata address";
 pub(super) const PROXIES_RULE: &str = "networks such as \"10.0.0.0/8\"";
-pub(super) const ADDRESS_OR_EMPTY_RULE: &str = "an IP address and a port, such as 10.0.0.5:8081, or empty";
+pub(super) const ADDRESS_OR_EMPTY_RULE: &str =
+    "an IP address and a port, such as 10.0.0.5:8081, or empty";
 pub(super) const ADDRESS_RULE: &str = "an IP address and a port, such as 127.0.0.1:8080";
 pub(super) const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 pub(super) const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
@@ -26,7 +27,9 @@ pub(super) fn is_address(text: &str) -> bool {
 }
 
 pub(super) fn is_database(text: &str) -> bool {
-    let is_sqlite = text.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty());
+    let is_sqlite = text
+        .strip_prefix("sqlite://")
+        .is_some_and(|path| !path.is_empty());
     text.is_empty() || is_sqlite || Url::parse(text).is_ok_and(|url| is_postgres(&url))
 }
 
@@ -51,7 +54,8 @@ pub(super) fn is_header(text: &str) -> bool {
 }
 
 pub(super) fn is_segment(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
 pub(super) fn is_file(text: &str) -> bool {
@@ -63,7 +67,10 @@ pub(super) fn is_network(text: &str) -> bool {
 }
 
 pub(super) fn is_encryption_key(text: &str) -> bool {
-    text.is_empty() || STANDARD.decode(text.trim()).is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
+    text.is_empty()
+        || STANDARD
+            .decode(text.trim())
+            .is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
 }
 
 pub(super) fn is_one_encryption_key(text: &str) -> bool {
@@ -72,5 +79,7 @@ pub(super) fn is_one_encryption_key(text: &str) -> bool {
 
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }

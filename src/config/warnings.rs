@@ -15,12 +15,16 @@ impl Settings {
         };
         let is_sandbox = self.authority.mode == AuthorityMode::Sandbox;
         if is_sandbox && !self.sandbox.bind.ip().is_loopback() {
-            found
-                .push("`sandbox.bind` lets other machines control the simulator of the authority".to_owned());
+            found.push(
+                "`sandbox.bind` lets other machines control the simulator of the authority"
+                    .to_owned(),
+            );
         }
         if !self.secrets.encryption_keys.is_empty() {
             let advice = "run `einvoice secrets reseal`, then remove them";
-            found.push(format!("`secrets.encryption_keys` still opens sealed secrets: {advice}"));
+            found.push(format!(
+                "`secrets.encryption_keys` still opens sealed secrets: {advice}"
+            ));
         }
         found
     }
@@ -29,11 +33,14 @@ impl Settings {
         let mut found = Vec::new();
         if !self.http.bind.ip().is_loopback() {
             let what = "secrets are made in data_dir, and the keys of demo accounts are printed";
-            found.push(format!("`http.bind` is open to other machines in development: {what}"));
+            found.push(format!(
+                "`http.bind` is open to other machines in development: {what}"
+            ));
         }
         if self.authority.mode == AuthorityMode::Remote {
             found.push(
-                "a remote authority is called in development: nothing of production is checked".to_owned(),
+                "a remote authority is called in development: nothing of production is checked"
+                    .to_owned(),
             );
         }
         if !is_protected(self.database.url.expose_secret()) {
@@ -53,8 +60,9 @@ impl Settings {
             ("pages_per_s", limits.pages_per_s),
         ];
         let lifted = lifted.iter().filter(|(_, limit)| *limit == 0);
-        let mut found: Vec<_> =
-            lifted.map(|(name, _)| format!("`rate_limit.{name}` is 0: there is no limit")).collect();
+        let mut found: Vec<_> = lifted
+            .map(|(name, _)| format!("`rate_limit.{name}` is 0: there is no limit"))
+            .collect();
         if self.is_metrics_open() {
             found.push("`/metrics` is open to everybody who reaches `http.bind`".to_owned());
         }
@@ -67,7 +75,9 @@ impl Settings {
             found.push(format!("`console.second_factor` is never: {what}"));
         }
         if self.log.level == LogLevel::Off {
-            found.push("`log.level` is off: neither failures nor failed sign-ins leave a trace".to_owned());
+            found.push(
+                "`log.level` is off: neither failures nor failed sign-ins leave a trace".to_owned(),
+            );
         }
         found
     }
@@ -113,7 +123,10 @@ mod tests {
             ("EINVOICE__CHECKPOINTS__FILE", ""),
             ("EINVOICE__CONSOLE__SECOND_FACTOR", "never"),
             ("EINVOICE__LOG__LEVEL", "off"),
-            ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM=\"]"),
+            (
+                "EINVOICE__SECRETS__ENCRYPTION_KEYS",
+                "[\"mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM=\"]",
+            ),
         ]);
         insta::assert_snapshot!(found.join("\n"), @r"
         `rate_limit.requests_per_s` is 0: there is no limit

@@ -8,9 +8,10 @@ pub(crate) fn actor_name(actor: &NamedActor) -> String {
     let name = actor.name.as_deref();
     match actor.kind {
         ActorKind::Contact => name.map_or_else(|| format!("contact person {id}"), str::to_owned),
-        ActorKind::Integrator => {
-            name.map_or_else(|| "your integrator".to_owned(), |name| format!("{name} (integrator)"))
-        }
+        ActorKind::Integrator => name.map_or_else(
+            || "your integrator".to_owned(),
+            |name| format!("{name} (integrator)"),
+        ),
         ActorKind::TaxpayerKey => format!("API key {}", name.unwrap_or(id)),
         ActorKind::Operator => "an operator of this service".to_owned(),
         ActorKind::CommandLine => "an operator at the command line".to_owned(),
@@ -28,7 +29,11 @@ mod tests {
         let said = |name: Option<&str>| {
             let words = ActorKind::ALL.iter().map(|kind| {
                 let name = name.map(str::to_owned);
-                actor_name(&NamedActor { kind: *kind, id: Some("7".to_owned()), name })
+                actor_name(&NamedActor {
+                    kind: *kind,
+                    id: Some("7".to_owned()),
+                    name,
+                })
             });
             words.collect::<Vec<_>>().join("; ")
         };

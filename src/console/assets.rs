@@ -28,8 +28,11 @@ const SCRIPT: Asset = Asset {
     media_type: "text/javascript; charset=utf-8",
     content: include_str!("assets/console.js"),
 };
-const ICON: Asset =
-    Asset { name: "icon.svg", media_type: "image/svg+xml", content: include_str!("assets/icon.svg") };
+const ICON: Asset = Asset {
+    name: "icon.svg",
+    media_type: "image/svg+xml",
+    content: include_str!("assets/icon.svg"),
+};
 
 /// The addresses of the assets, for the frame of a page.
 #[derive(Debug)]
@@ -60,8 +63,12 @@ pub(super) fn endpoints() -> Vec<Path> {
 fn asset(names: web::Path<(String, String)>) -> Ready<Result<HttpResponse, ApiError>> {
     let (hash, name) = names.into_inner();
     let path = format!("/assets/{hash}/{name}");
-    let found = [STYLE, SCRIPT, ICON].into_iter().find(|asset| asset.address() == path);
-    let Some(asset) = found else { return future::ready(Err(ApiError::route_not_found())) };
+    let found = [STYLE, SCRIPT, ICON]
+        .into_iter()
+        .find(|asset| asset.address() == path);
+    let Some(asset) = found else {
+        return future::ready(Err(ApiError::route_not_found()));
+    };
     future::ready(Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, asset.media_type))
         .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))

@@ -19,20 +19,28 @@ impl Chart {
     pub(crate) fn new(title: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
         let last = values.last().copied().unwrap_or(0);
         let highest = values.iter().copied().max().unwrap_or(0);
-        Self { title, unit, last, highest, values }
+        Self {
+            title,
+            unit,
+            last,
+            highest,
+            values,
+        }
     }
 
     /// Returns the line as the attribute `points` of a polyline.
     pub(crate) fn line_points(&self) -> String {
         let highest = self.highest.max(1);
         let steps = u64::try_from(self.values.len()).unwrap_or(u64::MAX).max(2) - 1;
-        (0..).zip(&self.values).fold(String::new(), |mut points, (step, value)| {
-            let x = step * WIDTH / steps;
-            let y = HEIGHT - value * HEIGHT / highest;
-            // Writing to a text cannot fail.
-            let _ = write!(points, "{x},{y} ");
-            points
-        })
+        (0..)
+            .zip(&self.values)
+            .fold(String::new(), |mut points, (step, value)| {
+                let x = step * WIDTH / steps;
+                let y = HEIGHT - value * HEIGHT / highest;
+                // Writing to a text cannot fail.
+                let _ = write!(points, "{x},{y} ");
+                points
+            })
     }
 
     /// Returns the area under the line as the attribute `points` of a polygon.

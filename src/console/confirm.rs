@@ -18,10 +18,16 @@ use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
 
-const REFUSAL_TEXT: &str = "This is not right. A code counts once: wait for the next one of the app.";
+const REFUSAL_TEXT: &str =
+    "This is not right. A code counts once: wait for the next one of the app.";
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/account/confirm").page(confirm_page).form(confirm).repeatable()]
+    vec![
+        path("/account/confirm")
+            .page(confirm_page)
+            .form(confirm)
+            .repeatable(),
+    ]
 }
 
 #[derive(Template)]
@@ -55,7 +61,11 @@ async fn confirm_page(signed_in: SignedIn, query: web::Query<Next>) -> Answer {
 
 fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> Answer {
     let person = &signed_in.session.person;
-    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if refusal.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     let page = ConfirmPage {
         frame: Frame::for_person(person, &signed_in.csrf, "Confirm that it is you"),
         next,
@@ -73,7 +83,11 @@ async fn confirm(
     signed_in: SignedIn,
     form: Form<ConfirmForm>,
 ) -> Answer {
-    let ConfirmForm { present, code, next } = form.0;
+    let ConfirmForm {
+        present,
+        code,
+        next,
+    } = form.0;
     let person = &signed_in.session.person;
     let is_right = is_own_password(&state, &request, person, present).await?
         && (!person.has_second_factor
@@ -84,6 +98,10 @@ async fn confirm(
     if let Some(token) = session::token(&request) {
         sessions::confirm(&state.store, &token, state.now()).await?;
     }
-    let next = if is_own_path(&next) { next } else { home_path(person.owner) };
+    let next = if is_own_path(&next) {
+        next
+    } else {
+        home_path(person.owner)
+    };
     Ok(redirect(&next))
 }

@@ -33,9 +33,12 @@ pub(crate) fn money(amount: impl Display, _: &dyn askama::Values) -> askama::Res
 }
 
 fn group_digits(amount: &str) -> String {
-    let (whole, fraction) =
-        amount.split_once('.').map_or((amount, None), |(whole, rest)| (whole, Some(rest)));
-    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    let (whole, fraction) = amount
+        .split_once('.')
+        .map_or((amount, None), |(whole, rest)| (whole, Some(rest)));
+    let (sign, digits) = whole
+        .strip_prefix('-')
+        .map_or(("", whole), |digits| ("-", digits));
     let mut grouped = sign.to_owned();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index) % 3 == 0 {

@@ -15,18 +15,30 @@ pub(crate) struct FormValues(Vec<(String, String)>);
 impl FormValues {
     /// Returns the trimmed value of a field; an empty text if the field was not sent.
     pub(crate) fn text(&self, name: &str) -> &str {
-        self.0.iter().rev().find(|(key, _)| key == name).map_or("", |(_, value)| value.trim())
+        self.0
+            .iter()
+            .rev()
+            .find(|(key, _)| key == name)
+            .map_or("", |(_, value)| value.trim())
     }
 
     /// Returns the value of each checked box of a group.
     pub(crate) fn checked_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Returns these fields as a JSON object. Blank fields are left out.
     pub(crate) fn object(&self, names: &[&str]) -> Map<String, Value> {
-        let filled = names.iter().map(|name| (*name, self.text(name))).filter(|(_, text)| !text.is_empty());
-        filled.map(|(name, text)| (name.to_owned(), Value::from(text))).collect()
+        let filled = names
+            .iter()
+            .map(|name| (*name, self.text(name)))
+            .filter(|(_, text)| !text.is_empty());
+        filled
+            .map(|(name, text)| (name.to_owned(), Value::from(text)))
+            .collect()
     }
 }
 
@@ -38,7 +50,12 @@ impl From<&Query> for FormValues {
 
 impl<'a> FromIterator<(&'a str, &'a str)> for FormValues {
     fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(fields: I) -> Self {
-        Self(fields.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        Self(
+            fields
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
     }
 }
 
@@ -57,7 +74,10 @@ pub(crate) struct FormState {
 
 impl FormState {
     pub(crate) fn new(values: FormValues) -> Self {
-        Self { values, faults: Faults::default() }
+        Self {
+            values,
+            faults: Faults::default(),
+        }
     }
 
     pub(crate) fn with_faults(values: FormValues, faults: Faults) -> Self {
@@ -70,7 +90,9 @@ impl FormState {
 
     /// True if this option of a list is chosen, or this box of a group is checked.
     pub(crate) fn has(&self, name: &str, value: &str) -> bool {
-        self.values.checked_values(name).any(|checked| checked == value)
+        self.values
+            .checked_values(name)
+            .any(|checked| checked == value)
     }
 
     pub(crate) fn is_refused(&self) -> bool {
@@ -83,7 +105,10 @@ impl FormState {
             let rest = fault.path.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         });
-        let text = own_faults.map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let text = own_faults
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ");
         (!text.is_empty()).then_some(text)
     }
 
@@ -106,7 +131,12 @@ mod tests {
     use crate::domain::kernel::fault::Fault;
 
     fn fields() -> FormValues {
-        FormValues::from([("city", " Lagos "), ("state", " "), ("event", "a"), ("event", "b")])
+        FormValues::from([
+            ("city", " Lagos "),
+            ("state", " "),
+            ("event", "a"),
+            ("event", "b"),
+        ])
     }
 
     #[test]
@@ -117,16 +147,25 @@ mod tests {
 
     #[test]
     fn a_group_of_boxes_has_each_checked_one() {
-        assert_eq!(fields().checked_values("event").collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(
+            fields().checked_values("event").collect::<Vec<_>>(),
+            ["a", "b"]
+        );
         let form = FormState::new(fields());
         assert!(form.has("event", "b") && !form.has("event", "c"));
     }
 
     #[test]
     fn a_fault_stands_beside_its_field() {
-        let faults = [("events.1", "Odd."), ("city", "Long."), ("other", "Missing.")];
-        let faults: Faults =
-            faults.map(|(path, text)| Fault::new(path, "format", text)).into_iter().collect();
+        let faults = [
+            ("events.1", "Odd."),
+            ("city", "Long."),
+            ("other", "Missing."),
+        ];
+        let faults: Faults = faults
+            .map(|(path, text)| Fault::new(path, "format", text))
+            .into_iter()
+            .collect();
         let form = FormState::with_faults(fields(), faults);
         assert_eq!(form.fault("events").as_deref(), Some("Odd."));
         assert_eq!(form.fault("city").as_deref(), Some("Long."));

@@ -64,7 +64,11 @@ impl Frame {
     /// Returns the frame of a page that belongs to a person and to no taxpayer.
     pub(crate) fn for_person(person: &Person, csrf: &str, title: &str) -> Self {
         let name = person.name.clone().unwrap_or_else(|| person.email.clone());
-        Self { person: name, csrf: csrf.to_owned(), ..Self::for_visitor(title) }
+        Self {
+            person: name,
+            csrf: csrf.to_owned(),
+            ..Self::for_visitor(title)
+        }
     }
 
     /// Returns the frame of a page that everybody may see.

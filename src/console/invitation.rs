@@ -24,7 +24,12 @@ use crate::http::state::ApiState;
 use crate::store::accounts::{invitations, people};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/sign-in/invitation/{token}").page(show_choose_password).form(choose_password).repeatable()]
+    vec![
+        path("/sign-in/invitation/{token}")
+            .page(show_choose_password)
+            .form(choose_password)
+            .repeatable(),
+    ]
 }
 
 #[derive(Template)]
@@ -71,7 +76,9 @@ async fn choose_password(
 ) -> Answer {
     let token = InvitationToken::from_path(token.into_inner());
     // The link is looked up before the password is hashed, which is expensive.
-    let Some(person) = find_invited(&state, &request, &token).await? else { return answer_ended() };
+    let Some(person) = find_invited(&state, &request, &token).await? else {
+        return answer_ended();
+    };
     if let Some(refusal) = password_refusal(&form.0) {
         return render(person.email, Some(refusal));
     }
@@ -115,17 +122,27 @@ fn password_refusal(form: &ChosenPassword) -> Option<String> {
 }
 
 fn render(email: String, refusal: Option<String>) -> Answer {
-    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if refusal.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     show_with_status(
         status,
-        &ChoosePasswordPage { frame: Frame::for_visitor("Choose your password"), email, refusal },
+        &ChoosePasswordPage {
+            frame: Frame::for_visitor("Choose your password"),
+            email,
+            refusal,
+        },
     )
 }
 
 fn answer_ended() -> Answer {
     show_with_status(
         StatusCode::NOT_FOUND,
-        &InvitationEndedPage { frame: Frame::for_visitor("This link is not valid") },
+        &InvitationEndedPage {
+            frame: Frame::for_visitor("This link is not valid"),
+        },
     )
 }
 
@@ -142,8 +159,19 @@ struct InvitationPage {
 
 /// Shows a new link to whoever made it. `back` is the page that the person came from.
 pub(super) fn show_link(frame: Frame, made: Invitation, back: String) -> Answer {
-    let Invitation { email, link, expires_at, .. } = made;
-    show(&InvitationPage { frame, email, link, expires_at, back })
+    let Invitation {
+        email,
+        link,
+        expires_at,
+        ..
+    } = made;
+    show(&InvitationPage {
+        frame,
+        email,
+        link,
+        expires_at,
+        back,
+    })
 }
 
 #[cfg(test)]
@@ -156,11 +184,22 @@ mod tests {
             ("a few easy words", "a few easy words", None),
             ("a few easy words", "a few easy word", Some("not the same")),
             ("eleven char", "eleven char", Some("12 characters")),
-            ("password1234", "password1234", Some("everybody tries first")),
+            (
+                "password1234",
+                "password1234",
+                Some("everybody tries first"),
+            ),
         ] {
-            let said = password_refusal(&ChosenPassword { new: new.into(), again: again.into() });
+            let said = password_refusal(&ChosenPassword {
+                new: new.into(),
+                again: again.into(),
+            });
             assert_eq!(said.is_some(), refused.is_some(), "{new}");
-            assert!(said.unwrap_or_default().contains(refused.unwrap_or_default()), "{new}");
+            assert!(
+                said.unwrap_or_default()
+                    .contains(refused.unwrap_or_default()),
+                "{new}"
+            );
         }
     }
 }

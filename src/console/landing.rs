@@ -17,7 +17,9 @@ pub(super) fn endpoints() -> Vec<Path> {
 pub(super) fn is_own_path(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let starts = ["/console", "/dashboard", "/account"];
-    let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else { return false };
+    let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else {
+        return false;
+    };
     let mut segments = rest.split('/');
     segments.next() == Some("")
         && segments.all(is_plain_segment)
@@ -28,7 +30,9 @@ pub(super) fn is_own_path(next: &str) -> bool {
 fn is_plain_segment(segment: &str) -> bool {
     !segment.is_empty()
         && !segment.starts_with('.')
-        && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+        && segment
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
 }
 
 /// Returns the path of the page that a person sees first after signing in.
@@ -51,9 +55,12 @@ mod tests {
 
     #[test]
     fn the_sign_in_leads_to_pages_of_this_service_only() {
-        for ours in
-            ["/console", "/console/runs?state=paused&q=a%20b", "/dashboard/7/invoices", "/account/password"]
-        {
+        for ours in [
+            "/console",
+            "/console/runs?state=paused&q=a%20b",
+            "/dashboard/7/invoices",
+            "/account/password",
+        ] {
             assert!(is_own_path(ours), "{ours}");
         }
         for other in [

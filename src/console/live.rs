@@ -30,7 +30,8 @@ const EVENTS_PER_SESSION_CHECK: u32 = 3;
 const EVENTS_MAX: u32 = 60;
 
 /// Renders a part. The caller has checked that the person may see it.
-pub(crate) type Render = fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
+pub(crate) type Render =
+    fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
 
 /// The last renderings of all parts, by name.
 #[derive(Default)]
@@ -55,7 +56,10 @@ impl LiveParts {
         state: &web::Data<ApiState>,
         render: Render,
     ) -> HttpResponse {
-        let part = self.0.entry(name).or_insert_with(|| Arc::new(Cached::new(RENDERING_SHARED_FOR)));
+        let part = self
+            .0
+            .entry(name)
+            .or_insert_with(|| Arc::new(Cached::new(RENDERING_SHARED_FOR)));
         let part_stream = PartStream {
             state: state.clone(),
             session: session::token(request).unwrap_or_default(),
@@ -74,7 +78,9 @@ impl LiveParts {
 
 /// Returns the next event: the part if it has changed, otherwise a comment, which fails to be sent if the browser has
 /// left. `None` ends the stream.
-async fn next_event(mut part_stream: PartStream) -> Option<(Result<Bytes, Infallible>, PartStream)> {
+async fn next_event(
+    mut part_stream: PartStream,
+) -> Option<(Result<Bytes, Infallible>, PartStream)> {
     if part_stream.events > 0 {
         tokio::select! {
             () = rt::time::sleep(EVENT_INTERVAL) => {}
@@ -86,20 +92,26 @@ async fn next_event(mut part_stream: PartStream) -> Option<(Result<Bytes, Infall
     }
     if part_stream.events > 0 && part_stream.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) {
         // A stream whose session cannot be looked up ends, too: the browser connects again.
-        let may_view_pages = operators::may_view_pages(&part_stream.state, &part_stream.session).await;
+        let may_view_pages =
+            operators::may_view_pages(&part_stream.state, &part_stream.session).await;
         may_view_pages.ok().filter(|may| *may)?;
     }
     part_stream.events += 1;
     let render = (part_stream.render)(part_stream.state.clone());
     let rendering = async {
         let rendered = render.await.inspect_err(|error| {
-            tracing::warn!(code = error.code.as_str(), "a part of a page could not be rendered");
+            tracing::warn!(
+                code = error.code.as_str(),
+                "a part of a page could not be rendered"
+            );
         });
         rendered.ok().map(|html| event(&html))
     };
     let rendered = part_stream.part.get_or_load(rendering).await;
     let is_new = rendered.is_some() && rendered != part_stream.last_sent;
-    let bytes = rendered.filter(|_| is_new).unwrap_or_else(|| Bytes::from_static(b":\n\n"));
+    let bytes = rendered
+        .filter(|_| is_new)
+        .unwrap_or_else(|| Bytes::from_static(b":\n\n"));
     if is_new {
         part_stream.last_sent = Some(bytes.clone());
     }

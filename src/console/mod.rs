@@ -72,7 +72,9 @@ fn page_paths() -> Vec<Path> {
 
 /// Returns the patterns of all paths that answer GET, for the tests that open each page.
 pub fn page_patterns() -> Vec<&'static str> {
-    let pages = page_paths().into_iter().filter(|path| path.allowed.contains(&Method::GET));
+    let pages = page_paths()
+        .into_iter()
+        .filter(|path| path.allowed.contains(&Method::GET));
     pages.map(|path| path.pattern).collect()
 }
 
@@ -87,13 +89,21 @@ pub struct OperatorPath {
 /// Returns all paths of operators, for the tests that call each of them with each role.
 pub fn operator_paths() -> Vec<OperatorPath> {
     let all = crate::http::table().into_iter().chain(page_paths());
-    let of_operators =
-        all.filter(|path| ["/ops/", "/console"].iter().any(|start| path.pattern.starts_with(start)));
-    of_operators.flat_map(|path| operator_methods(&path)).collect()
+    let of_operators = all.filter(|path| {
+        ["/ops/", "/console"]
+            .iter()
+            .any(|start| path.pattern.starts_with(start))
+    });
+    of_operators
+        .flat_map(|path| operator_methods(&path))
+        .collect()
 }
 
 fn operator_methods(path: &Path) -> Vec<OperatorPath> {
-    let allowed = path.allowed.iter().filter(|method| **method != Method::HEAD);
+    let allowed = path
+        .allowed
+        .iter()
+        .filter(|method| **method != Method::HEAD);
     allowed
         .map(|method| OperatorPath {
             method: method.to_string(),
@@ -106,7 +116,9 @@ fn operator_methods(path: &Path) -> Vec<OperatorPath> {
 /// Returns the patterns of all paths that take a form, for the tests that send each form twice: those that count once,
 /// and those that may be repeated.
 pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
-    let forms = page_paths().into_iter().filter(|path| path.policy.pages == Pages::WithForm);
+    let forms = page_paths()
+        .into_iter()
+        .filter(|path| path.policy.pages == Pages::WithForm);
     let (repeatable, once): (Vec<_>, Vec<_>) =
         forms.partition(|path| path.policy.repeat == FormRepeat::Harmless);
     let patterns = |paths: Vec<Path>| paths.into_iter().map(|path| path.pattern).collect();

@@ -33,7 +33,8 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 /// The header that switches off abilities of the browser that no page uses.
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
-const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
+const PERMISSIONS: &str =
+    "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
 
 /// Renders a page.
 pub(crate) fn show(page: &impl Template) -> Answer {
@@ -66,7 +67,12 @@ pub(crate) struct Pages {
 impl Pages {
     /// `base` is the path of the list with its filters.
     pub(crate) fn new(number: u64, total: u64, per_page: u64, base: impl Into<String>) -> Self {
-        Self { number, last: total.div_ceil(per_page.max(1)).max(1), total, base: base.into() }
+        Self {
+            number,
+            last: total.div_ceil(per_page.max(1)).max(1),
+            total,
+            base: base.into(),
+        }
     }
 
     /// Returns the address of another page of the list.
@@ -109,7 +115,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for PublicForm<T> {
 fn read_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
     let body = form::take(request)?;
     let fields = url::form_urlencoded::parse(&body);
-    let tokens: Vec<_> = fields.filter(|(name, _)| name == "csrf").map(|(_, value)| value).collect();
+    let tokens: Vec<_> = fields
+        .filter(|(name, _)| name == "csrf")
+        .map(|(_, value)| value)
+        .collect();
     session::check_csrf(request, &tokens)?;
     Ok(parse_form(&body)?)
 }
@@ -121,7 +130,9 @@ fn read_public_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Ref
 
 fn parse_form<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
     let text = std::str::from_utf8(body).map_err(|error| form::malformed_error(&error))?;
-    Ok(web::Query::<T>::from_query(text).map_err(|error| form::malformed_error(&error))?.into_inner())
+    Ok(web::Query::<T>::from_query(text)
+        .map_err(|error| form::malformed_error(&error))?
+        .into_inner())
 }
 
 /// The page of a failure.
@@ -144,7 +155,9 @@ pub(crate) async fn error_pages(
         return Ok(response);
     }
     let response = remove_read_notice(response);
-    let Some(error) = response.response().error() else { return Ok(response) };
+    let Some(error) = response.response().error() else {
+        return Ok(response);
+    };
     let request = response.request();
     let page = if let Some(error) = error.as_error::<ApiError>() {
         show_failure(error, request)
@@ -154,9 +167,12 @@ pub(crate) async fn error_pages(
             Refusal::CodeMissing => redirect("/sign-in/code"),
             Refusal::ConfirmationMissing => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
-            Refusal::NotAllowed(sentence) => {
-                failure_page(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)
-            }
+            Refusal::NotAllowed(sentence) => failure_page(
+                StatusCode::FORBIDDEN,
+                (*sentence).to_owned(),
+                Vec::new(),
+                request,
+            ),
             Refusal::Failed(error) => show_failure(error, request),
         }
     } else {
@@ -178,7 +194,9 @@ fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse
 fn is_page(request: &HttpRequest) -> bool {
     let matched = request.extensions().get::<MatchedRoute>().copied();
     let path = matched.map_or_else(|| request.path(), |matched| matched.0);
-    ["/console", "/dashboard", "/sign-", "/account/"].iter().any(|start| path.starts_with(start))
+    ["/console", "/dashboard", "/sign-", "/account/"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
@@ -190,7 +208,8 @@ fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     let faults = error.faults.iter().map(ToString::to_string).collect();
     let mut page = failure_page(error.status, error.message.to_string(), faults, request);
     if let Some(wait) = error.retry_after {
-        page.headers_mut().insert(RETRY_AFTER, wait.as_secs().max(1).into());
+        page.headers_mut()
+            .insert(RETRY_AFTER, wait.as_secs().max(1).into());
     }
     page
 }
@@ -203,7 +222,12 @@ fn failure_page(
 ) -> HttpResponse {
     let title = status_title(status);
     let request_id = session::request_id(request);
-    let page = FailurePage { frame: Frame::for_visitor(title), message, faults, request_id };
+    let page = FailurePage {
+        frame: Frame::for_visitor(title),
+        message,
+        faults,
+        request_id,
+    };
     show_with_status(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
 }
 
@@ -223,8 +247,18 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     fn templates(directory: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-        entries.flat_map(|path| if path.is_dir() { templates(&path) } else { vec![path] }).collect()
+        let entries = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries
+            .flat_map(|path| {
+                if path.is_dir() {
+                    templates(&path)
+                } else {
+                    vec![path]
+                }
+            })
+            .collect()
     }
 
     /// Only forms that are sent before there is a session have no tokens, and may be repeated.
@@ -234,11 +268,16 @@ mod tests {
         let mut forms = 0;
         for path in templates(&directory) {
             let text = fs::read_to_string(&path).unwrap();
-            for form in text.split("<form").skip(1).filter(|form| form.contains(r#"method="post""#)) {
+            for form in text
+                .split("<form")
+                .skip(1)
+                .filter(|form| form.contains(r#"method="post""#))
+            {
                 let form = form.split("</form>").next().unwrap();
                 let has_tokens = form.contains(r#"{% include "parts/csrf.html" %}"#);
-                let is_public =
-                    ["sign_in.html", "choose_password.html"].iter().any(|name| path.ends_with(name));
+                let is_public = ["sign_in.html", "choose_password.html"]
+                    .iter()
+                    .any(|name| path.ends_with(name));
                 assert!(has_tokens || is_public, "{}: {form}", path.display());
                 forms += 1;
             }

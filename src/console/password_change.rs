@@ -20,7 +20,11 @@ use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, PasswordChange};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/account/password").page(password_page).form(change_password)]
+    vec![
+        path("/account/password")
+            .page(password_page)
+            .form(change_password),
+    ]
 }
 
 #[derive(Template)]
@@ -44,9 +48,15 @@ async fn password_page(signed_in: SignedIn) -> Answer {
 
 fn password_answer(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
     let person = &signed_in.session.person;
-    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page =
-        PasswordPage { frame: Frame::for_person(person, &signed_in.csrf, "Change your password"), refusal };
+    let status = if refusal.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    let page = PasswordPage {
+        frame: Frame::for_person(person, &signed_in.csrf, "Change your password"),
+        refusal,
+    };
     show_with_status(status, &page)
 }
 
@@ -57,22 +67,38 @@ async fn change_password(
     signed_in: SignedIn,
     form: Form<PasswordForm>,
 ) -> Answer {
-    let PasswordForm { present, new, again } = &form.0;
+    let PasswordForm {
+        present,
+        new,
+        again,
+    } = &form.0;
     let person = &signed_in.session.person;
     if let Some(refusal) = password_refusal(present, new, again) {
         return password_answer(&signed_in, Some(refusal));
     }
     if !is_own_password(&state, &request, person, present.clone()).await? {
-        return password_answer(&signed_in, Some("The present password is not right.".to_owned()));
+        return password_answer(
+            &signed_in,
+            Some("The present password is not right.".to_owned()),
+        );
     }
     let salt = people::password_hash_with_email(&state.store, &person.email).await?;
     let hash = state.passwords.hash(new.clone(), salt).await?;
-    let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
+    let change = PasswordChange {
+        owner: person.owner,
+        hash: &hash,
+        by: person.owner.actor(),
+    };
     people::set_password(&state.store, change, state.now()).await?;
-    let proof = PasswordProof { owner: person.owner, password_hash: hash };
+    let proof = PasswordProof {
+        owner: person.owner,
+        password_hash: hash,
+    };
     let mut answer = start_session(&state, &request, &proof, &home_path(person.owner)).await?;
-    let noticed =
-        go_to(&home_path(person.owner), "Your password is changed. You are signed out everywhere else.");
+    let noticed = go_to(
+        &home_path(person.owner),
+        "Your password is changed. You are signed out everywhere else.",
+    );
     for cookie in noticed.cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;
     }
@@ -80,7 +106,11 @@ async fn change_password(
 }
 
 /// Returns the reason why a new password is refused; `None` if it is accepted.
-fn password_refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<String> {
+fn password_refusal(
+    present: &SecretString,
+    new: &SecretString,
+    again: &SecretString,
+) -> Option<String> {
     let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
     if let Err(fault) = password::check(new) {
         Some(fault.to_string())
@@ -102,11 +132,27 @@ mod tests {
         let check = |present: &str, new: &str, again: &str| {
             password_refusal(&present.into(), &new.into(), &again.into()).is_none()
         };
-        assert!(check("the first password", "a few easy words", "a few easy words"));
+        assert!(check(
+            "the first password",
+            "a few easy words",
+            "a few easy words"
+        ));
         assert!(!check("the first password", "eleven char", "eleven char"));
-        assert!(!check("the first password", "a few easy words", "a few easy word"));
-        assert!(!check("the first password", "the first password", "the first password"));
-        assert!(!check("the first password", &"x".repeat(129), &"x".repeat(129)));
+        assert!(!check(
+            "the first password",
+            "a few easy words",
+            "a few easy word"
+        ));
+        assert!(!check(
+            "the first password",
+            "the first password",
+            "the first password"
+        ));
+        assert!(!check(
+            "the first password",
+            &"x".repeat(129),
+            &"x".repeat(129)
+        ));
         assert!(!check("the first password", "password1234", "password1234"));
     }
 }

@@ -39,7 +39,10 @@ const PATH: &str = "/account/second-factor";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/sign-in/code").page(code_page).form(enter_code).repeatable(),
+        path("/sign-in/code")
+            .page(code_page)
+            .form(enter_code)
+            .repeatable(),
         path(PATH).page(show_second_factor).form(begin_setup),
         path("/account/second-factor/confirm").form(confirm_setup),
         path("/account/second-factor/off").form(switch_off),
@@ -57,11 +60,18 @@ pub(super) async fn ask_for_code(
     let place = session::place(request);
     let replaces = session::token(request);
     let new = proof.new_session(&token, &place, replaces.as_ref());
-    if sessions::await_code(&state.store, new, state.now()).await?.is_none() {
+    if sessions::await_code(&state.store, new, state.now())
+        .await?
+        .is_none()
+    {
         return Ok(redirect("/sign-in"));
     }
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    add_session_cookie(state, redirect(&format!("/sign-in/code?next={next}")), &token)
+    add_session_cookie(
+        state,
+        redirect(&format!("/sign-in/code?next={next}")),
+        &token,
+    )
 }
 
 #[derive(Template)]
@@ -88,12 +98,20 @@ struct CodeForm {
 /// GET /sign-in/code: asks for the code.
 async fn code_page(waiting: AwaitsCode, query: web::Query<Next>) -> Answer {
     let next = query.into_inner().next;
-    std::future::ready(show(&CodePage { frame: code_frame(&waiting), next, refusal: None })).await
+    std::future::ready(show(&CodePage {
+        frame: code_frame(&waiting),
+        next,
+        refusal: None,
+    }))
+    .await
 }
 
 /// Returns a frame without a person, so that it links to no other page.
 fn code_frame(waiting: &AwaitsCode) -> Frame {
-    Frame { csrf: waiting.csrf.clone(), ..Frame::for_visitor("Enter your code") }
+    Frame {
+        csrf: waiting.csrf.clone(),
+        ..Frame::for_visitor("Enter your code")
+    }
 }
 
 /// POST /sign-in/code: opens the session of a person whose code is right.
@@ -109,10 +127,18 @@ async fn enter_code(
         return Ok(redirect("/sign-in"));
     };
     if !accept_code(&state, &request, owner, &code).await? {
-        let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(WRONG_CODE_TEXT) };
+        let page = CodePage {
+            frame: code_frame(&waiting),
+            next,
+            refusal: Some(WRONG_CODE_TEXT),
+        };
         return show_with_status(StatusCode::UNAUTHORIZED, &page);
     }
-    let path = if is_own_path(&next) { next } else { home_path(owner) };
+    let path = if is_own_path(&next) {
+        next
+    } else {
+        home_path(owner)
+    };
     start_session(&state, &request, &proof, &path).await
 }
 
@@ -127,8 +153,12 @@ pub(super) async fn accept_code(
     let now = state.now();
     let code = code.expose_secret();
     let attempt = begin_attempt(state, request, owner).await?;
-    let found = second_factors::find(store, owner, now).await?.filter(|factor| factor.is_confirmed);
-    let step = found.as_ref().and_then(|factor| factor.secret.matching_step(code, now));
+    let found = second_factors::find(store, owner, now)
+        .await?
+        .filter(|factor| factor.is_confirmed);
+    let step = found
+        .as_ref()
+        .and_then(|factor| factor.secret.matching_step(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
         (Some(step), _) => second_factors::use_step(store, owner, step, now).await?,
         (None, Some(code)) if found.is_some() => {
@@ -174,7 +204,11 @@ async fn show_second_factor(state: web::Data<ApiState>, signed_in: SignedIn) -> 
     std::future::ready(second_factor_answer(&state, &signed_in, None)).await
 }
 
-fn second_factor_answer(state: &ApiState, signed_in: &SignedIn, refusal: Option<&'static str>) -> Answer {
+fn second_factor_answer(
+    state: &ApiState,
+    signed_in: &SignedIn,
+    refusal: Option<&'static str>,
+) -> Answer {
     let person = &signed_in.session.person;
     let page = SecondFactorPage {
         frame: Frame::for_person(person, &signed_in.csrf, "Second factor"),
@@ -182,7 +216,11 @@ fn second_factor_answer(state: &ApiState, signed_in: &SignedIn, refusal: Option<
         is_required: session::needs_second_factor(state, person.owner),
         refusal,
     };
-    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if refusal.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     show_with_status(status, &page)
 }
 
@@ -204,7 +242,10 @@ async fn begin_setup(
 ) -> Answer {
     let person = &signed_in.session.person;
     let secret = TotpSecret::new(clock::system_rng().random());
-    if second_factors::begin(&state.store, person.owner, &secret).await?.is_none() {
+    if second_factors::begin(&state.store, person.owner, &secret)
+        .await?
+        .is_none()
+    {
         return Ok(redirect(PATH));
     }
     show(&SecretPage {
@@ -238,24 +279,44 @@ async fn confirm_setup(
         return Ok(redirect("/sign-in"));
     };
     let attempt = begin_attempt(&state, &request, owner).await?;
-    let begun = second_factors::find(&state.store, owner, now).await?.filter(|factor| !factor.is_confirmed);
-    let Some(begun) = begun else { return Ok(redirect(PATH)) };
+    let begun = second_factors::find(&state.store, owner, now)
+        .await?
+        .filter(|factor| !factor.is_confirmed);
+    let Some(begun) = begun else {
+        return Ok(redirect(PATH));
+    };
     let Some(step) = begun.secret.matching_step(form.0.code.expose_secret(), now) else {
         let frame = Frame::for_person(person, &signed_in.csrf, "Set up your second factor");
-        let page = SecretPage { frame, qr: None, secret: String::new(), refusal: Some(WRONG_CODE_TEXT) };
+        let page = SecretPage {
+            frame,
+            qr: None,
+            secret: String::new(),
+            refusal: Some(WRONG_CODE_TEXT),
+        };
         return show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page);
     };
     state.sign_ins.succeed(attempt, now);
     let codes = RecoveryCode::draw_set(|| clock::system_rng().random());
-    if second_factors::confirm(&state.store, CodeConfirmation { owner, step, now }, &codes).await?.is_none() {
+    if second_factors::confirm(&state.store, CodeConfirmation { owner, step, now }, &codes)
+        .await?
+        .is_none()
+    {
         return Ok(redirect(PATH));
     }
     let token = new_token();
     let opened = open_session(&state, &request, &proof, &token).await?;
     let frame = Frame::for_person(person, &session::csrf_token(&token), "Your recovery codes");
-    let answer = show(&RecoveryCodesPage { frame, codes, home: home_path(owner) })?;
+    let answer = show(&RecoveryCodesPage {
+        frame,
+        codes,
+        home: home_path(owner),
+    })?;
     // The codes are in force and no other page shows them. So they are shown even if the person has to sign in again.
-    if opened.is_some() { add_session_cookie(&state, answer, &token) } else { Ok(answer) }
+    if opened.is_some() {
+        add_session_cookie(&state, answer, &token)
+    } else {
+        Ok(answer)
+    }
 }
 
 /// POST /account/second-factor/off: removes the second factor of a person who needs none. Requires a right code, in
@@ -286,7 +347,12 @@ async fn switch_off(
     };
     second_factors::remove(&state.store, removal).await?;
     let mut answer = start_session(&state, &request, &proof, PATH).await?;
-    for cookie in go_to(PATH, "Your second factor is off. You are signed out everywhere else.").cookies() {
+    for cookie in go_to(
+        PATH,
+        "Your second factor is off. You are signed out everywhere else.",
+    )
+    .cookies()
+    {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;
     }
     Ok(answer)

@@ -33,11 +33,16 @@ impl PasswordProof {
         let password_hash = people::password_hash(&state.store, owner).await?;
         // The session is looked up after the password. A change of the password ends all sessions, so a session that is
         // still open began with this password.
-        let Some(token) = session::token(request) else { return Ok(None) };
+        let Some(token) = session::token(request) else {
+            return Ok(None);
+        };
         let limits = state.settings.sessions.limits;
         let session = sessions::peek(&state.store, &token, limits, state.now()).await?;
         let is_open = session.is_some_and(|session| session.person.owner == owner);
-        Ok(password_hash.filter(|_| is_open).map(|password_hash| Self { owner, password_hash }))
+        Ok(password_hash.filter(|_| is_open).map(|password_hash| Self {
+            owner,
+            password_hash,
+        }))
     }
 
     pub(super) fn new_session<'a>(
@@ -46,7 +51,13 @@ impl PasswordProof {
         place: &'a SignInPlace,
         replaces: Option<&'a SecretString>,
     ) -> NewSession<'a> {
-        NewSession { token, owner: self.owner, password_hash: &self.password_hash, place, replaces }
+        NewSession {
+            token,
+            owner: self.owner,
+            password_hash: &self.password_hash,
+            place,
+            replaces,
+        }
     }
 }
 
@@ -88,7 +99,11 @@ pub(super) fn new_token() -> SecretString {
 }
 
 /// Adds the cookie of a new session to an answer.
-pub(super) fn add_session_cookie(state: &ApiState, mut answer: HttpResponse, token: &SecretString) -> Answer {
+pub(super) fn add_session_cookie(
+    state: &ApiState,
+    mut answer: HttpResponse,
+    token: &SecretString,
+) -> Answer {
     answer
         .add_cookie(&session::session_cookie(state.settings.sessions, token))
         .map_err(ApiError::internal)?;

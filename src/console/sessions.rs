@@ -16,7 +16,10 @@ use crate::store::accounts::sessions;
 const PATH: &str = "/account/sessions";
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path(PATH).page(list), path("/account/sessions/end").form(end)]
+    vec![
+        path(PATH).page(list),
+        path("/account/sessions/end").form(end),
+    ]
 }
 
 #[derive(Template)]
@@ -33,7 +36,10 @@ async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: Signe
     let limits = state.settings.sessions.limits;
     let rows = sessions::owned_by(&state.store, person.owner, &own, limits, state.now()).await?;
     let notice = session::notice(&request);
-    let frame = Frame { notice, ..Frame::for_person(person, &signed_in.csrf, "Where you are signed in") };
+    let frame = Frame {
+        notice,
+        ..Frame::for_person(person, &signed_in.csrf, "Where you are signed in")
+    };
     show(&SessionsPage { frame, rows })
 }
 

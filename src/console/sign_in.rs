@@ -26,7 +26,13 @@ use crate::store::accounts::sessions;
 const WRONG_PASSWORD_TEXT: &str = "This email and password do not belong together.";
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/sign-in").page(sign_in_page).form(sign_in).repeatable(), path("/sign-out").form(sign_out)]
+    vec![
+        path("/sign-in")
+            .page(sign_in_page)
+            .form(sign_in)
+            .repeatable(),
+        path("/sign-out").form(sign_out),
+    ]
 }
 
 #[derive(Template)]
@@ -63,7 +69,10 @@ async fn sign_in_page(
     }
     let next = query.into_inner().next;
     std::future::ready(show(&SignInPage {
-        frame: Frame { notice: session::notice(&request), ..Frame::for_visitor("Sign in") },
+        frame: Frame {
+            notice: session::notice(&request),
+            ..Frame::for_visitor("Sign in")
+        },
         next,
         email: String::new(),
         refusal: None,
@@ -72,8 +81,16 @@ async fn sign_in_page(
 }
 
 /// POST /sign-in: opens a session, always a new one.
-async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicForm<SignInForm>) -> Answer {
-    let SignInForm { email, password, next } = form.0;
+async fn sign_in(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    form: PublicForm<SignInForm>,
+) -> Answer {
+    let SignInForm {
+        email,
+        password,
+        next,
+    } = form.0;
     let Some(account) = find_account(&state, &request, &email, password).await? else {
         let page = SignInPage {
             frame: Frame::for_visitor("Sign in"),
@@ -84,8 +101,15 @@ async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicF
         return show_with_status(StatusCode::UNAUTHORIZED, &page);
     };
     let person = account.person;
-    let proof = PasswordProof { owner: person.owner, password_hash: account.password_hash };
-    let path = if is_own_path(&next) { next } else { home_path(person.owner) };
+    let proof = PasswordProof {
+        owner: person.owner,
+        password_hash: account.password_hash,
+    };
+    let path = if is_own_path(&next) {
+        next
+    } else {
+        home_path(person.owner)
+    };
     if person.has_second_factor {
         return second_factor::ask_for_code(&state, &request, &proof, &path).await;
     }
@@ -106,18 +130,32 @@ async fn find_account(
     found.retain(|account| listener.serves_person(account.person.owner));
     let attempt = Attempt {
         tried: TriedPerson::for_password(email),
-        device: found.iter().find_map(|account| session::known_device(request, state, account.person.owner)),
+        device: found
+            .iter()
+            .find_map(|account| session::known_device(request, state, account.person.owner)),
         address: client_address(request),
     };
     let attempt = state.sign_ins.begin(attempt, now).await?;
-    let hashes = found.iter().map(|account| account.password_hash.clone()).collect();
+    let hashes = found
+        .iter()
+        .map(|account| account.password_hash.clone())
+        .collect();
     if let Some(position) = state.passwords.find_match(password, hashes).await?
-        && found.get(position).is_some_and(|account| !account.is_disabled)
+        && found
+            .get(position)
+            .is_some_and(|account| !account.is_disabled)
     {
         state.sign_ins.succeed(attempt, now);
         return Ok(Some(found.swap_remove(position)));
     }
-    note_refusals(state, request, found.into_iter().map(|account| account.person.owner).collect());
+    note_refusals(
+        state,
+        request,
+        found
+            .into_iter()
+            .map(|account| account.person.owner)
+            .collect(),
+    );
     Ok(None)
 }
 
@@ -135,7 +173,11 @@ pub(super) async fn is_own_password(
     };
     let attempt = state.sign_ins.begin(attempt, state.now()).await?;
     let hash = people::password_hash(&state.store, person.owner).await?;
-    let is_right = state.passwords.find_match(password, hash.into_iter().collect()).await?.is_some();
+    let is_right = state
+        .passwords
+        .find_match(password, hash.into_iter().collect())
+        .await?
+        .is_some();
     if is_right {
         state.sign_ins.succeed(attempt, state.now());
     } else {
@@ -151,7 +193,8 @@ fn note_refusals(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec
     let address = client_address(request);
     actix_web::rt::spawn(async move {
         for owner in owners {
-            let noted = sessions::record_refused_sign_in(&state.store, owner, address, state.now()).await;
+            let noted =
+                sessions::record_refused_sign_in(&state.store, owner, address, state.now()).await;
             if let Err(error) = noted {
                 tracing::warn!(%error, "failed to record a refused sign-in");
             }
@@ -170,9 +213,17 @@ async fn sign_out(
     _: Form<NoFields>,
 ) -> Answer {
     if let Some(token) = session::token(&request) {
-        sessions::close(&state.store, &token, signed_in.session.person.owner, state.now()).await?;
+        sessions::close(
+            &state.store,
+            &token,
+            signed_in.session.person.owner,
+            state.now(),
+        )
+        .await?;
     }
     let mut answer = redirect("/sign-in");
-    answer.add_cookie(&session::removal_cookie(state.settings.sessions)).map_err(ApiError::internal)?;
+    answer
+        .add_cookie(&session::removal_cookie(state.settings.sessions))
+        .map_err(ApiError::internal)?;
     Ok(answer)
 }

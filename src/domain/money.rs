@@ -14,7 +14,9 @@ pub const FRACTION_DIGITS_MAX: u32 = 6;
 pub const TOLERANCE: Amount = Amount::HUNDREDTH;
 
 /// An exact decimal: an amount of money, a quantity or a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Amount(#[serde(with = "rust_decimal::serde::arbitrary_precision")] Decimal);
 
@@ -47,7 +49,11 @@ impl Amount {
         if normal.abs() >= Decimal::from(10_i64.pow(INTEGER_DIGITS_MAX)) {
             return Err(AmountFault::TooLarge);
         }
-        Ok(Self(if value.scale() > FRACTION_DIGITS_MAX { normal } else { value }))
+        Ok(Self(if value.scale() > FRACTION_DIGITS_MAX {
+            normal
+        } else {
+            value
+        }))
     }
 
     pub fn is_negative(self) -> bool {
@@ -72,13 +78,20 @@ impl Amount {
 
     /// Returns `self` percent of `whole`; `None` if the result is too large.
     pub fn percent_of(self, whole: Self) -> Option<Self> {
-        whole.0.checked_mul(self.0)?.checked_div(Decimal::ONE_HUNDRED).map(Self)
+        whole
+            .0
+            .checked_mul(self.0)?
+            .checked_div(Decimal::ONE_HUNDRED)
+            .map(Self)
     }
 
     /// Rounds to this number of digits after the decimal point. A half is rounded away from zero.
     #[must_use]
     pub fn round_half_up(self, digits: u32) -> Self {
-        Self(self.0.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero))
+        Self(
+            self.0
+                .round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero),
+        )
     }
 
     /// Returns the same amount with at least this many digits after the decimal point.
@@ -93,7 +106,8 @@ impl Amount {
 
     /// True if two totals differ by no more than `TOLERANCE`.
     pub fn is_about(self, other: Self) -> bool {
-        self.minus(other).is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
+        self.minus(other)
+            .is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
     }
 
     pub fn sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
@@ -126,7 +140,12 @@ fn parse_exact(digits: &str) -> Result<Decimal, AmountFault> {
 fn text_fault(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    if unsigned.is_empty() || !whole.chars().chain(fraction.chars()).all(|c| c.is_ascii_digit()) {
+    if unsigned.is_empty()
+        || !whole
+            .chars()
+            .chain(fraction.chars())
+            .all(|c| c.is_ascii_digit())
+    {
         AmountFault::NotANumber
     } else if whole.len() > INTEGER_DIGITS_MAX as usize {
         AmountFault::TooLarge
@@ -145,14 +164,28 @@ fn parse_with_exponent(mantissa: &str, exponent: &str) -> Result<Decimal, Amount
     let power: u32 = exponent
         .trim_start_matches(['-', '+'])
         .parse()
-        .map_err(|_| if sign { AmountFault::TooPrecise } else { AmountFault::TooLarge })?;
+        .map_err(|_| {
+            if sign {
+                AmountFault::TooPrecise
+            } else {
+                AmountFault::TooLarge
+            }
+        })?;
     let factor = 10_i64.checked_pow(power).map(Decimal::from);
     if sign {
-        let value = factor.and_then(|factor| mantissa.checked_div(factor)).ok_or(AmountFault::TooPrecise)?;
+        let value = factor
+            .and_then(|factor| mantissa.checked_div(factor))
+            .ok_or(AmountFault::TooPrecise)?;
         let back = factor.and_then(|factor| value.checked_mul(factor));
-        return if back == Some(mantissa) { Ok(value) } else { Err(AmountFault::TooPrecise) };
+        return if back == Some(mantissa) {
+            Ok(value)
+        } else {
+            Err(AmountFault::TooPrecise)
+        };
     }
-    factor.and_then(|factor| mantissa.checked_mul(factor)).ok_or(AmountFault::TooLarge)
+    factor
+        .and_then(|factor| mantissa.checked_mul(factor))
+        .ok_or(AmountFault::TooLarge)
 }
 
 impl fmt::Display for Amount {
@@ -184,11 +217,22 @@ mod tests {
 
     #[test]
     fn digits_are_read_exactly() {
-        for text in ["0", "0.10", "100.00", "-3.5", "999999999999999.999999", "1e3", "1.25e2", "125e-2"] {
+        for text in [
+            "0",
+            "0.10",
+            "100.00",
+            "-3.5",
+            "999999999999999.999999",
+            "1e3",
+            "1.25e2",
+            "125e-2",
+        ] {
             assert!(Amount::parse(text).is_ok(), "{text}");
         }
         assert_eq!(
-            Amount::parse("0.1").unwrap().plus(Amount::parse("0.2").unwrap()),
+            Amount::parse("0.1")
+                .unwrap()
+                .plus(Amount::parse("0.2").unwrap()),
             Amount::parse("0.3").ok()
         );
         assert_eq!(Amount::parse("1.25e2").unwrap(), Amount::from(125));
@@ -197,26 +241,53 @@ mod tests {
     #[test]
     fn an_amount_out_of_range_is_refused_with_its_reason() {
         assert_eq!(Amount::parse("1e400"), Err(AmountFault::TooLarge));
-        assert_eq!(Amount::parse("1e99999999999999"), Err(AmountFault::TooLarge));
-        assert_eq!(Amount::parse("1e-99999999999999"), Err(AmountFault::TooPrecise));
+        assert_eq!(
+            Amount::parse("1e99999999999999"),
+            Err(AmountFault::TooLarge)
+        );
+        assert_eq!(
+            Amount::parse("1e-99999999999999"),
+            Err(AmountFault::TooPrecise)
+        );
         assert_eq!(Amount::parse("1e-7"), Err(AmountFault::TooPrecise));
         assert_eq!(Amount::parse(&"9".repeat(40)), Err(AmountFault::TooLarge));
-        assert_eq!(Amount::parse(&format!("0.{}", "1".repeat(40))), Err(AmountFault::TooPrecise));
-        assert_eq!(Amount::parse("1000000000000000"), Err(AmountFault::TooLarge));
+        assert_eq!(
+            Amount::parse(&format!("0.{}", "1".repeat(40))),
+            Err(AmountFault::TooPrecise)
+        );
+        assert_eq!(
+            Amount::parse("1000000000000000"),
+            Err(AmountFault::TooLarge)
+        );
         assert_eq!(Amount::parse("NaN"), Err(AmountFault::NotANumber));
     }
 
     #[test]
     fn trailing_zeros_do_not_count_as_precision() {
-        assert_eq!(Amount::parse("1.50000000").unwrap(), Amount::parse("1.5").unwrap());
-        assert_eq!(Amount::parse(&format!("1.{}", "0".repeat(40))).unwrap(), Amount::from(1));
+        assert_eq!(
+            Amount::parse("1.50000000").unwrap(),
+            Amount::parse("1.5").unwrap()
+        );
+        assert_eq!(
+            Amount::parse(&format!("1.{}", "0".repeat(40))).unwrap(),
+            Amount::from(1)
+        );
         assert_eq!(Amount::parse("100.00").unwrap().to_string(), "100.00");
     }
 
     #[test]
     fn half_is_rounded_up() {
-        assert_eq!(Amount::parse("2.345").unwrap().round_half_up(2).to_string(), "2.35");
-        assert_eq!(Amount::parse("2.344999").unwrap().round_half_up(2).to_string(), "2.34");
+        assert_eq!(
+            Amount::parse("2.345").unwrap().round_half_up(2).to_string(),
+            "2.35"
+        );
+        assert_eq!(
+            Amount::parse("2.344999")
+                .unwrap()
+                .round_half_up(2)
+                .to_string(),
+            "2.34"
+        );
     }
 
     #[test]

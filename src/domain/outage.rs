@@ -69,11 +69,16 @@ impl OperationCalls {
     /// Returns the state of the operation; `None` if there was no call. An operation with a failed call is failing,
     /// unless its breaker is closed and a call succeeded after the failure or within the last `quiet`.
     fn health(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
-        let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
-        let answered =
-            self.answered_at.filter(|answered| *answered >= failed || now.duration_since(*answered) < quiet);
+        let Some(failed) = self.failed_at else {
+            return self.answered_at.map(OperationHealth::Answering);
+        };
+        let answered = self
+            .answered_at
+            .filter(|answered| *answered >= failed || now.duration_since(*answered) < quiet);
         match answered {
-            Some(answered) if self.held_since.is_none() => Some(OperationHealth::Answering(answered)),
+            Some(answered) if self.held_since.is_none() => {
+                Some(OperationHealth::Answering(answered))
+            }
             _ => Some(OperationHealth::Failing(failed)),
         }
     }
@@ -83,9 +88,13 @@ impl OperationCalls {
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let held_since = self.held_since?;
         let failed_at = self.failed_at?;
-        let affected =
-            AffectedOperation { operation: self.operation.to_owned(), failed_at, answered_at: None };
-        end.is_none_or(|end| failed_at > end).then_some((held_since, affected))
+        let affected = AffectedOperation {
+            operation: self.operation.to_owned(),
+            failed_at,
+            answered_at: None,
+        };
+        end.is_none_or(|end| failed_at > end)
+            .then_some((held_since, affected))
     }
 }
 
@@ -151,9 +160,9 @@ impl Observation<'_> {
     /// Returns the open outage, updated by this observation, or a new outage if a breaker has opened.
     pub fn current_outage(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
-            Some(outage) if outage.is_open() => {
-                Some(self.end_if_recovered(self.update_outage(outage.clone().without_future(self.now))))
-            }
+            Some(outage) if outage.is_open() => Some(
+                self.end_if_recovered(self.update_outage(outage.clone().without_future(self.now))),
+            ),
             _ => {
                 let last_end = last.and_then(|outage| outage.ended_at);
                 self.new_outage(last_end.filter(|end| !is_in_future(*end, self.now)))
@@ -167,17 +176,27 @@ impl Observation<'_> {
         open.is_some_and(|outage| {
             let heard = self.update_outage(outage.without_future(self.now));
             let silence_max = self.silence_max(&heard);
-            let mut unanswered = heard.affected.iter().filter(|one| one.answered_at.is_none()).peekable();
-            unanswered.peek().is_some() && unanswered.all(|one| one.is_silent(self.now, silence_max))
+            let mut unanswered = heard
+                .affected
+                .iter()
+                .filter(|one| one.answered_at.is_none())
+                .peekable();
+            unanswered.peek().is_some()
+                && unanswered.all(|one| one.is_silent(self.now, silence_max))
         })
     }
 
     fn sightings(&self) -> impl Iterator<Item = OperationCalls> {
-        self.sightings.iter().map(|seen| seen.without_future(self.now))
+        self.sightings
+            .iter()
+            .map(|seen| seen.without_future(self.now))
     }
 
     fn new_outage(&self, last_end: Option<Timestamp>) -> Option<Outage> {
-        let opened: Vec<_> = self.sightings().filter_map(|seen| seen.opened_after(last_end)).collect();
+        let opened: Vec<_> = self
+            .sightings()
+            .filter_map(|seen| seen.opened_after(last_end))
+            .collect();
         let first = opened.iter().map(|(since, _)| *since).min()?;
         Some(Outage {
             id: self.id,
@@ -189,15 +208,24 @@ impl Observation<'_> {
 
     fn update_outage(&self, mut outage: Outage) -> Outage {
         for seen in self.sightings() {
-            let known = outage.affected.iter_mut().find(|one| one.operation == seen.operation);
+            let known = outage
+                .affected
+                .iter_mut()
+                .find(|one| one.operation == seen.operation);
             if let Some(affected) = known {
-                seen.health(self.now, self.quiet).into_iter().for_each(|health| affected.record(health));
+                seen.health(self.now, self.quiet)
+                    .into_iter()
+                    .for_each(|health| affected.record(health));
             } else if let Some((_, affected)) = seen.opened_after(Some(outage.started_at)) {
                 outage.affected.push(affected);
             }
         }
         let silence_max = self.silence_max(&outage);
-        for affected in outage.affected.iter_mut().filter(|one| one.is_silent(self.now, silence_max)) {
+        for affected in outage
+            .affected
+            .iter_mut()
+            .filter(|one| one.is_silent(self.now, silence_max))
+        {
             match self.is_alive {
                 Some(true) => affected.record(OperationHealth::Answering(self.now)),
                 Some(false) => affected.record(OperationHealth::Failing(self.now)),
@@ -211,7 +239,11 @@ impl Observation<'_> {
     /// affected operation has recovered, so that a rarely used operation does not keep the outage open.
     fn silence_max(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
-        if is_back { self.quiet.min(SILENCE_BEFORE_PROBE) } else { SILENCE_BEFORE_PROBE }
+        if is_back {
+            self.quiet.min(SILENCE_BEFORE_PROBE)
+        } else {
+            SILENCE_BEFORE_PROBE
+        }
     }
 
     fn end_if_recovered(&self, mut outage: Outage) -> Outage {
@@ -220,7 +252,9 @@ impl Observation<'_> {
         // A failure in the future is from before the clock was set back. `abs` makes one in the far future count as
         // old.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
-        let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
+        let Some(answered) = answered.filter(|_| is_quiet) else {
+            return outage;
+        };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
         outage
     }
@@ -238,16 +272,26 @@ impl Outage {
             affected.failed_at = brought_forward(affected.failed_at);
             affected.answered_at = affected.answered_at.map(brought_forward);
         }
-        Self { started_at: brought_forward(self.started_at), ..self }
+        Self {
+            started_at: brought_forward(self.started_at),
+            ..self
+        }
     }
 
     pub fn operations(&self) -> Vec<&str> {
-        self.affected.iter().map(|one| one.operation.as_str()).collect()
+        self.affected
+            .iter()
+            .map(|one| one.operation.as_str())
+            .collect()
     }
 
     /// Returns the duration in whole seconds. The duration of an open outage ends at `now`.
     pub fn duration_s(&self, now: Timestamp) -> i64 {
-        self.ended_at.unwrap_or(now).duration_since(self.started_at).as_secs().max(0)
+        self.ended_at
+            .unwrap_or(now)
+            .duration_since(self.started_at)
+            .as_secs()
+            .max(0)
     }
 
     /// Returns the change since the earlier state `before`: `Started` if there is no earlier state, `Ended` if the
@@ -279,7 +323,11 @@ impl Outage {
         if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
             data.extend(more);
         }
-        OutageNotice { outage: self.id, edge, data }
+        OutageNotice {
+            outage: self.id,
+            edge,
+            data,
+        }
     }
 
     /// True if a failed notification of this edge is worth another try.
@@ -318,12 +366,20 @@ mod tests {
     }
 
     fn look(now: i64, sightings: &[OperationCalls]) -> Observation<'_> {
-        Observation { id: Uuid::from_u128(1), now: at(now), quiet: QUIET, sightings, is_alive: None }
+        Observation {
+            id: Uuid::from_u128(1),
+            now: at(now),
+            quiet: QUIET,
+            sightings,
+            is_alive: None,
+        }
     }
 
     /// An outage of the operation `sign` that started at second 0 of the test.
     fn begun_outage() -> Outage {
-        look(1, &[call_times(Some(0), Some(0), None)]).current_outage(None).unwrap()
+        look(1, &[call_times(Some(0), Some(0), None)])
+            .current_outage(None)
+            .unwrap()
     }
 
     fn after(outage: &Outage, now: i64, sightings: &[OperationCalls]) -> Outage {
@@ -337,9 +393,17 @@ mod tests {
             None,
             "failures with a closed breaker"
         );
-        let confirm = OperationCalls { operation: "confirm", ..call_times(Some(3), Some(4), None) };
-        let outage = look(5, &[call_times(Some(2), Some(2), None), confirm]).current_outage(None).unwrap();
-        assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
+        let confirm = OperationCalls {
+            operation: "confirm",
+            ..call_times(Some(3), Some(4), None)
+        };
+        let outage = look(5, &[call_times(Some(2), Some(2), None), confirm])
+            .current_outage(None)
+            .unwrap();
+        assert_eq!(
+            (outage.operations(), outage.started_at),
+            (vec!["sign", "confirm"], at(2))
+        );
         assert!(outage.is_open());
     }
 
@@ -348,8 +412,16 @@ mod tests {
         use OperationHealth::{Answering, Failing};
         let table = [
             ("nothing", call_times(None, None, None), None),
-            ("answers only", call_times(None, None, Some(90)), Some(Answering(at(90)))),
-            ("a failure, then an answer", call_times(None, Some(80), Some(81)), Some(Answering(at(81)))),
+            (
+                "answers only",
+                call_times(None, None, Some(90)),
+                Some(Answering(at(90))),
+            ),
+            (
+                "a failure, then an answer",
+                call_times(None, Some(80), Some(81)),
+                Some(Answering(at(81))),
+            ),
             (
                 "an answer a moment ago, then a failure",
                 call_times(None, Some(99), Some(50)),
@@ -360,8 +432,16 @@ mod tests {
                 call_times(None, Some(99), Some(40)),
                 Some(Failing(at(99))),
             ),
-            ("failures only, after a restart", call_times(None, Some(99), None), Some(Failing(at(99)))),
-            ("an open breaker", call_times(Some(10), Some(95), Some(9)), Some(Failing(at(95)))),
+            (
+                "failures only, after a restart",
+                call_times(None, Some(99), None),
+                Some(Failing(at(99))),
+            ),
+            (
+                "an open breaker",
+                call_times(Some(10), Some(95), Some(9)),
+                Some(Failing(at(95))),
+            ),
             (
                 "an open breaker and a straggler's answer",
                 call_times(Some(10), Some(95), Some(96)),
@@ -380,7 +460,10 @@ mod tests {
         let waiting = after(&outage, 67, &answered);
         assert!(waiting.is_open(), "59 s after the last failure");
         let ended = after(&waiting, 68, &answered);
-        assert_eq!((ended.ended_at, ended.duration_s(at(1_000))), (Some(at(12)), 12));
+        assert_eq!(
+            (ended.ended_at, ended.duration_s(at(1_000))),
+            (Some(at(12)), 12)
+        );
     }
 
     #[test]
@@ -401,11 +484,17 @@ mod tests {
     fn a_clock_set_back_does_not_keep_an_outage_open() {
         let outage = after(&begun_outage(), 10, &[call_times(Some(0), Some(8), None)]);
         let back = after(&outage, -600, &[call_times(Some(0), Some(8), None)]);
-        assert_eq!((back.affected[0].failed_at, back.started_at), (at(-600), at(-600)));
+        assert_eq!(
+            (back.affected[0].failed_at, back.started_at),
+            (at(-600), at(-600))
+        );
         let answered = after(&back, -590, &[call_times(None, Some(8), Some(-595))]);
         assert!(answered.is_open(), "it is not quiet for long enough");
         let ended = after(&answered, -540, &[call_times(None, Some(8), Some(-595))]);
-        assert_eq!((ended.ended_at, ended.duration_s(at(0))), (Some(at(-595)), 5));
+        assert_eq!(
+            (ended.ended_at, ended.duration_s(at(0))),
+            (Some(at(-595)), 5)
+        );
         let failed_before = [call_times(Some(-530), Some(8), None)];
         assert_eq!(
             look(-520, &failed_before).current_outage(Some(&ended)),
@@ -418,8 +507,9 @@ mod tests {
     fn an_outage_after_the_clock_was_set_back_is_one() {
         let ended = after(&begun_outage(), 100, &[call_times(None, Some(0), Some(5))]);
         assert_eq!(ended.ended_at, Some(at(5)));
-        let next =
-            look(-600, &[call_times(Some(-601), Some(-600), Some(5))]).current_outage(Some(&ended)).unwrap();
+        let next = look(-600, &[call_times(Some(-601), Some(-600), Some(5))])
+            .current_outage(Some(&ended))
+            .unwrap();
         assert_eq!((next.started_at, next.is_open()), (at(-601), true));
     }
 
@@ -428,10 +518,17 @@ mod tests {
         let mut outage = begun_outage();
         for second in (5..300).step_by(5) {
             outage = after(&outage, second, &[call_times(Some(0), Some(second), None)]);
-            outage = after(&outage, second + 2, &[call_times(None, Some(0), Some(second + 1))]);
+            outage = after(
+                &outage,
+                second + 2,
+                &[call_times(None, Some(0), Some(second + 1))],
+            );
             assert!(outage.is_open(), "at {second}");
         }
-        assert_eq!(after(&outage, 355, &[call_times(None, Some(0), Some(354))]).ended_at, Some(at(296)));
+        assert_eq!(
+            after(&outage, 355, &[call_times(None, Some(0), Some(354))]).ended_at,
+            Some(at(296))
+        );
     }
 
     #[test]
@@ -440,7 +537,11 @@ mod tests {
         for second in (10..600).step_by(10) {
             let is_open = second % 20 == 0;
             let failed = if is_open { second } else { second - 10 };
-            let sighting = call_times(is_open.then_some(second), Some(failed), (!is_open).then_some(second));
+            let sighting = call_times(
+                is_open.then_some(second),
+                Some(failed),
+                (!is_open).then_some(second),
+            );
             outage = after(&outage, second, &[sighting]);
             assert!(outage.is_open(), "at {second}");
         }
@@ -449,18 +550,35 @@ mod tests {
 
     #[test]
     fn an_operation_that_fails_later_belongs_to_the_outage_and_has_to_be_answered_too() {
-        let confirm = OperationCalls { operation: "confirm", ..call_times(Some(20), Some(20), None) };
-        let outage = after(&begun_outage(), 21, &[call_times(Some(0), Some(19), None), confirm]);
+        let confirm = OperationCalls {
+            operation: "confirm",
+            ..call_times(Some(20), Some(20), None)
+        };
+        let outage = after(
+            &begun_outage(),
+            21,
+            &[call_times(Some(0), Some(19), None), confirm],
+        );
         assert_eq!(outage.operations(), ["sign", "confirm"]);
         let sign_only = [call_times(None, Some(19), Some(22)), confirm];
         assert!(after(&outage, 200, &sign_only).is_open());
-        let both = [sign_only[0], OperationCalls { held_since: None, answered_at: Some(at(70)), ..confirm }];
+        let both = [
+            sign_only[0],
+            OperationCalls {
+                held_since: None,
+                answered_at: Some(at(70)),
+                ..confirm
+            },
+        ];
         assert_eq!(after(&outage, 200, &both).ended_at, Some(at(70)));
     }
 
     #[test]
     fn failures_before_the_end_of_the_last_outage_start_no_new_one() {
-        let ended = Outage { ended_at: Some(at(100)), ..begun_outage() };
+        let ended = Outage {
+            ended_at: Some(at(100)),
+            ..begun_outage()
+        };
         let at_rest = [call_times(Some(0), Some(95), None)];
         assert_eq!(
             look(200, &at_rest).current_outage(Some(&ended)),
@@ -468,8 +586,12 @@ mod tests {
             "a breaker that nobody has tried since"
         );
         let tried = [call_times(Some(0), Some(150), None)];
-        let next =
-            Observation { id: Uuid::from_u128(2), ..look(151, &tried) }.current_outage(Some(&ended)).unwrap();
+        let next = Observation {
+            id: Uuid::from_u128(2),
+            ..look(151, &tried)
+        }
+        .current_outage(Some(&ended))
+        .unwrap();
         assert_eq!((next.id, next.started_at), (Uuid::from_u128(2), at(100)));
     }
 
@@ -483,32 +605,72 @@ mod tests {
             !look(300, &[call_times(None, None, Some(250))]).needs_probe(Some(&outage)),
             "it was answered"
         );
-        assert!(!look(300, &idle).needs_probe(Some(&Outage { ended_at: Some(at(9)), ..begun_outage() })));
-        let dead =
-            Observation { is_alive: Some(false), ..look(300, &idle) }.current_outage(Some(&outage)).unwrap();
-        assert!(dead.is_open() && !look(301, &idle).needs_probe(Some(&dead)), "it is asked again later");
-        let alive =
-            Observation { is_alive: Some(true), ..look(600, &idle) }.current_outage(Some(&dead)).unwrap();
+        assert!(!look(300, &idle).needs_probe(Some(&Outage {
+            ended_at: Some(at(9)),
+            ..begun_outage()
+        })));
+        let dead = Observation {
+            is_alive: Some(false),
+            ..look(300, &idle)
+        }
+        .current_outage(Some(&outage))
+        .unwrap();
+        assert!(
+            dead.is_open() && !look(301, &idle).needs_probe(Some(&dead)),
+            "it is asked again later"
+        );
+        let alive = Observation {
+            is_alive: Some(true),
+            ..look(600, &idle)
+        }
+        .current_outage(Some(&dead))
+        .unwrap();
         assert_eq!(alive.ended_at, Some(at(600)));
     }
 
     #[test]
     fn an_unused_operation_keeps_no_outage_open() {
-        let search = OperationCalls { operation: "search", ..call_times(Some(1), Some(5), None) };
-        let outage = after(&begun_outage(), 6, &[call_times(Some(0), Some(6), None), search]);
+        let search = OperationCalls {
+            operation: "search",
+            ..call_times(Some(1), Some(5), None)
+        };
+        let outage = after(
+            &begun_outage(),
+            6,
+            &[call_times(Some(0), Some(6), None), search],
+        );
         let sightings = [call_times(None, Some(6), Some(20)), search];
-        assert!(!look(64, &sightings).needs_probe(Some(&outage)), "it may still be called");
+        assert!(
+            !look(64, &sightings).needs_probe(Some(&outage)),
+            "it may still be called"
+        );
         assert!(look(65, &sightings).needs_probe(Some(&outage)));
-        let asked = |is_alive| Observation { is_alive: Some(is_alive), ..look(66, &sightings) };
-        assert_eq!(asked(true).current_outage(Some(&outage)).unwrap().ended_at, Some(at(66)));
-        assert!(asked(false).current_outage(Some(&outage)).unwrap().is_open());
+        let asked = |is_alive| Observation {
+            is_alive: Some(is_alive),
+            ..look(66, &sightings)
+        };
+        assert_eq!(
+            asked(true).current_outage(Some(&outage)).unwrap().ended_at,
+            Some(at(66))
+        );
+        assert!(
+            asked(false)
+                .current_outage(Some(&outage))
+                .unwrap()
+                .is_open()
+        );
     }
 
     #[test]
     fn a_notice_names_the_operations_and_times_of_the_outage() {
         let outage = begun_outage();
         let mut data = outage.notice(OutageEdge::Started).data;
-        assert!(data["message"].as_str().unwrap().contains("taken in and queued"));
+        assert!(
+            data["message"]
+                .as_str()
+                .unwrap()
+                .contains("taken in and queued")
+        );
         data["message"].take();
         let id = "00000000-0000-0000-0000-000000000001";
         let started_at = "2027-01-15T08:00:00.000000Z";
@@ -516,7 +678,10 @@ mod tests {
             data,
             json!({ "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null })
         );
-        let ended = Outage { ended_at: Some(at(90)), ..outage };
+        let ended = Outage {
+            ended_at: Some(at(90)),
+            ..outage
+        };
         let mut data = ended.notice(OutageEdge::Ended).data;
         assert!(data["message"].as_str().unwrap().contains("answers again"));
         data["message"].take();
@@ -544,8 +709,13 @@ mod tests {
     fn each_edge_is_news_for_an_hour() {
         let open = begun_outage();
         let news = |outage: &Outage, edge, now| outage.is_worth_notifying(edge, at(now));
-        assert!(news(&open, OutageEdge::Started, 3_599) && !news(&open, OutageEdge::Started, 3_600));
-        let ended = Outage { ended_at: Some(at(100)), ..open };
+        assert!(
+            news(&open, OutageEdge::Started, 3_599) && !news(&open, OutageEdge::Started, 3_600)
+        );
+        let ended = Outage {
+            ended_at: Some(at(100)),
+            ..open
+        };
         assert!(news(&ended, OutageEdge::Ended, 3_699) && !news(&ended, OutageEdge::Ended, 3_700));
     }
 }

@@ -73,11 +73,28 @@ pub struct LedgerEntry {
 
 impl Payment {
     /// Creates the payment of a new invoice. If the invoice is declared as paid, also returns the first posting.
-    pub fn from_declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
+    pub fn from_declared(
+        payable: Amount,
+        status: DeclaredPaymentStatus,
+    ) -> (Self, Option<Posting>) {
         let status = status.to_payment_status();
-        let fresh = Self { status: PaymentStatus::Pending, payable, paid: Amount::ZERO };
+        let fresh = Self {
+            status: PaymentStatus::Pending,
+            payable,
+            paid: Amount::ZERO,
+        };
         if status == PaymentStatus::Paid {
-            (Self { status, paid: payable, ..fresh }, Some(Posting { status, amount: payable }))
+            (
+                Self {
+                    status,
+                    paid: payable,
+                    ..fresh
+                },
+                Some(Posting {
+                    status,
+                    amount: payable,
+                }),
+            )
         } else {
             (Self { status, ..fresh }, None)
         }
@@ -93,11 +110,17 @@ impl Payment {
             return Err(Fault::new("lines", "payment_exceeds_payable", message));
         }
         let status = match self.status {
-            PaymentStatus::Paid if self.paid.is_zero() && !payable.is_zero() => PaymentStatus::Pending,
+            PaymentStatus::Paid if self.paid.is_zero() && !payable.is_zero() => {
+                PaymentStatus::Pending
+            }
             PaymentStatus::Paid if self.paid < payable => PaymentStatus::Partial,
             status => status,
         };
-        Ok(Self { status, payable, ..self })
+        Ok(Self {
+            status,
+            payable,
+            ..self
+        })
     }
 
     pub fn is_partial(self) -> bool {
@@ -110,7 +133,11 @@ impl Payment {
             PaymentChange::Pending => Ok(self.note_status(PaymentStatus::Pending)),
             PaymentChange::Rejected => Ok(self.note_status(PaymentStatus::Rejected)),
             PaymentChange::Paid => {
-                let remainder = self.payable.minus(self.paid).unwrap_or_default().max(Amount::ZERO);
+                let remainder = self
+                    .payable
+                    .minus(self.paid)
+                    .unwrap_or_default()
+                    .max(Amount::ZERO);
                 self.post(PaymentStatus::Paid, remainder)
             }
             PaymentChange::Partial(amount) => self.post(PaymentStatus::Partial, amount),
@@ -118,14 +145,25 @@ impl Payment {
     }
 
     fn note_status(self, status: PaymentStatus) -> (Self, Posting) {
-        (Self { status, ..self }, Posting { status, amount: Amount::ZERO })
+        (
+            Self { status, ..self },
+            Posting {
+                status,
+                amount: Amount::ZERO,
+            },
+        )
     }
 
     fn post(self, status: PaymentStatus, amount: Amount) -> Result<(Self, Posting), Refusal> {
         match self.paid.plus(amount) {
-            Some(paid) if paid <= self.payable => {
-                Ok((Self { status, paid, ..self }, Posting { status, amount }))
-            }
+            Some(paid) if paid <= self.payable => Ok((
+                Self {
+                    status,
+                    paid,
+                    ..self
+                },
+                Posting { status, amount },
+            )),
             _ => Err(self.excess_refusal(amount)),
         }
     }
@@ -135,7 +173,10 @@ impl Payment {
         Refusal::PaymentExceedsPayable(Fault::new(
             "amount",
             "payment_exceeds_payable",
-            format!("The amount {amount} is more than the {left} left to pay of {}.", self.payable),
+            format!(
+                "The amount {amount} is more than the {left} left to pay of {}.",
+                self.payable
+            ),
         ))
     }
 }
@@ -152,7 +193,9 @@ mod tests {
 
     #[test]
     fn a_partial_payment_above_the_payable_amount_is_refused() {
-        let (half, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(60))).unwrap();
+        let (half, _) = unpaid_payment(100)
+            .after(PaymentChange::Partial(Amount::from(60)))
+            .unwrap();
         assert!(matches!(
             half.after(PaymentChange::Partial(Amount::from(41))),
             Err(Refusal::PaymentExceedsPayable(fault)) if fault.path == "amount"
@@ -161,42 +204,80 @@ mod tests {
 
     #[test]
     fn a_partial_payment_that_reaches_the_total_stays_partial() {
-        let (full, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(100))).unwrap();
-        assert_eq!((full.status, full.paid), (PaymentStatus::Partial, Amount::from(100)));
+        let (full, _) = unpaid_payment(100)
+            .after(PaymentChange::Partial(Amount::from(100)))
+            .unwrap();
+        assert_eq!(
+            (full.status, full.paid),
+            (PaymentStatus::Partial, Amount::from(100))
+        );
     }
 
     #[test]
     fn paid_after_partials_posts_the_remainder_once() {
-        let (part, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
+        let (part, _) = unpaid_payment(100)
+            .after(PaymentChange::Partial(Amount::from(30)))
+            .unwrap();
         let (paid, posting) = part.after(PaymentChange::Paid).unwrap();
-        assert_eq!((paid.status, paid.paid, posting.amount), (PaymentStatus::Paid, 100.into(), 70.into()));
-        assert_eq!(paid.after(PaymentChange::Paid).unwrap().1.amount, Amount::ZERO);
+        assert_eq!(
+            (paid.status, paid.paid, posting.amount),
+            (PaymentStatus::Paid, 100.into(), 70.into())
+        );
+        assert_eq!(
+            paid.after(PaymentChange::Paid).unwrap().1.amount,
+            Amount::ZERO
+        );
     }
 
     #[test]
     fn a_rejection_keeps_the_paid_amount() {
-        let (part, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
-        assert_eq!(part.after(PaymentChange::Rejected).unwrap().0.paid, Amount::from(30));
+        let (part, _) = unpaid_payment(100)
+            .after(PaymentChange::Partial(Amount::from(30)))
+            .unwrap();
+        assert_eq!(
+            part.after(PaymentChange::Rejected).unwrap().0.paid,
+            Amount::from(30)
+        );
     }
 
     #[test]
     fn another_payable_keeps_the_paid_amount() {
-        let (part, _) = unpaid_payment(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
-        assert_eq!(part.reprice(30.into()).map(|payment| payment.payable), Ok(30.into()));
-        assert_eq!(part.reprice(29.into()).unwrap_err().rule(), "payment_exceeds_payable");
+        let (part, _) = unpaid_payment(100)
+            .after(PaymentChange::Partial(Amount::from(30)))
+            .unwrap();
+        assert_eq!(
+            part.reprice(30.into()).map(|payment| payment.payable),
+            Ok(30.into())
+        );
+        assert_eq!(
+            part.reprice(29.into()).unwrap_err().rule(),
+            "payment_exceeds_payable"
+        );
         let (paid, _) = Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Paid);
         let status = |payable: i64| paid.reprice(payable.into()).map(|payment| payment.status);
-        assert_eq!((status(9), status(10)), (Ok(PaymentStatus::Paid), Ok(PaymentStatus::Partial)));
+        assert_eq!(
+            (status(9), status(10)),
+            (Ok(PaymentStatus::Paid), Ok(PaymentStatus::Partial))
+        );
         let (free, _) = Payment::from_declared(Amount::ZERO, DeclaredPaymentStatus::Paid);
-        assert_eq!(free.reprice(1.into()).map(|payment| payment.status), Ok(PaymentStatus::Pending));
+        assert_eq!(
+            free.reprice(1.into()).map(|payment| payment.status),
+            Ok(PaymentStatus::Pending)
+        );
     }
 
     #[test]
     fn an_invoice_declared_paid_posts_its_payable() {
-        let (payment, posting) = Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Paid);
-        assert_eq!((payment.paid, posting.unwrap().amount), (Amount::from(9), Amount::from(9)));
+        let (payment, posting) =
+            Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Paid);
         assert_eq!(
-            Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Cancelled).0.status,
+            (payment.paid, posting.unwrap().amount),
+            (Amount::from(9), Amount::from(9))
+        );
+        assert_eq!(
+            Payment::from_declared(Amount::from(9), DeclaredPaymentStatus::Cancelled)
+                .0
+                .status,
             PaymentStatus::Rejected
         );
     }

@@ -102,7 +102,8 @@ impl From<Run> for QuarantinedWork {
 impl QuarantinedWork {
     pub fn from_delivery(delivery: Delivery, kind: EventKind, at: Timestamp) -> Self {
         let history = delivery.crash_history;
-        let acts = "Replay it, or drop it: it then stays a dead letter, which its taxpayer may replay.";
+        let acts =
+            "Replay it, or drop it: it then stays a dead letter, which its taxpayer may replay.";
         Self {
             kind: WorkKind::Delivery,
             reference: delivery.id.to_string(),
@@ -135,14 +136,19 @@ impl QuarantinedWork {
             taxpayer_id: taxpayer,
             about: None,
             at,
-            cause: CrashHistory { crashes, ..CrashHistory::default() }.cause(),
+            cause: CrashHistory {
+                crashes,
+                ..CrashHistory::default()
+            }
+            .cause(),
             state: QuarantineState::Kept,
             moved_at: None,
             result: None,
             may_replay: false,
             may_drop: false,
-            guidance: "It is tried again by itself, alone, at this time. Each crash makes it wait longer."
-                .to_owned(),
+            guidance:
+                "It is tried again by itself, alone, at this time. Each crash makes it wait longer."
+                    .to_owned(),
         }
     }
 }
@@ -233,35 +239,69 @@ mod tests {
         };
         assert!(kept.may_replay());
         for state in [QuarantineState::Replayed, QuarantineState::Dropped] {
-            assert!(!QuarantinedCommand { state, ..kept.clone() }.may_replay());
+            assert!(
+                !QuarantinedCommand {
+                    state,
+                    ..kept.clone()
+                }
+                .may_replay()
+            );
         }
         let without = |command: &str| {
             let command = command.to_owned();
-            QuarantinedCommand { command, has_contents: false, ..kept.clone() }
+            QuarantinedCommand {
+                command,
+                has_contents: false,
+                ..kept.clone()
+            }
         };
         assert!(!without("pay").may_replay());
-        let said = ["create", "open-run", "pay", "rotate-key"].map(|command| without(command).guidance());
-        assert_eq!(said.iter().collect::<std::collections::HashSet<_>>().len(), 4, "each has its own reason");
+        let said =
+            ["create", "open-run", "pay", "rotate-key"].map(|command| without(command).guidance());
+        assert_eq!(
+            said.iter().collect::<std::collections::HashSet<_>>().len(),
+            4,
+            "each has its own reason"
+        );
     }
 
     #[test]
     fn what_can_be_done_with_a_run_depends_on_what_the_authority_may_know_of_it() {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
-        let run = Run::new(clock::new_id(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+        let run = Run::new(
+            clock::new_id(),
+            TaxpayerId(7),
+            request,
+            Timestamp::UNIX_EPOCH,
+        );
         let crashed = |run: &Run| run.clone().after_crash().after_crash().after_crash();
         let begun = run.clone().begin_attempt(Step::Sign, Timestamp::UNIX_EPOCH);
         for (run, may_drop) in [(crashed(&run), true), (crashed(&begun), false)] {
             let error = run.progress.crash_history.quarantine_message().to_owned();
             let pause = StepResult::Pause { error };
             let work = QuarantinedWork::from(run.after(Step::Sign, &pause, Timestamp::UNIX_EPOCH));
-            assert_eq!((work.may_replay, work.may_drop), (true, may_drop), "{}", work.guidance);
-            assert_eq!(work.guidance.contains("cannot be cancelled"), !may_drop, "{}", work.guidance);
+            assert_eq!(
+                (work.may_replay, work.may_drop),
+                (true, may_drop),
+                "{}",
+                work.guidance
+            );
+            assert_eq!(
+                work.guidance.contains("cannot be cancelled"),
+                !may_drop,
+                "{}",
+                work.guidance
+            );
         }
     }
 
     #[test]
     fn the_outlook_says_what_a_release_does() {
-        let history = |crashes, panics, is_lifted| CrashHistory { crashes, panics, is_lifted };
+        let history = |crashes, panics, is_lifted| CrashHistory {
+            crashes,
+            panics,
+            is_lifted,
+        };
         for (counted, said) in [
             (history(3, 0, false), "by itself"),
             (history(3, 0, true), "its next crash puts"),
@@ -270,14 +310,19 @@ mod tests {
             (history(1, 2, false), "Its next panic then puts"),
         ] {
             let outlook = outlook(counted);
-            let is_said =
-                if said == "by itself" { outlook.contains("once more") } else { outlook.contains(said) };
+            let is_said = if said == "by itself" {
+                outlook.contains("once more")
+            } else {
+                outlook.contains(said)
+            };
             assert!(is_said, "{counted:?}: {outlook}");
             let again = counted.release();
             if outlook.contains("its next crash") {
                 assert!(again.after_crash().is_quarantined(), "{counted:?}");
             } else if outlook.contains("Its next panic") {
-                assert!(again.after_panic().is_quarantined() && !again.after_crash().is_quarantined());
+                assert!(
+                    again.after_panic().is_quarantined() && !again.after_crash().is_quarantined()
+                );
             }
         }
     }

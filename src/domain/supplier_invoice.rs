@@ -46,9 +46,14 @@ pub struct IrnMismatch {
 impl SupplierDocument {
     /// Parses the document that the authority returned for the IRN `asked`. Fails if the document has another IRN.
     pub fn from_document(asked: &Irn, document: Value) -> Result<Self, IrnMismatch> {
-        let named = document.get("irn").and_then(Value::as_str).and_then(parse_foreign_irn);
+        let named = document
+            .get("irn")
+            .and_then(Value::as_str)
+            .and_then(parse_foreign_irn);
         let irn = named.filter(|irn| irn.key() == asked.key());
-        let irn = irn.ok_or_else(|| IrnMismatch { asked: asked.clone() })?;
+        let irn = irn.ok_or_else(|| IrnMismatch {
+            asked: asked.clone(),
+        })?;
         let supplier = |name: &str| party_text(&document, "accounting_supplier_party", name);
         Ok(Self {
             irn,
@@ -85,7 +90,11 @@ pub fn parse_foreign_irn(text: &str) -> Option<Irn> {
 /// Returns a text field of a party, trimmed and cut to `PARTY_CHARS_MAX`; `None` if it is blank or absent.
 fn party_text(document: &Value, party: &str, name: &str) -> Option<String> {
     let sent = document.get(party)?.get(name)?.as_str()?;
-    let line: String = sent.chars().filter(|letter| !letter.is_control()).take(PARTY_CHARS_MAX).collect();
+    let line: String = sent
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(PARTY_CHARS_MAX)
+        .collect();
     let line = line.trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
@@ -110,8 +119,13 @@ mod tests {
 
     #[test]
     fn a_document_names_its_sender_and_recipient() {
-        let read = SupplierDocument::from_document(&irn("SUP1-5a0d0001-20260115"), document()).unwrap();
-        assert_eq!(read.irn.as_str(), "SUP1-5A0D0001-20260115", "the authority's spelling");
+        let read =
+            SupplierDocument::from_document(&irn("SUP1-5a0d0001-20260115"), document()).unwrap();
+        assert_eq!(
+            read.irn.as_str(),
+            "SUP1-5A0D0001-20260115",
+            "the authority's spelling"
+        );
         assert_eq!(read.supplier_name.as_deref(), Some("Supplier Ltd"));
         assert_eq!(read.supplier_tin.as_deref(), Some("1-2"));
         assert_eq!(read.buyer_tin.as_deref(), Some("12345678-0001"));
@@ -119,7 +133,9 @@ mod tests {
 
     #[test]
     fn a_document_of_another_invoice_or_of_none_is_refused() {
-        assert!(SupplierDocument::from_document(&irn("SUP2-5A0D0001-20260115"), document()).is_err());
+        assert!(
+            SupplierDocument::from_document(&irn("SUP2-5A0D0001-20260115"), document()).is_err()
+        );
         for odd in [json!({}), json!({ "irn": 7 }), json!({ "irn": "odd" })] {
             assert!(SupplierDocument::from_document(&irn("SUP1-5A0D0001-20260115"), odd).is_err());
         }
@@ -127,8 +143,14 @@ mod tests {
 
     #[test]
     fn parties_that_are_missing_or_odd_are_none() {
-        for party in [json!(null), json!("text"), json!({ "tin": " " }), json!({ "tin": 12 })] {
-            let document = json!({ "irn": "A-5A0D0001-20260115", "accounting_customer_party": party });
+        for party in [
+            json!(null),
+            json!("text"),
+            json!({ "tin": " " }),
+            json!({ "tin": 12 }),
+        ] {
+            let document =
+                json!({ "irn": "A-5A0D0001-20260115", "accounting_customer_party": party });
             assert_eq!(buyer_tin(&document), None);
         }
     }

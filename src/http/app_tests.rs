@@ -14,20 +14,30 @@ use crate::http::testing::{INTEGRATOR_KEY, OPERATOR_KEY, TestApp, start_app};
 /// Returns the status and the body of an answer.
 async fn ask(test_app: &TestApp, request: TestRequest) -> (u16, String) {
     let state = test_app.state.clone();
-    let app = App::new().app_data(state).wrap(from_fn(super::request_context)).configure(super::routes);
+    let app = App::new()
+        .app_data(state)
+        .wrap(from_fn(super::request_context))
+        .configure(super::routes);
     let app = init_service(app).await;
     let response = app.call(request.to_request()).await.unwrap();
     let status = response.status().as_u16();
-    (status, String::from_utf8(read_body(response).await.to_vec()).unwrap())
+    (
+        status,
+        String::from_utf8(read_body(response).await.to_vec()).unwrap(),
+    )
 }
 
 fn get(path: &str, key: &str) -> TestRequest {
-    TestRequest::get().uri(path).insert_header(("x-api-key", key))
+    TestRequest::get()
+        .uri(path)
+        .insert_header(("x-api-key", key))
 }
 
 fn onboard(body: &Value) -> TestRequest {
     let request = TestRequest::post().uri("/v1/system-integrators/taxpayers");
-    request.insert_header(("x-api-key", INTEGRATOR_KEY)).set_json(body)
+    request
+        .insert_header(("x-api-key", INTEGRATOR_KEY))
+        .set_json(body)
 }
 
 #[actix_web::test]
@@ -41,7 +51,11 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
     });
     let all = test_app.state.passwords.fill(IntegratorId(1)).await;
     let taken = with_member(&new, "/tin_no", Some(json!("1234 5678/0001")));
-    assert_eq!(ask(&test_app, onboard(&taken)).await.0, 422, "nothing was to be hashed");
+    assert_eq!(
+        ask(&test_app, onboard(&taken)).await.0,
+        422,
+        "nothing was to be hashed"
+    );
     let (status, text) = ask(&test_app, onboard(&new)).await;
     assert!(status == 503 && text.contains("OVERLOADED"), "{text}");
     drop(all);

@@ -13,7 +13,10 @@ pub(crate) struct Cached<T> {
 
 impl<T: Clone> Cached<T> {
     pub(crate) fn new(lifetime: Duration) -> Self {
-        Self { last: Mutex::default(), lifetime }
+        Self {
+            last: Mutex::default(),
+            lifetime,
+        }
     }
 
     /// Returns the cached value while it is fresh. If it is not, loads and caches a new value.
@@ -47,7 +50,10 @@ mod tests {
             yield_now().await;
             looks.fetch_add(1, Ordering::SeqCst)
         };
-        assert_eq!(join_all((0..9).map(|_| cached.get_or_load(load()))).await, [0; 9]);
+        assert_eq!(
+            join_all((0..9).map(|_| cached.get_or_load(load()))).await,
+            [0; 9]
+        );
         let stale = Cached::new(Duration::ZERO);
         stale.get_or_load(load()).await;
         assert_eq!(stale.get_or_load(load()).await, 2);

@@ -21,7 +21,13 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The order in which `Allow` lists the methods.
-const METHOD_ORDER: [Method; 5] = [Method::GET, Method::HEAD, Method::PUT, Method::PATCH, Method::POST];
+const METHOD_ORDER: [Method; 5] = [
+    Method::GET,
+    Method::HEAD,
+    Method::PUT,
+    Method::PATCH,
+    Method::POST,
+];
 
 /// A part of the API: its name and purpose in the API document, and its endpoints.
 pub(crate) struct Part {
@@ -141,7 +147,12 @@ impl Path {
     }
 
     /// Handles several methods with the same handler, documented as one operation.
-    pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F, doc: Doc) -> Self
+    pub(crate) fn on<F, Args, const N: usize>(
+        mut self,
+        methods: [Method; N],
+        handler: F,
+        doc: Doc,
+    ) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + NeedsRole + 'static,
@@ -190,7 +201,8 @@ impl Path {
     {
         self.roles.push((methods.to_vec(), Args::LEAST_ROLE));
         self.allowed.extend(methods.clone());
-        self.allowed.sort_by_key(|method| METHOD_ORDER.iter().position(|known| known == method));
+        self.allowed
+            .sort_by_key(|method| METHOD_ORDER.iter().position(|known| known == method));
         let by_method = guard::fn_guard(move |context| methods.contains(&context.head().method));
         self.routes.push(web::route().guard(by_method).to(handler));
         self
@@ -212,22 +224,34 @@ impl Path {
 
     /// Returns the least role of an operator that may call this method; `None` if other rights decide.
     pub(crate) fn least_role(&self, method: &Method) -> Option<OperatorRole> {
-        self.roles.iter().find(|(methods, _)| methods.contains(method)).and_then(|(_, role)| *role)
+        self.roles
+            .iter()
+            .find(|(methods, _)| methods.contains(method))
+            .and_then(|(_, role)| *role)
     }
 
     /// Returns the sort key of the path. It puts a fixed segment before a parameter: `/invoices/full` before
     /// `/invoices/{id}`.
     fn precedence(&self) -> Vec<bool> {
-        self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
+        self.pattern
+            .split('/')
+            .map(|segment| segment.starts_with('{'))
+            .collect()
     }
 }
 
 /// Returns the error codes of a call whose key is missing or does not allow the call. Empty if the policy checks no
 /// key.
 fn key_error_codes(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
-    let Some(surface) = policy.surface else { return Vec::new() };
+    let Some(surface) = policy.surface else {
+        return Vec::new();
+    };
     let writes = methods.iter().any(|method| !policy.only_reads(method));
-    surface.key_error_codes().into_iter().chain(writes.then_some(ErrorCode::KeyReadOnly)).collect()
+    surface
+        .key_error_codes()
+        .into_iter()
+        .chain(writes.then_some(ErrorCode::KeyReadOnly))
+        .collect()
 }
 
 /// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.
@@ -248,7 +272,11 @@ impl Part {
 
     /// Returns this part of the API as the API document lists it.
     pub(crate) fn tag(&self) -> Tag {
-        Tag { name: self.name, purpose: self.purpose, operations: self.operations().collect() }
+        Tag {
+            name: self.name,
+            purpose: self.purpose,
+            operations: self.operations().collect(),
+        }
     }
 }
 
@@ -260,7 +288,13 @@ pub(crate) fn sort_by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
 
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
-        let Self { pattern, routes, policy, allowed, .. } = self;
+        let Self {
+            pattern,
+            routes,
+            policy,
+            allowed,
+            ..
+        } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
         let refusal = web::to(move || {
             let allowed = allowed.clone();
@@ -270,8 +304,13 @@ impl HttpServiceFactory for Path {
             let has_handler = taken.contains(request.method());
             policy.admit(request, next, has_handler)
         });
-        let resource = routes.into_iter().fold(web::resource(pattern), Resource::route);
-        resource.default_service(refusal).wrap(admit).register(config);
+        let resource = routes
+            .into_iter()
+            .fold(web::resource(pattern), Resource::route);
+        resource
+            .default_service(refusal)
+            .wrap(admit)
+            .register(config);
     }
 }
 
@@ -289,7 +328,12 @@ mod tests {
         let patterns = ["/a/{id}", "/a/{id}/c", "/a/b", "/{any}", "/a/b/{id}", "/a"];
         let sorted = sort_by_precedence(patterns.map(path).into());
         let before = |first: &str, second: &str| {
-            let at = |pattern| sorted.iter().position(|path| path.pattern == pattern).unwrap();
+            let at = |pattern| {
+                sorted
+                    .iter()
+                    .position(|path| path.pattern == pattern)
+                    .unwrap()
+            };
             assert!(at(first) < at(second), "{first} is not before {second}");
         };
         before("/a/b", "/a/{id}");

@@ -43,7 +43,9 @@ pub fn forms(text: &[u8]) {
     {
         batch::fail_items(&mut form.value, body.key_faults);
     }
-    let Ok(body) = json::parse_object(text) else { return };
+    let Ok(body) = json::parse_object(text) else {
+        return;
+    };
     let body = &body;
     let catalog = catalog.as_ref();
     form(body, catalog, standard_invoice::read);
@@ -52,7 +54,9 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, payment_update::read);
     form(body, catalog, relayed_payment::read);
     form(body, catalog, update_status::read);
-    form(body, catalog, |reader| update_invoice::read(reader, &Arc::new(Catalog::default())));
+    form(body, catalog, |reader| {
+        update_invoice::read(reader, &Arc::new(Catalog::default()))
+    });
     form(body, catalog, unique_no::read);
     form(body, catalog, supplier_irn::read);
     form(body, catalog, reason::read);
@@ -64,12 +68,18 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, notice::read);
     form(body, catalog, webhook::read_secret_type);
     form(body, catalog, |reader| transmit::read(reader, None));
-    form(body, catalog, |reader| vat_report::read(reader, None, false));
+    form(body, catalog, |reader| {
+        vat_report::read(reader, None, false)
+    });
     judge(body, submission::read(body, None, catalog));
     judge(body, validation::read(body, None, catalog));
 }
 
-fn form<T>(body: &Map<String, Value>, catalog: &Catalog, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) {
+fn form<T>(
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) {
     judge(body, report::read(body, catalog, form));
 }
 
@@ -77,7 +87,11 @@ fn form<T>(body: &Map<String, Value>, catalog: &Catalog, form: impl FnOnce(&mut 
 fn judge<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     let Err(faults) = read else { return };
     assert!(!faults.is_empty(), "a form that gives nothing says why");
-    assert!(faults.iter().all(|fault| json_pointer(&fault.path).starts_with('/')));
+    assert!(
+        faults
+            .iter()
+            .all(|fault| json_pointer(&fault.path).starts_with('/'))
+    );
     let words = faults.summary();
     drop(authority::explain(&words, &Value::Object(body.clone())));
     drop(local_faults::refusal_error(faults, body));
@@ -88,16 +102,28 @@ pub fn answers(text: &[u8]) {
     crate::authority::fuzzing::read_answer(text);
     webhook_fuzzing::read_response(text);
     let attempt = webhook_fuzzing::response(text, 200, AttemptOutcome::Delivered);
-    assert!(EndpointAnswer::from_attempt(&attempt).is_ok(), "any response can be shown");
+    assert!(
+        EndpointAnswer::from_attempt(&attempt).is_ok(),
+        "any response can be shown"
+    );
 }
 
 fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
-    catalog.load(ReferenceList::InvoiceTypes, &json!([{ "code": "380" }, { "code": "381" }]));
+    catalog.load(
+        ReferenceList::InvoiceTypes,
+        &json!([{ "code": "380" }, { "code": "381" }]),
+    );
     catalog.load(ReferenceList::QuantityCodes, &json!([{ "code": "EA" }]));
     catalog.load(ReferenceList::Countries, &json!([{ "alpha_2": "NG" }]));
-    catalog.load(ReferenceList::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
-    catalog.load(ReferenceList::TaxCategories, &json!([{ "code": "ZERO_VAT", "percent": 0 }]));
+    catalog.load(
+        ReferenceList::Currencies,
+        &json!([{ "code": "NGN", "decimal_digits": 2 }]),
+    );
+    catalog.load(
+        ReferenceList::TaxCategories,
+        &json!([{ "code": "ZERO_VAT", "percent": 0 }]),
+    );
     catalog
 }
 
@@ -125,8 +151,13 @@ mod tests {
 
     fn feed(target: fn(&[u8]), seeds: &str) {
         EDGES.into_iter().for_each(target);
-        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(seeds);
-        let files: Vec<_> = fs::read_dir(seeds).unwrap().map(|file| file.unwrap().path()).collect();
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("fuzz/seeds")
+            .join(seeds);
+        let files: Vec<_> = fs::read_dir(seeds)
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect();
         assert!(!files.is_empty(), "a target without seeds");
         for file in files {
             target(&fs::read(file).unwrap());

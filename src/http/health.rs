@@ -41,7 +41,12 @@ impl Default for Health {
 
 impl Health {
     /// Returns the current report. Probes the database and the authority at most once every few seconds.
-    pub(crate) async fn report(&self, store: &Store, tree: &Tree, client: &Authority) -> HealthReport {
+    pub(crate) async fn report(
+        &self,
+        store: &Store,
+        tree: &Tree,
+        client: &Authority,
+    ) -> HealthReport {
         let database = self.database.get_or_load(probe_database(store)).await;
         let authority = self.authority.get_or_load(probe_authority(client)).await;
         HealthReport::new(database, check_actors(tree), authority)
@@ -73,11 +78,17 @@ impl Severity {
 
 impl HealthIssue {
     fn degradation(reason: impl Into<String>) -> Self {
-        Self { severity: Severity::Degraded, reason: reason.into() }
+        Self {
+            severity: Severity::Degraded,
+            reason: reason.into(),
+        }
     }
 
     fn down(reason: impl Into<String>) -> Self {
-        Self { severity: Severity::Down, reason: reason.into() }
+        Self {
+            severity: Severity::Down,
+            reason: reason.into(),
+        }
     }
 }
 
@@ -121,9 +132,20 @@ impl HealthReport {
         actors: Option<HealthIssue>,
         authority: Option<HealthIssue>,
     ) -> Self {
-        let worst = [&database, &actors, &authority].into_iter().flatten().map(|fault| fault.severity).max();
-        let checks = Checks { database: database.into(), actors: actors.into(), authority: authority.into() };
-        Self { status: status_name(worst), checks }
+        let worst = [&database, &actors, &authority]
+            .into_iter()
+            .flatten()
+            .map(|fault| fault.severity)
+            .max();
+        let checks = Checks {
+            database: database.into(),
+            actors: actors.into(),
+            authority: authority.into(),
+        };
+        Self {
+            status: status_name(worst),
+            checks,
+        }
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -133,9 +155,13 @@ impl HealthReport {
 
 /// Probes the database. Logs the cause of a failure and does not return it, because anybody may call `/health/ready`.
 async fn probe_database(store: &Store) -> Option<HealthIssue> {
-    let error = run_probe(DATABASE_PROBE_TIMEOUT, store.check()).await.err()?;
+    let error = run_probe(DATABASE_PROBE_TIMEOUT, store.check())
+        .await
+        .err()?;
     tracing::warn!(error, "the database does not answer or takes no write");
-    Some(HealthIssue::down("the database does not answer or takes no write"))
+    Some(HealthIssue::down(
+        "the database does not answer or takes no write",
+    ))
 }
 
 fn check_actors(tree: &Tree) -> Option<HealthIssue> {
@@ -150,7 +176,9 @@ fn stuck_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
     let reason = || format!("{stuck} of {at_work} taxpayers' actors at work are stuck");
     match stuck {
         0 => None,
-        many if many >= STUCK_ACTORS_MIN && many * 2 >= at_work => Some(HealthIssue::down(reason())),
+        many if many >= STUCK_ACTORS_MIN && many * 2 >= at_work => {
+            Some(HealthIssue::down(reason()))
+        }
         _ => Some(HealthIssue::degradation(reason())),
     }
 }
@@ -159,12 +187,16 @@ async fn run_probe<E: Display>(
     wait: Duration,
     look: impl Future<Output = Result<(), E>>,
 ) -> Result<(), String> {
-    let seen = timeout(wait, look).await.map_err(|_| format!("nothing came within {wait:?}"))?;
+    let seen = timeout(wait, look)
+        .await
+        .map_err(|_| format!("nothing came within {wait:?}"))?;
     seen.map_err(|error| error.to_string())
 }
 
 async fn probe_authority(client: &Authority) -> Option<HealthIssue> {
-    let is_alive = timeout(AUTHORITY_PROBE_TIMEOUT, client.is_alive()).await.unwrap_or(false);
+    let is_alive = timeout(AUTHORITY_PROBE_TIMEOUT, client.is_alive())
+        .await
+        .unwrap_or(false);
     (!is_alive).then(|| HealthIssue::degradation("the authority does not answer"))
 }
 
@@ -180,7 +212,8 @@ mod tests {
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
         let dead = || Some(HealthIssue::down(broken_reason()));
         let ill = || Some(HealthIssue::degradation(broken_reason()));
-        let status = |database, actors, authority| HealthReport::new(database, actors, authority).status;
+        let status =
+            |database, actors, authority| HealthReport::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
         assert_eq!(status(None, None, ill()), "degraded");
         assert_eq!(status(None, ill(), None), "degraded");
@@ -195,18 +228,28 @@ mod tests {
         assert_eq!(severity(0, 100), None);
         assert_eq!(severity(1, 1), Some(Severity::Degraded));
         assert_eq!(severity(STUCK_ACTORS_MIN, 100), Some(Severity::Degraded));
-        assert_eq!(severity(STUCK_ACTORS_MIN, STUCK_ACTORS_MIN), Some(Severity::Down));
+        assert_eq!(
+            severity(STUCK_ACTORS_MIN, STUCK_ACTORS_MIN),
+            Some(Severity::Down)
+        );
         assert_eq!(severity(50, 100), Some(Severity::Down));
     }
 
     #[actix_web::test]
     async fn a_look_ends_though_what_it_looks_at_says_nothing() {
-        let silent = run_probe(Duration::from_millis(1), std::future::pending::<Result<(), String>>()).await;
+        let silent = run_probe(
+            Duration::from_millis(1),
+            std::future::pending::<Result<(), String>>(),
+        )
+        .await;
         assert_eq!(silent.unwrap_err(), "nothing came within 1ms");
         assert_eq!(
             run_probe(DATABASE_PROBE_TIMEOUT, async { Err(broken_reason()) }).await,
             Err(broken_reason())
         );
-        assert_eq!(run_probe(DATABASE_PROBE_TIMEOUT, async { Ok::<_, String>(()) }).await, Ok(()));
+        assert_eq!(
+            run_probe(DATABASE_PROBE_TIMEOUT, async { Ok::<_, String>(()) }).await,
+            Ok(())
+        );
     }
 }

@@ -57,24 +57,45 @@ pub(crate) async fn make(
 ) -> Result<Option<Invitation>, ApiError> {
     let InvitationRequest { owner, by, reason } = order;
     if by == owner.actor() {
-        let message =
-            "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
+        let message = "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
-    let Some(person) = people::with_owner(&state.store, owner).await? else { return Ok(None) };
+    let Some(person) = people::with_owner(&state.store, owner).await? else {
+        return Ok(None);
+    };
     let token = InvitationToken::new(clock::system_rng().random());
-    let new = NewInvitation { owner, token: &token, by, reason, now: state.now() };
-    let Some(expires_at) = invitations::add(&state.store, new).await? else { return Ok(None) };
+    let new = NewInvitation {
+        owner,
+        token: &token,
+        by,
+        reason,
+        now: state.now(),
+    };
+    let Some(expires_at) = invitations::add(&state.store, new).await? else {
+        return Ok(None);
+    };
     let link = page_url(state, request, owner, token.path());
-    Ok(Some(Invitation { owner, email: person.email, link, expires_at }))
+    Ok(Some(Invitation {
+        owner,
+        email: person.email,
+        link,
+        expires_at,
+    }))
 }
 
 /// Returns the full URL of a page, with the host of this request. Returns only the path if the owner of the link signs
 /// in on another listener, because its host is not known here.
 fn page_url(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
     let is_here = Listener::from_request(request).serves_person(owner);
-    let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
+    let scheme = if state.settings.sessions.is_secure {
+        "https"
+    } else {
+        "http"
+    };
     match host.filter(|_| is_here) {
         Some(host) => format!("{scheme}://{host}{path}"),
         None => path,

@@ -11,7 +11,9 @@ use crate::webhook::SigningSecret;
 
 pub(crate) fn generate_key(kind: KeyKind) -> Result<SecretString, ApiError> {
     let mut random = [0; 32];
-    SysRng.try_fill_bytes(&mut random).map_err(ApiError::internal)?;
+    SysRng
+        .try_fill_bytes(&mut random)
+        .map_err(ApiError::internal)?;
     Ok(new_key(kind, random))
 }
 
@@ -30,8 +32,10 @@ mod tests {
 
     #[test]
     fn two_keys_differ() {
-        let [one, other] =
-            [generate_key(KeyKind::Taxpayer).unwrap(), generate_key(KeyKind::Taxpayer).unwrap()];
+        let [one, other] = [
+            generate_key(KeyKind::Taxpayer).unwrap(),
+            generate_key(KeyKind::Taxpayer).unwrap(),
+        ];
         assert_ne!(one.expose_secret(), other.expose_secret());
     }
 }

@@ -64,8 +64,9 @@ pub use health::Health;
 pub use idempotency::InProgressRequests;
 pub(crate) use limits::GuardedStream;
 pub use limits::{
-    AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls, ConcurrentLimits,
-    ConnectionLimits, OpenConnections, PageLimits, PageRates, Rates, SignInAttempts, SignInRates,
+    AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls,
+    ConcurrentLimits, ConnectionLimits, OpenConnections, PageLimits, PageRates, Rates,
+    SignInAttempts, SignInRates,
 };
 pub use listener::Listener;
 pub use metrics::{CachedCounts, Traffic};
@@ -90,7 +91,10 @@ fn parts() -> [Part; 5] {
 
 /// The paths of all parts of the API.
 pub(crate) fn table() -> Vec<Path> {
-    parts().into_iter().flat_map(|part| part.endpoints).collect()
+    parts()
+        .into_iter()
+        .flat_map(|part| part.endpoints)
+        .collect()
 }
 
 /// Returns the API document, which is built once per process.

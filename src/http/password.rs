@@ -55,7 +55,9 @@ impl Passwords {
         password: SecretString,
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
-        let hash = self.admit_and_run(move || hash(&password, salted_like.as_deref())).await?;
+        let hash = self
+            .admit_and_run(move || hash(&password, salted_like.as_deref()))
+            .await?;
         hash.map_err(ApiError::internal)
     }
 
@@ -68,9 +70,16 @@ impl Passwords {
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
         let places = self.onboardings.for_holder(integrator);
-        let _admitted = places.try_acquire_owned().map_err(|_| overload_error(RETRY_AFTER))?;
-        let _turn = self.onboarding_turns.take(Some(Payer::Integrator(integrator)), 1).await;
-        let hash = self.run_blocking(move || hash(&password, salted_like.as_deref())).await?;
+        let _admitted = places
+            .try_acquire_owned()
+            .map_err(|_| overload_error(RETRY_AFTER))?;
+        let _turn = self
+            .onboarding_turns
+            .take(Some(Payer::Integrator(integrator)), 1)
+            .await;
+        let hash = self
+            .run_blocking(move || hash(&password, salted_like.as_deref()))
+            .await?;
         hash.map_err(ApiError::internal)
     }
 
@@ -81,14 +90,18 @@ impl Passwords {
         password: SecretString,
         hashes: Vec<String>,
     ) -> Result<Option<usize>, ApiError> {
-        self.admit_and_run(move || find_match(&password, &hashes)).await
+        self.admit_and_run(move || find_match(&password, &hashes))
+            .await
     }
 
     async fn admit_and_run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let _admitted = self.admitted.try_acquire().map_err(|_| overload_error(RETRY_AFTER))?;
+        let _admitted = self
+            .admitted
+            .try_acquire()
+            .map_err(|_| overload_error(RETRY_AFTER))?;
         self.run_blocking(work).await
     }
 
@@ -104,7 +117,11 @@ impl Passwords {
     #[cfg(test)]
     pub(crate) async fn fill(&self, integrator: IntegratorId) -> tokio::sync::OwnedSemaphorePermit {
         let places = u32::try_from(INTEGRATOR_HASHES_MAX).unwrap();
-        self.onboardings.for_holder(integrator).acquire_many_owned(places).await.unwrap()
+        self.onboardings
+            .for_holder(integrator)
+            .acquire_many_owned(places)
+            .await
+            .unwrap()
     }
 }
 
@@ -125,14 +142,19 @@ fn find_match(password: &SecretString, hashes: &[String]) -> Option<usize> {
     let mut computed: Vec<PasswordHash> = Vec::new();
     let mut position = None;
     for (index, stored) in hashes.iter().enumerate() {
-        let Ok(stored) = PasswordHash::new(stored) else { continue };
-        let known = computed.iter().position(|hash| has_same_terms(hash, &stored));
+        let Ok(stored) = PasswordHash::new(stored) else {
+            continue;
+        };
+        let known = computed
+            .iter()
+            .position(|hash| has_same_terms(hash, &stored));
         if known.is_none() {
             computed.extend(hash_again(password, &stored));
         }
         let own = known.map_or_else(|| computed.last(), |known| computed.get(known));
         // The comparison of outputs takes constant time. All hashes are compared, even after a match.
-        let is_right = own.is_some_and(|own| has_same_terms(own, &stored) && own.hash == stored.hash);
+        let is_right =
+            own.is_some_and(|own| has_same_terms(own, &stored) && own.hash == stored.hash);
         if is_right && position.is_none() {
             position = Some(index);
         }
@@ -149,7 +171,9 @@ fn hash_again(password: &SecretString, stored: &PasswordHash) -> Option<Password
     let algorithm = Some(stored.algorithm.as_str());
     let params = Params::try_from(stored).ok()?;
     let password = password.expose_secret().as_bytes();
-    Argon2::default().hash_password_customized(password, salt, algorithm, stored.version, params).ok()
+    Argon2::default()
+        .hash_password_customized(password, salt, algorithm, stored.version, params)
+        .ok()
 }
 
 fn has_same_terms(one: &PasswordHash, other: &PasswordHash) -> bool {
@@ -171,7 +195,10 @@ mod tests {
     fn a_hash_names_its_cost_and_knows_its_password_and_no_other() {
         let [right, wrong] = passwords();
         let hash = hash(&right, None).unwrap();
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert!(
+            hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
+            "{hash}"
+        );
         assert_eq!(find_match(&right, std::slice::from_ref(&hash)), Some(0));
         assert_eq!(find_match(&wrong, &[hash]), None);
         assert_eq!(find_match(&right, &[]), None);
@@ -187,36 +214,69 @@ mod tests {
         assert_eq!(salt(&first), salt(&second));
         assert_ne!(salt(&first), salt(&foreign));
         let all = [first, "odd".to_owned(), second, foreign.clone()];
-        assert_eq!((find_match(&one, &all), find_match(&two, &all)), (Some(0), Some(2)));
-        assert_eq!(find_match(&two, &[all[0].clone(), foreign]), Some(1), "salts may differ");
+        assert_eq!(
+            (find_match(&one, &all), find_match(&two, &all)),
+            (Some(0), Some(2))
+        );
+        assert_eq!(
+            find_match(&two, &[all[0].clone(), foreign]),
+            Some(1),
+            "salts may differ"
+        );
         assert_eq!(find_match(&"another".into(), &all), None);
     }
 
     #[actix_web::test]
-    async fn where_many_of_an_integrator_wait_its_next_one_is_asked_to_come_back_and_others_go_on() {
+    async fn where_many_of_an_integrator_wait_its_next_one_is_asked_to_come_back_and_others_go_on()
+    {
         let passwords = Passwords::default();
         let _all = passwords.fill(IntegratorId(1)).await;
         let password = || SecretString::from("another password");
-        let refused = passwords.hash_for_integrator(IntegratorId(1), password(), None).await.unwrap_err();
-        assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY_AFTER)));
-        assert!(passwords.hash_for_integrator(IntegratorId(2), password(), None).await.is_ok());
+        let refused = passwords
+            .hash_for_integrator(IntegratorId(1), password(), None)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (refused.status.as_u16(), refused.retry_after),
+            (503, Some(RETRY_AFTER))
+        );
+        assert!(
+            passwords
+                .hash_for_integrator(IntegratorId(2), password(), None)
+                .await
+                .is_ok()
+        );
         assert!(passwords.hash(password(), None).await.is_ok());
     }
 
     #[actix_web::test]
     async fn new_taxpayers_leave_a_place_to_people_who_sign_in() {
         let passwords = Passwords::default();
-        let _turn = passwords.onboarding_turns.take(None, CONCURRENT_ONBOARDINGS_MAX).await;
-        let mut waiting =
-            Box::pin(passwords.hash_for_integrator(IntegratorId(1), "another password".into(), None));
+        let _turn = passwords
+            .onboarding_turns
+            .take(None, CONCURRENT_ONBOARDINGS_MAX)
+            .await;
+        let mut waiting = Box::pin(passwords.hash_for_integrator(
+            IntegratorId(1),
+            "another password".into(),
+            None,
+        ));
         assert!(futures_util::poll!(&mut waiting).is_pending());
         assert_eq!(passwords.working.available_permits(), CONCURRENT_HASHES_MAX);
-        assert!(passwords.find_match("another password".into(), Vec::new()).await.is_ok());
+        assert!(
+            passwords
+                .find_match("another password".into(), Vec::new())
+                .await
+                .is_ok()
+        );
     }
 
     #[test]
     fn the_same_password_has_another_hash_each_time() {
         let password = SecretString::from("correct horse");
-        assert_ne!(hash(&password, None).unwrap(), hash(&password, None).unwrap());
+        assert_ne!(
+            hash(&password, None).unwrap(),
+            hash(&password, None).unwrap()
+        );
     }
 }

@@ -12,8 +12,8 @@ use crate::http::endpoint::Path;
 use crate::http::forms::testing::{standard_invoice, submission, with_member};
 use crate::http::table;
 use crate::http::testing::{
-    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_integrator,
-    new_key, start_apps,
+    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp,
+    new_integrator, new_key, start_apps,
 };
 use crate::store::accounts;
 
@@ -57,7 +57,9 @@ fn rule(pattern: &str) -> Rule {
         return Rule::Public;
     }
     let found = RULES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
-    found.unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one")).1
+    found
+        .unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one"))
+        .1
 }
 
 /// A kind of key, and the rules under which it is accepted.
@@ -70,7 +72,12 @@ struct Key {
 }
 
 fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
-    Key { name, texts: texts.iter().map(|text| (*text).to_owned()).collect(), opens, reads_only: false }
+    Key {
+        name,
+        texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+        opens,
+        reads_only: false,
+    }
 }
 
 /// The other tenant: its ids, its key and its data.
@@ -91,7 +98,8 @@ struct Seen {
 
 impl Seen {
     fn data(&self) -> Value {
-        let json: Value = strict_json::from_trusted(&self.text).unwrap_or_else(|_| panic!("{}", self.text));
+        let json: Value =
+            strict_json::from_trusted(&self.text).unwrap_or_else(|_| panic!("{}", self.text));
         assert!(self.status < 300, "{}", self.text);
         json["data"].clone()
     }
@@ -114,11 +122,21 @@ struct Asked {
 }
 
 fn get(path: &str, key: &str) -> Asked {
-    Asked { method: Method::GET, path: path.to_owned(), keys: vec![key.to_owned()], body: None }
+    Asked {
+        method: Method::GET,
+        path: path.to_owned(),
+        keys: vec![key.to_owned()],
+        body: None,
+    }
 }
 
 fn send(method: Method, path: &str, key: &str, body: Value) -> Asked {
-    Asked { method, path: path.to_owned(), keys: vec![key.to_owned()], body: Some(body) }
+    Asked {
+        method,
+        path: path.to_owned(),
+        keys: vec![key.to_owned()],
+        body: Some(body),
+    }
 }
 
 fn request(asked: Asked) -> TestRequest {
@@ -134,13 +152,19 @@ fn request(asked: Asked) -> TestRequest {
 
 async fn read_response(response: ServiceResponse) -> Seen {
     let status = response.status().as_u16();
-    Seen { status, text: String::from_utf8_lossy(&read_body(response).await).into_owned() }
+    Seen {
+        status,
+        text: String::from_utf8_lossy(&read_body(response).await).into_owned(),
+    }
 }
 
-/// Creates a taxpayer of another integrator, and one object of each kind for that taxpayer.
-async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
-    let post =
-        async |path: &str, key: &str, body: Value| ask(send(Method::POST, path, key, body)).await.data();
+/// Posts a body and returns the data of the response.
+async fn post(ask: &impl AsyncFn(Asked) -> Seen, path: &str, key: &str, body: Value) -> Value {
+    ask(send(Method::POST, path, key, body)).await.data()
+}
+
+/// Onboards a taxpayer of another integrator, with a profile and a webhook. Returns the taxpayer's id and its key.
+async fn onboard_foreign(ask: &impl AsyncFn(Asked) -> Seen) -> (i64, String) {
     let integrator = OTHER_INTEGRATOR_KEY;
     let onboarding = json!({
         "name": "foreign-mark Ltd", "email": "books@foreign-mark.example", "tin_no": "99887766-0001",
@@ -149,33 +173,76 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
         "contact_person": { "first_name": "Foreign", "last_name": "Person", "phone": "+2348020000000",
             "email": "person@foreign-mark.example", "password": "correct horse battery" },
     });
-    let taxpayer = post(TAXPAYERS, integrator, onboarding).await["id"].as_i64().unwrap();
+    let taxpayer = post(ask, TAXPAYERS, integrator, onboarding).await["id"]
+        .as_i64()
+        .unwrap();
     let of = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
     let place = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    ask(send(Method::PATCH, &of("profile"), integrator, place)).await.data();
-    let rotated = post(&of("api-key/rotate"), integrator, json!({})).await;
+    ask(send(Method::PATCH, &of("profile"), integrator, place))
+        .await
+        .data();
+    let rotated = post(ask, &of("api-key/rotate"), integrator, json!({})).await;
     let taxpayer_key = rotated["api_key"].as_str().unwrap().to_owned();
-    let url =
-        json!({ "webhook_url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
-    ask(send(Method::PUT, &of("webhook"), integrator, url)).await.data();
-    let invoice = with_member(&standard_invoice(), "/customer/name", Some(json!("foreign-mark customer")));
+    let url = json!({ "webhook_url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
+    ask(send(Method::PUT, &of("webhook"), integrator, url))
+        .await
+        .data();
+    (taxpayer, taxpayer_key)
+}
+
+/// Creates a taxpayer of another integrator, and one object of each kind for that taxpayer.
+async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
+    let integrator = OTHER_INTEGRATOR_KEY;
+    let (taxpayer, taxpayer_key) = onboard_foreign(ask).await;
+    let of = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
+    let invoice = with_member(
+        &standard_invoice(),
+        "/customer/name",
+        Some(json!("foreign-mark customer")),
+    );
     let invoice = with_member(&invoice, "/customer/tin", Some(json!("11223344-0001")));
-    let made = post(INVOICES, &taxpayer_key, invoice.clone()).await;
+    let made = post(ask, INVOICES, &taxpayer_key, invoice.clone()).await;
     let irn = made["irn"].as_str().unwrap().to_owned();
     let bulk = json!({ "invoices": [with_member(&invoice, "/invoice_no", Some(json!("INV002")))] });
-    let batch = post(&format!("{INVOICES}/bulk"), &taxpayer_key, bulk).await["batch_no"].clone();
+    let batch =
+        post(ask, &format!("{INVOICES}/bulk"), &taxpayer_key, bulk).await["batch_no"].clone();
     let submitted = with_member(&submission(), "/irn", Some(json!(irn)));
-    let submitted = with_member(&submitted, "/accounting_supplier_party/tin", Some(json!("99887766-0001")));
-    let submitted =
-        with_member(&submitted, "/business_id", Some(json!("99999999-9999-4999-8999-999999999999")));
+    let submitted = with_member(
+        &submitted,
+        "/accounting_supplier_party/tin",
+        Some(json!("99887766-0001")),
+    );
+    let submitted = with_member(
+        &submitted,
+        "/business_id",
+        Some(json!("99999999-9999-4999-8999-999999999999")),
+    );
     // The authority is unreachable, so the run stays open.
-    let run = ask(send(Method::POST, "/v1/app/invoices/submit", &taxpayer_key, submitted.clone())).await;
+    let run = ask(send(
+        Method::POST,
+        "/v1/app/invoices/submit",
+        &taxpayer_key,
+        submitted.clone(),
+    ))
+    .await;
     assert_eq!(run.status, 503, "{}", run.text);
-    let replay = post(&of("webhook/replay"), integrator, json!({ "since": 1, "only": "all" })).await;
+    let replay = post(
+        ask,
+        &of("webhook/replay"),
+        integrator,
+        json!({ "since": 1, "only": "all" }),
+    )
+    .await;
     let deliveries = ask(get(&of("webhook/deliveries"), integrator)).await.data();
-    let shown = ask(get(&format!("{TAXPAYERS}/{taxpayer}"), integrator)).await.data();
+    let shown = ask(get(&format!("{TAXPAYERS}/{taxpayer}"), integrator))
+        .await
+        .data();
     let id = made["id"].as_i64().unwrap();
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
     let places = vec![
         ("{irn}", irn.clone()),
         ("{batch_no}", text(&batch)),
@@ -191,35 +258,76 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
         "unique_no": irn, "unique_no_type": "IRN", "status": "approved", "payment_status": "PAID",
         "remark": "not mine", "taxpayer_id": taxpayer, "since": 1, "x": id,
     });
-    let body = submitted.as_object().unwrap().iter().chain(named.as_object().unwrap());
-    let body = Value::Object(body.map(|(name, value)| (name.clone(), value.clone())).collect());
-    Foreign { taxpayer, invoice: id, taxpayer_key, irn, places, body }
+    let body = submitted
+        .as_object()
+        .unwrap()
+        .iter()
+        .chain(named.as_object().unwrap());
+    let body = Value::Object(
+        body.map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    );
+    Foreign {
+        taxpayer,
+        invoice: id,
+        taxpayer_key,
+        irn,
+        places,
+        body,
+    }
 }
 
 impl Foreign {
     /// Replaces the parameters of a path by the other tenant's values.
     fn path(&self, pattern: &str) -> String {
-        let id = if pattern.starts_with(INVOICES) { self.invoice } else { self.taxpayer };
-        let path =
-            self.places.iter().fold(pattern.to_owned(), |path, (name, value)| path.replace(name, value));
+        let id = if pattern.starts_with(INVOICES) {
+            self.invoice
+        } else {
+            self.taxpayer
+        };
+        let path = self
+            .places
+            .iter()
+            .fold(pattern.to_owned(), |path, (name, value)| {
+                path.replace(name, value)
+            });
         let path = path.replace("{id}", &id.to_string());
-        assert!(!path.contains('{'), "no value is known for a parameter of {pattern}: add one");
+        assert!(
+            !path.contains('{'),
+            "no value is known for a parameter of {pattern}: add one"
+        );
         path
     }
 
     /// Returns true if the path contains the id of an object. Only the owner may see such an object.
     fn is_named_by(pattern: &str) -> bool {
-        ["{id}", "{irn}", "{batch_no}", "{contact_id}", "{delivery_id}", "{replay_id}"]
-            .iter()
-            .any(|name| pattern.contains(name))
+        [
+            "{id}",
+            "{irn}",
+            "{batch_no}",
+            "{contact_id}",
+            "{delivery_id}",
+            "{replay_id}",
+        ]
+        .iter()
+        .any(|name| pattern.contains(name))
     }
 
     /// Checks that the other tenant can read its own objects. Otherwise a missing object would look like a hidden one.
     async fn is_seen_by_itself(&self, ask: &impl AsyncFn(Asked) -> Seen) {
         for (path, key) in [
-            (format!("{INVOICES}/{}", self.invoice), self.taxpayer_key.as_str()),
-            (format!("{TAXPAYERS}/{}", self.taxpayer), OTHER_INTEGRATOR_KEY),
-            (format!("{TAXPAYERS}/{}/webhook", self.taxpayer), OTHER_INTEGRATOR_KEY),
+            (
+                format!("{INVOICES}/{}", self.invoice),
+                self.taxpayer_key.as_str(),
+            ),
+            (
+                format!("{TAXPAYERS}/{}", self.taxpayer),
+                OTHER_INTEGRATOR_KEY,
+            ),
+            (
+                format!("{TAXPAYERS}/{}/webhook", self.taxpayer),
+                OTHER_INTEGRATOR_KEY,
+            ),
         ] {
             let own = ask(get(&path, key)).await;
             assert!(own.status == 200 && own.is_marked(), "{path}: {}", own.text);
@@ -238,7 +346,9 @@ impl Foreign {
 
     /// Returns the other tenant's event log, which contains an event for every change.
     async fn events(&self, ask: &impl AsyncFn(Asked) -> Seen) -> Value {
-        ask(get("/v1/tax-payers/events", &self.taxpayer_key)).await.data()
+        ask(get("/v1/tax-payers/events", &self.taxpayer_key))
+            .await
+            .data()
     }
 }
 
@@ -267,16 +377,25 @@ fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String>
         (true, _) => seen.status != 401,
     };
     let is_hidden = rule == Rule::Operator && is_open || !seen.is_marked();
-    let said = || format!("{method} {pattern} with {}: {} {}", key.name, seen.status, seen.text);
+    let said = || {
+        format!(
+            "{method} {pattern} with {}: {} {}",
+            key.name, seen.status, seen.text
+        )
+    };
     (!is_right || !is_hidden).then(said)
 }
 
 async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
     let rotate = format!("{TAXPAYERS}/{TAXPAYER}/api-key/rotate");
-    let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({}))).await.data();
+    let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({})))
+        .await
+        .data();
     let own = rotated["api_key"].as_str().unwrap();
     let beside = format!("{rotate}?scope=read_only&overlap_s=600");
-    let reading = ask(send(Method::POST, &beside, INTEGRATOR_KEY, json!({}))).await.data();
+    let reading = ask(send(Method::POST, &beside, INTEGRATOR_KEY, json!({})))
+        .await
+        .data();
     let reading = key(
         "a taxpayer's key that only reads",
         &[reading["api_key"].as_str().unwrap()],
@@ -287,7 +406,9 @@ async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key>
     let store = &test_app.state.store;
     let second = new_key("sik_latter");
     let integrator = accounts::add_integrator(store, &new_integrator("Former", former), now).await;
-    accounts::replace_integrator_key(store, integrator.unwrap(), &second, now).await.unwrap();
+    accounts::replace_integrator_key(store, integrator.unwrap(), &second, now)
+        .await
+        .unwrap();
     vec![
         key("no key", &[], &[]),
         key("an empty key", &[""], &[]),
@@ -300,10 +421,21 @@ async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key>
         key("an unknown operator's key", &["opk_nobody"], &[]),
         key("a taxpayer's former key", &[TAXPAYER_KEY], &[]),
         key("an integrator's former key", &[former], &[]),
-        key("a taxpayer's key", &[own], &[Rule::Taxpayer, Rule::AccessPoint]),
-        key("an integrator's key", &[INTEGRATOR_KEY], &[Rule::Integrator, Rule::AccessPoint]),
+        key(
+            "a taxpayer's key",
+            &[own],
+            &[Rule::Taxpayer, Rule::AccessPoint],
+        ),
+        key(
+            "an integrator's key",
+            &[INTEGRATOR_KEY],
+            &[Rule::Integrator, Rule::AccessPoint],
+        ),
         key("an operator's key", &[OPERATOR_KEY], &[Rule::Operator]),
-        Key { reads_only: true, ..reading },
+        Key {
+            reads_only: true,
+            ..reading
+        },
     ]
 }
 
@@ -311,10 +443,14 @@ async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key>
 async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
     for test_app in start_apps().await {
         let state = test_app.state.clone();
-        let app = App::new().app_data(state).wrap(from_fn(super::request_context)).configure(super::routes);
+        let app = App::new()
+            .app_data(state)
+            .wrap(from_fn(super::request_context))
+            .configure(super::routes);
         let app = init_service(app).await;
-        let ask =
-            async |asked: Asked| read_response(app.call(request(asked).to_request()).await.unwrap()).await;
+        let ask = async |asked: Asked| {
+            read_response(app.call(request(asked).to_request()).await.unwrap()).await
+        };
         let foreign = foreign(&ask).await;
         foreign.is_seen_by_itself(&ask).await;
         let before = foreign.events(&ask).await;
@@ -323,21 +459,40 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         for key in keys(&test_app, &ask).await {
             for path in table() {
                 // An operator's key may change any tenant's data, so operators' paths are tested only with reads.
-                let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
-                for method in path.allowed.iter().filter(|method| !is_theirs || READS.contains(method)) {
+                let is_theirs =
+                    rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
+                for method in path
+                    .allowed
+                    .iter()
+                    .filter(|method| !is_theirs || READS.contains(method))
+                {
                     let has_body = !READS.contains(method);
                     let body = has_body.then(|| foreign.body.clone());
                     let target = foreign.path(path.pattern);
-                    let seen =
-                        ask(Asked { method: method.clone(), path: target, keys: key.texts.clone(), body })
-                            .await;
+                    let seen = ask(Asked {
+                        method: method.clone(),
+                        path: target,
+                        keys: key.texts.clone(),
+                        body,
+                    })
+                    .await;
                     faults.extend(fault(&path, method, &key, &seen));
                     count += 1;
                 }
             }
         }
-        assert!(faults.is_empty(), "{} of {count} answers are wrong:\n{}", faults.len(), faults.join("\n"));
-        assert_eq!(foreign.events(&ask).await, before, "nobody changed anything of {}", foreign.irn);
+        assert!(
+            faults.is_empty(),
+            "{} of {count} answers are wrong:\n{}",
+            faults.len(),
+            faults.join("\n")
+        );
+        assert_eq!(
+            foreign.events(&ask).await,
+            before,
+            "nobody changed anything of {}",
+            foreign.irn
+        );
         foreign.is_seen_by_itself(&ask).await;
         println!("{count} requests over {} paths", table().len());
     }

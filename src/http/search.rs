@@ -60,13 +60,21 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
     }
     let numbered = search::invoices_with_number(&state.store, text).await?;
     found.extend(numbered.iter().map(FoundObject::from));
-    found.extend(find_taxpayers(state, text).await?.iter().map(FoundObject::from));
+    found.extend(
+        find_taxpayers(state, text)
+            .await?
+            .iter()
+            .map(FoundObject::from),
+    );
     Ok(found)
 }
 
 /// Returns the path of the console page that shows an IRN.
 pub(crate) fn irn_page_path(taxpayer: TaxpayerId, irn: &Irn) -> String {
-    format!("/console/taxpayers/{taxpayer}/irn?{}", encode_pair("irn", irn.as_str()))
+    format!(
+        "/console/taxpayers/{taxpayer}/irn?{}",
+        encode_pair("irn", irn.as_str())
+    )
 }
 
 /// Returns the taxpayer's invoices with this number or IRN, or its event with this id.
@@ -94,20 +102,35 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
         let title = format!("{} of {}, {}", run.operation(), run.irn, run.state());
         let path = format!("/ops/pipeline/runs/{id}");
         let page = format!("/console/runs/{id}");
-        return Ok(vec![FoundObject { kind: "run", title, path, page }]);
+        return Ok(vec![FoundObject {
+            kind: "run",
+            title,
+            path,
+            page,
+        }]);
     }
     if let Some(found) = reconciliations::with_id(store, id).await? {
         let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
         let path = format!("/ops/reconciliations/{id}");
         let page = format!("/console/reconciliations/{id}");
-        return Ok(vec![FoundObject { kind: "reconciliation", title, path, page }]);
+        return Ok(vec![FoundObject {
+            kind: "reconciliation",
+            title,
+            path,
+            page,
+        }]);
     }
     if let Some(dead) = delivery_log::dead_with_id(store, id).await? {
         let title = format!("Delivery {id} to taxpayer {}", dead.taxpayer_id);
         let query = format!("taxpayer_id={}", dead.taxpayer_id);
         let path = format!("/ops/webhooks/dead-letters?{query}");
         let page = format!("/console/deliveries/dead-letters?{query}");
-        return Ok(vec![FoundObject { kind: "dead_letter", title, path, page }]);
+        return Ok(vec![FoundObject {
+            kind: "dead_letter",
+            title,
+            path,
+            page,
+        }]);
     }
     let event = search::event_with_id(store, None, id).await?;
     Ok(event.iter().map(FoundObject::from).collect())
@@ -130,15 +153,30 @@ async fn find_taxpayers(state: &ApiState, text: &str) -> Result<Vec<Taxpayer>, A
     if let Some(found) = find_taxpayer(state, text).await? {
         return Ok(vec![found]);
     }
-    let filter = TaxpayerFilter { search: Some(text.to_owned()), ..TaxpayerFilter::default() };
-    let (found, _) =
-        taxpayers::page(&state.store, filter, Page { number: 1, per_page: NAMED_TAXPAYERS_MAX }).await?;
+    let filter = TaxpayerFilter {
+        search: Some(text.to_owned()),
+        ..TaxpayerFilter::default()
+    };
+    let (found, _) = taxpayers::page(
+        &state.store,
+        filter,
+        Page {
+            number: 1,
+            per_page: NAMED_TAXPAYERS_MAX,
+        },
+    )
+    .await?;
     Ok(found)
 }
 
 fn irn_object(owner: TaxpayerId, irn: &Irn) -> FoundObject {
     let path = runs_path(irn.as_str());
-    FoundObject { kind: "irn", title: irn.to_string(), path, page: irn_page_path(owner, irn) }
+    FoundObject {
+        kind: "irn",
+        title: irn.to_string(),
+        path,
+        page: irn_page_path(owner, irn),
+    }
 }
 
 fn runs_path(irn: &str) -> String {
@@ -146,7 +184,9 @@ fn runs_path(irn: &str) -> String {
 }
 
 fn encode_pair(name: &str, value: &str) -> String {
-    Serializer::new(String::new()).append_pair(name, value).finish()
+    Serializer::new(String::new())
+        .append_pair(name, value)
+        .finish()
 }
 
 impl From<&Invoice> for FoundObject {
@@ -155,7 +195,10 @@ impl From<&Invoice> for FoundObject {
             kind: "invoice",
             title: format!("{} of taxpayer {}", invoice.invoice_no, invoice.taxpayer_id),
             path: runs_path(invoice.irn.as_str()),
-            page: format!("/console/taxpayers/{}/invoices/{}", invoice.taxpayer_id, invoice.id),
+            page: format!(
+                "/console/taxpayers/{}/invoices/{}",
+                invoice.taxpayer_id, invoice.id
+            ),
         }
     }
 }
@@ -164,15 +207,24 @@ impl From<&Event> for FoundObject {
     /// An event without an IRN leads to the runs and the page of its taxpayer.
     fn from(event: &Event) -> Self {
         let owner = event.taxpayer_id;
-        let title = format!("{}, event {} of taxpayer {owner}", event.kind, event.sequence);
+        let title = format!(
+            "{}, event {} of taxpayer {owner}",
+            event.kind, event.sequence
+        );
         let irn = event.irn.as_deref().and_then(|irn| Irn::parse(irn).ok());
         let (path, page) = match irn {
             Some(irn) => (runs_path(irn.as_str()), irn_page_path(owner, &irn)),
-            None => {
-                (format!("/ops/pipeline/runs?taxpayer_id={owner}"), format!("/console/taxpayers/{owner}"))
-            }
+            None => (
+                format!("/ops/pipeline/runs?taxpayer_id={owner}"),
+                format!("/console/taxpayers/{owner}"),
+            ),
         };
-        Self { kind: "event", title, path, page }
+        Self {
+            kind: "event",
+            title,
+            path,
+            page,
+        }
     }
 }
 

@@ -115,7 +115,11 @@ impl SessionSettings {
     /// Returns the name of a session's cookie. Browsers accept the prefix `__Host-` only over TLS, only from the host
     /// itself, and only for all of its paths.
     pub(crate) fn cookie_name(self) -> &'static str {
-        if self.is_secure { "__Host-session" } else { "session" }
+        if self.is_secure {
+            "__Host-session"
+        } else {
+            "session"
+        }
     }
 }
 
@@ -141,7 +145,10 @@ impl ApiState {
 }
 
 fn latest_date(now: Timestamp, zone: Offset) -> Date {
-    Offset::UTC.to_datetime(now).date().max(zone.to_datetime(now).date())
+    Offset::UTC
+        .to_datetime(now)
+        .date()
+        .max(zone.to_datetime(now).date())
 }
 
 #[cfg(test)]
@@ -150,9 +157,14 @@ mod tests {
 
     #[test]
     fn a_day_begins_where_it_is_latest() {
-        let last = |now: &str, zone| latest_date(now.parse().unwrap(), Offset::constant(zone)).to_string();
+        let last =
+            |now: &str, zone| latest_date(now.parse().unwrap(), Offset::constant(zone)).to_string();
         assert_eq!(last("2026-01-15T22:59:59Z", 1), "2026-01-15");
         assert_eq!(last("2026-01-15T23:00:00Z", 1), "2026-01-16");
-        assert_eq!(last("2026-01-15T00:30:00Z", -1), "2026-01-15", "the day of UTC counts too");
+        assert_eq!(
+            last("2026-01-15T00:30:00Z", -1),
+            "2026-01-15",
+            "the day of UTC counts too"
+        );
     }
 }

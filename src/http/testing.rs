@@ -97,12 +97,18 @@ fn settings() -> ApiSettings {
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
         trusted_proxies: TrustedProxies::default(),
-        sessions: SessionSettings { limits: SESSION_LIMITS, is_secure: false, needs_second_factor: false },
+        sessions: SessionSettings {
+            limits: SESSION_LIMITS,
+            is_secure: false,
+            needs_second_factor: false,
+        },
     }
 }
 
-const SESSION_LIMITS: SessionLimits =
-    SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
+const SESSION_LIMITS: SessionLimits = SessionLimits {
+    idle: Duration::from_mins(30),
+    longest: Duration::from_hours(12),
+};
 
 /// Returns an app on SQLite, without rate limits.
 pub(crate) async fn start_app() -> TestApp {
@@ -119,7 +125,11 @@ pub(crate) async fn start_apps() -> Vec<TestApp> {
 }
 
 fn reconciliations(store: &Store, clock: &SharedClock) -> Arc<ReconciliationHandle> {
-    Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), Offset::constant(1)))
+    Arc::new(ReconciliationHandle::new(
+        store.clone(),
+        clock.clone(),
+        Offset::constant(1),
+    ))
 }
 
 fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> TaxpayerDeps {
@@ -141,7 +151,12 @@ async fn start_app_on(database: TestStore) -> TestApp {
     let arbiters = Arc::new(Arbiters::start(1));
     let notifiers = Notifiers::default();
     let deps = taxpayer_deps(&store, &clock, &notifiers);
-    let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, AdmissionLimits::default()));
+    let taxpayers = Arc::new(TaxpayerHandle::new(
+        deps,
+        &tree,
+        &arbiters,
+        AdmissionLimits::default(),
+    ));
     let authority = unreachable_authority(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
@@ -153,7 +168,8 @@ async fn start_app_on(database: TestStore) -> TestApp {
         circuit: CircuitPolicy::default(),
         store: store.clone(),
         taxpayers: Arc::clone(&taxpayers),
-        client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096).unwrap(),
+        client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096)
+            .unwrap(),
         tokens: TokenCache::default(),
         schedule: RetrySchedule::default(),
         clock: clock.clone(),
@@ -161,7 +177,12 @@ async fn start_app_on(database: TestStore) -> TestApp {
         durations: Arc::default(),
     });
     let mode = VerificationPolicy::Warn;
-    let inbound = Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone(), mode));
+    let inbound = Arc::new(Inbound::new(
+        store.clone(),
+        Arc::clone(&taxpayers),
+        authority.clone(),
+        mode,
+    ));
     let state = ApiState {
         pipeline: Arc::new(PipelineHandle {
             taxpayers: Arc::clone(&taxpayers),
@@ -190,19 +211,35 @@ async fn start_app_on(database: TestStore) -> TestApp {
         calls: ConcurrentCalls::new(CALLS, CALLS),
         bodies: BodyMemory::new(BODIES),
         sign_ins: SignInAttempts::new(SignInRates::default()),
-        pages: PageLimits::new(PageRates { per_s: 0, concurrent_max: 16 }),
+        pages: PageLimits::new(PageRates {
+            per_s: 0,
+            concurrent_max: 16,
+        }),
         answers: AnswerMemory::new(ANSWERS),
         in_progress: InProgressRequests::default(),
         stopping: StopSignal::default(),
     };
-    TestApp { state: web::Data::new(state), arbiters, _database: database }
+    TestApp {
+        state: web::Data::new(state),
+        arbiters,
+        _database: database,
+    }
 }
 
-const BODIES: BodyMemoryLimits =
-    BodyMemoryLimits { process_max: 1 << 20, integrator_max: 1 << 20, account_max: 1 << 20 };
-const ANSWERS: AnswerMemoryLimits =
-    AnswerMemoryLimits { process_max: 1 << 20, integrator_max: 1 << 20, account_max: 1 << 20 };
-const CALLS: ConcurrentLimits = ConcurrentLimits { brief_max: 64, relays_max: 64 };
+const BODIES: BodyMemoryLimits = BodyMemoryLimits {
+    process_max: 1 << 20,
+    integrator_max: 1 << 20,
+    account_max: 1 << 20,
+};
+const ANSWERS: AnswerMemoryLimits = AnswerMemoryLimits {
+    process_max: 1 << 20,
+    integrator_max: 1 << 20,
+    account_max: 1 << 20,
+};
+const CALLS: ConcurrentLimits = ConcurrentLimits {
+    brief_max: 64,
+    relays_max: 64,
+};
 
 /// Returns a client of an authority that refuses connections.
 fn unreachable_authority(clock: &SharedClock) -> Authority {
@@ -216,7 +253,12 @@ fn now() -> Timestamp {
 /// Returns an integrator with this key and without a password, so nobody can sign in for it.
 pub(crate) fn new_integrator(name: &str, key: &str) -> NewIntegrator {
     let email = format!("{}@example.com", name.to_lowercase());
-    NewIntegrator { name: name.into(), email, password_hash: None, key: new_key(key) }
+    NewIntegrator {
+        name: name.into(),
+        email,
+        password_hash: None,
+        key: new_key(key),
+    }
 }
 
 /// Returns an API key with this text.
@@ -227,19 +269,37 @@ pub(crate) fn new_key(text: &str) -> NewKey {
 async fn furnish(store: &Store) {
     let [one, two] = [("One", INTEGRATOR_KEY), ("Two", OTHER_INTEGRATOR_KEY)];
     let integrator = accounts::add_integrator(store, &new_integrator(one.0, one.1), now()).await;
-    accounts::add_integrator(store, &new_integrator(two.0, two.1), now()).await.unwrap();
+    accounts::add_integrator(store, &new_integrator(two.0, two.1), now())
+        .await
+        .unwrap();
     let operator = NewOperator {
         email: "op@example.com".into(),
         password_hash: "hash".into(),
         role: OperatorRole::Admin,
         key: new_key(OPERATOR_KEY),
     };
-    accounts::add_operator(store, &operator, now()).await.unwrap();
-    let owner = KeyOwner { kind: KeyKind::Taxpayer, id: TAXPAYER.0 };
+    accounts::add_operator(store, &operator, now())
+        .await
+        .unwrap();
+    let owner = KeyOwner {
+        kind: KeyKind::Taxpayer,
+        id: TAXPAYER.0,
+    };
     let tx = store.begin().await.unwrap();
-    taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person()).await.unwrap();
-    lanes::wake(&tx, LaneKind::Run, &["a".to_owned(), "b".to_owned()], Wake::All).await.unwrap();
-    keys::rotate(&tx, owner, &new_key(TAXPAYER_KEY), now()).await.unwrap();
+    taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person())
+        .await
+        .unwrap();
+    lanes::wake(
+        &tx,
+        LaneKind::Run,
+        &["a".to_owned(), "b".to_owned()],
+        Wake::All,
+    )
+    .await
+    .unwrap();
+    keys::rotate(&tx, owner, &new_key(TAXPAYER_KEY), now())
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -255,7 +315,11 @@ fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
         service_id: "94AD90FB".into(),
         business_id: "bb99420d-d6bb-422c-b371-b9f6d6009aae".into(),
         address: "1 Marina".into(),
-        place: BusinessLocation { city: Some("Lagos".into()), state: None, country: None },
+        place: BusinessLocation {
+            city: Some("Lagos".into()),
+            state: None,
+            country: None,
+        },
         subscription: Subscription::Active,
         verification: Verification::Pending,
         created_at: now(),

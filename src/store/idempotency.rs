@@ -57,10 +57,19 @@ pub async fn find(
         .one(store.reader())
         .await?;
     let Some(row) = found else { return Ok(None) };
-    let sealed = row.answer.map(|sealed| store.vault().open(&row.id, &sealed)).transpose()?;
-    let at = RowRef { table: "idempotency_keys", id: row.id };
+    let sealed = row
+        .answer
+        .map(|sealed| store.vault().open(&row.id, &sealed))
+        .transpose()?;
+    let at = RowRef {
+        table: "idempotency_keys",
+        id: row.id,
+    };
     let answer = sealed.map(|text| at.json(&text)).transpose()?;
-    Ok(Some(StoredKey { fingerprint: row.fingerprint, answer }))
+    Ok(Some(StoredKey {
+        fingerprint: row.fingerprint,
+        answer,
+    }))
 }
 
 /// Returns the ids of the claims whose keys are taken already.
@@ -90,7 +99,10 @@ pub(crate) async fn keep(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     for chunk in statement_portions(entries) {
-        let rows = chunk.iter().map(|entry| to_row(store, entry)).collect::<Result<Vec<_>, _>>()?;
+        let rows = chunk
+            .iter()
+            .map(|entry| to_row(store, entry))
+            .collect::<Result<Vec<_>, _>>()?;
         let expired = Expr::col((Entity, Column::ExpiresAt)).lte(now.as_microsecond());
         let written = Entity::insert_many(rows.into_iter().map(IntoActiveModel::into_active_model))
             .on_conflict(
@@ -125,7 +137,11 @@ fn to_row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
 }
 
 /// Stores the key of a request that needed no command of a taxpayer. Returns false if the key is stored already.
-pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn keep_alone(
+    store: &Store,
+    entry: KeyEntry,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[&entry], now).await {
         Ok(()) => tx.commit().await.map(|()| true),
@@ -167,14 +183,23 @@ pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, St
         .filter(Column::ExpiresAt.lte(now.as_microsecond()))
         .order_by_asc(Column::ExpiresAt)
         .limit(limit);
-    if oldest.clone().into_tuple::<String>().one(store.reader()).await?.is_none() {
+    if oldest
+        .clone()
+        .into_tuple::<String>()
+        .one(store.reader())
+        .await?
+        .is_none()
+    {
         return Ok(false);
     }
     let oldest = QueryTrait::query(&mut oldest)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .to_owned();
     let tx = store.begin().await?;
-    let deleted = Entity::delete_many().filter(Column::Id.in_subquery(oldest)).exec(&tx).await?;
+    let deleted = Entity::delete_many()
+        .filter(Column::Id.in_subquery(oldest))
+        .exec(&tx)
+        .await?;
     tx.commit().await?;
     Ok(deleted.rows_affected == limit)
 }
@@ -195,7 +220,10 @@ mod tests {
 
     fn claim(key: &str, body: &str, until: i64) -> IdempotencyClaim {
         IdempotencyClaim::new(
-            KeyOwner { kind: KeyKind::Taxpayer, id: 7 },
+            KeyOwner {
+                kind: KeyKind::Taxpayer,
+                id: 7,
+            },
             key,
             &[b"POST", b"/", body.as_bytes()],
             at(until),
@@ -204,8 +232,16 @@ mod tests {
 
     fn entry(claim: &IdempotencyClaim) -> KeyEntry {
         let headers = vec![("content-type".into(), "application/json".into())];
-        let answer = StoredResponse { status: 201, headers, body: "{\"tin\":\"1\"}".into() };
-        KeyEntry { claim: claim.clone(), command_id: Some(clock::new_id()), answer: Some(answer) }
+        let answer = StoredResponse {
+            status: 201,
+            headers,
+            body: "{\"tin\":\"1\"}".into(),
+        };
+        KeyEntry {
+            claim: claim.clone(),
+            command_id: Some(clock::new_id()),
+            answer: Some(answer),
+        }
     }
 
     async fn keep_one(store: &Store, entry: &KeyEntry, now: Timestamp) -> Result<(), StoreError> {
@@ -225,15 +261,30 @@ mod tests {
             let known = |entry: &KeyEntry| {
                 let fingerprint = entry.claim.fingerprint.clone();
                 let answer = entry.answer.clone();
-                Some(StoredKey { fingerprint, answer })
+                Some(StoredKey {
+                    fingerprint,
+                    answer,
+                })
             };
-            assert_eq!(find(store, &second.claim, at(99)).await.unwrap(), known(&first));
-            assert!(matches!(keep_one(store, &second, at(99)).await, Err(StoreError::Duplicate(_))));
+            assert_eq!(
+                find(store, &second.claim, at(99)).await.unwrap(),
+                known(&first)
+            );
+            assert!(matches!(
+                keep_one(store, &second, at(99)).await,
+                Err(StoreError::Duplicate(_))
+            ));
             keep_alone(store, second.clone(), at(99)).await.unwrap();
-            assert_eq!(find(store, &second.claim, at(99)).await.unwrap(), known(&first));
+            assert_eq!(
+                find(store, &second.claim, at(99)).await.unwrap(),
+                known(&first)
+            );
             assert_eq!(find(store, &first.claim, at(100)).await.unwrap(), None);
             keep_one(store, &second, at(100)).await.unwrap();
-            assert_eq!(find(store, &first.claim, at(101)).await.unwrap(), known(&second));
+            assert_eq!(
+                find(store, &first.claim, at(101)).await.unwrap(),
+                known(&second)
+            );
         }
     }
 
@@ -242,7 +293,11 @@ mod tests {
         for test in stores().await {
             let one = entry(&claim("k", "a", 100));
             keep_one(&test.store, &one, at(1)).await.unwrap();
-            let row = Entity::find().one(test.store.reader()).await.unwrap().unwrap();
+            let row = Entity::find()
+                .one(test.store.reader())
+                .await
+                .unwrap()
+                .unwrap();
             assert!(!row.answer.unwrap().contains("tin"));
         }
     }
@@ -254,12 +309,25 @@ mod tests {
             keep_one(&test.store, &one, at(1)).await.unwrap();
             let tx = test.store.begin().await.unwrap();
             let command = one.command_id.unwrap();
-            assert!(is_stored_by_any(&tx, &[&one.claim], &[clock::new_id(), command]).await.unwrap());
-            assert!(!is_stored_by_any(&tx, &[&one.claim], &[clock::new_id()]).await.unwrap());
+            assert!(
+                is_stored_by_any(&tx, &[&one.claim], &[clock::new_id(), command])
+                    .await
+                    .unwrap()
+            );
+            assert!(
+                !is_stored_by_any(&tx, &[&one.claim], &[clock::new_id()])
+                    .await
+                    .unwrap()
+            );
             assert!(!is_stored_by_any(&tx, &[], &[command]).await.unwrap());
             let found = taken_keys(&tx, &[&one.claim], at(99)).await.unwrap();
             assert_eq!(found, std::slice::from_ref(&one.claim.id));
-            assert!(taken_keys(&tx, &[&one.claim], at(100)).await.unwrap().is_empty());
+            assert!(
+                taken_keys(&tx, &[&one.claim], at(100))
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
             tx.rollback().await.unwrap();
         }
     }
@@ -269,7 +337,9 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             for n in 0..5 {
-                keep_one(store, &entry(&claim(&n.to_string(), "a", 100 + n)), at(1)).await.unwrap();
+                keep_one(store, &entry(&claim(&n.to_string(), "a", 100 + n)), at(1))
+                    .await
+                    .unwrap();
             }
             let now = at(103).saturating_add(Duration::from_millis(1)).unwrap();
             assert!(!sweep(store, at(99), 3).await.unwrap());

@@ -56,14 +56,23 @@ async fn open(server: Option<&str>) -> TestStore {
         None => format!("sqlite://{}", directory.path().join("test.db").display()),
     };
     let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
-    let store = Store::open(&url, &PoolSettings::default(), vault).await.unwrap();
-    TestStore { store, url, _directory: directory }
+    let store = Store::open(&url, &PoolSettings::default(), vault)
+        .await
+        .unwrap();
+    TestStore {
+        store,
+        url,
+        _directory: directory,
+    }
 }
 
 async fn postgres(server: &str) -> String {
     let name = format!("t_{}", clock::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
-    admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();
+    admin
+        .execute_unprepared(&format!("CREATE DATABASE {name}"))
+        .await
+        .unwrap();
     admin.close().await.unwrap();
     let (root, _) = server.rsplit_once('/').unwrap();
     format!("{root}/{name}")
@@ -119,7 +128,11 @@ pub(crate) async fn query_plan(
         DbBackend::Postgres => ("EXPLAIN", "QUERY PLAN"),
         _ => ("EXPLAIN QUERY PLAN", "detail"),
     };
-    let statement = Statement::from_sql_and_values(store.backend(), format!("{explain} {sql}"), values);
+    let statement =
+        Statement::from_sql_and_values(store.backend(), format!("{explain} {sql}"), values);
     let steps = store.reader().query_all_raw(statement).await.unwrap();
-    steps.iter().map(|step| step.try_get("", column).unwrap()).collect()
+    steps
+        .iter()
+        .map(|step| step.try_get("", column).unwrap())
+        .collect()
 }

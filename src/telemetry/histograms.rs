@@ -10,21 +10,24 @@ pub type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 /// Returns a histogram for durations, in seconds, of work inside the process and in the database.
 pub fn for_work() -> Histogram {
     Histogram::new([
-        0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+        0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+        10.0,
     ])
 }
 
 /// Returns a histogram for durations, in seconds, of calls to other services.
 pub fn for_calls() -> Histogram {
-    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0])
+    Histogram::new([
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    ])
 }
 
 /// Returns a histogram for durations, in seconds, of runs (operations for one IRN at the authority). A run may wait for
 /// days.
 pub fn for_runs() -> Histogram {
     Histogram::new([
-        0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0, 21_600.0, 86_400.0,
-        259_200.0,
+        0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0, 21_600.0,
+        86_400.0, 259_200.0,
     ])
 }
 

@@ -15,14 +15,20 @@ const FILTER_VARIABLE: &str = "RUST_LOG";
 
 /// Makes crates with many routine messages log only warnings. `actix_http` logs nothing, because it would log every
 /// malformed request of a stranger as an error.
-const QUIET_DIRECTIVES: [&str; 4] =
-    ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
+const QUIET_DIRECTIVES: [&str; 4] = [
+    "sea_orm_migration=warn",
+    "actix_server=warn",
+    "sqlx=warn",
+    "actix_http=off",
+];
 
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
     let detail = std::env::var(FILTER_VARIABLE).unwrap_or_default();
     let (filter, complaint) = filter(log.level, &detail);
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(stderr);
     let is_terminal = stderr().is_terminal();
     // Starting fails if logging is already started. Then the first configuration stays in force.
     let started = if is_json(log.format, is_terminal) {
@@ -81,15 +87,26 @@ mod tests {
     #[test]
     fn the_setting_decides_and_rust_log_wins() {
         assert_eq!(filter(LogLevel::Warn, "").0.to_string(), "warn");
-        assert_eq!(filter(LogLevel::Warn, "einvoice=debug").0.to_string(), "einvoice=debug");
+        assert_eq!(
+            filter(LogLevel::Warn, "einvoice=debug").0.to_string(),
+            "einvoice=debug"
+        );
     }
 
     #[test]
     fn verbose_crates_are_quiet_at_info() {
         let quiet = filter(LogLevel::Info, "").0.to_string();
-        assert!(QUIET_DIRECTIVES.iter().all(|directive| quiet.contains(directive)), "{quiet}");
+        assert!(
+            QUIET_DIRECTIVES
+                .iter()
+                .all(|directive| quiet.contains(directive)),
+            "{quiet}"
+        );
         assert!(quiet.contains("info"), "{quiet}");
-        assert!(quiet.contains("actix_http=off"), "anybody could fill the log: {quiet}");
+        assert!(
+            quiet.contains("actix_http=off"),
+            "anybody could fill the log: {quiet}"
+        );
         assert_eq!(filter(LogLevel::Off, "").0.to_string(), "off");
         assert_eq!(filter(LogLevel::Debug, "").0.to_string(), "debug");
     }
@@ -111,7 +128,10 @@ mod tests {
 
     #[test]
     fn logging_can_be_started_twice() {
-        let log = LogSettings { level: LogLevel::Off, format: LogFormat::Auto };
+        let log = LogSettings {
+            level: LogLevel::Off,
+            format: LogFormat::Auto,
+        };
         init(&log);
         init(&log);
     }

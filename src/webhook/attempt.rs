@@ -77,7 +77,10 @@ impl AttemptResult {
 
     /// Returns true if the receiver answered 410, which disables the endpoint.
     pub fn is_gone(&self) -> bool {
-        matches!(self.outcome, AttemptOutcome::Gone | AttemptOutcome::Aborted(410))
+        matches!(
+            self.outcome,
+            AttemptOutcome::Gone | AttemptOutcome::Aborted(410)
+        )
     }
 }
 
@@ -121,7 +124,9 @@ impl AttemptOutcome {
             }
             Self::Unauthenticated(fault) => fault.to_string(),
             Self::TimedOut => "the endpoint did not answer in time".to_owned(),
-            Self::Unreachable(TransportFault::Dns) => "the endpoint's name does not resolve".to_owned(),
+            Self::Unreachable(TransportFault::Dns) => {
+                "the endpoint's name does not resolve".to_owned()
+            }
             Self::Unreachable(TransportFault::Connect) => {
                 "no connection to the endpoint could be made".to_owned()
             }
@@ -155,7 +160,10 @@ impl AttemptOutcome {
             Self::Unreachable(TransportFault::Dns)
         } else if !error.is_connect() {
             Self::Unreachable(TransportFault::Reset)
-        } else if sources(error).filter_map(|source| source.downcast_ref()).any(is_tls_fault) {
+        } else if sources(error)
+            .filter_map(|source| source.downcast_ref())
+            .any(is_tls_fault)
+        {
             Self::Unreachable(TransportFault::Tls)
         } else {
             Self::Unreachable(TransportFault::Connect)
@@ -165,8 +173,13 @@ impl AttemptOutcome {
 
 /// True for an error of TLS: `InvalidData` or `UnexpectedEof`, perhaps inside another `io::Error`.
 fn is_tls_fault(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
-        || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+    ) || error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref())
+        .is_some_and(is_tls_fault)
 }
 
 fn sources<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -31,7 +31,8 @@ pub use attempt::{AttemptOutcome, AttemptResult, TransportFault};
 pub use grading::{CheckResult, Grade, GradeCheck, GradeReport, grade_answers};
 pub use guidance::Guidance;
 pub use http::{
-    AddressPolicy, ClientBuildError, GuardedClient, PhaseTimes, PostRequest, URL_CHARS_MAX, UrlFault,
+    AddressPolicy, ClientBuildError, GuardedClient, PhaseTimes, PostRequest, URL_CHARS_MAX,
+    UrlFault,
 };
 pub use schedule::RetrySchedule;
 pub use signing::{SecretFault, SignedMessage, SigningSecret};

@@ -42,17 +42,26 @@ impl TestReceiver {
             while let Ok((stream, _)) = listener.accept().await {
                 let index = log.lock().unwrap().len();
                 log.lock().unwrap().push(String::new());
-                tokio::spawn(serve(stream, answer.clone(), then, (Arc::clone(&log), index)));
+                tokio::spawn(serve(
+                    stream,
+                    answer.clone(),
+                    then,
+                    (Arc::clone(&log), index),
+                ));
             }
         });
-        Self { address, connections }
+        Self {
+            address,
+            connections,
+        }
     }
 
     /// Starts a server with this answer. Each line of `headers` ends with CRLF.
     pub(super) async fn with_answer(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
-        let head =
-            format!("HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}");
+        let head = format!(
+            "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}"
+        );
         Self::start(&format!("{head}\r\n{body}"), AfterResponse::Close).await
     }
 

@@ -21,23 +21,51 @@ async fn the_invoice_categories_are_public(world: &World) {
 #[each_database]
 async fn the_enums_are_labelled_in_upper_case_and_custom_is_bespoke(world: &World) {
     let taxpayer = world.taxpayer().await;
-    for answer in [taxpayer.get(ENUMS).await, world.integrator().get(ENUMS).await] {
+    for answer in [
+        taxpayer.get(ENUMS).await,
+        world.integrator().get(ENUMS).await,
+    ] {
         let data = answer.expect_status(200).data().clone();
         let labels = |list: &str| {
-            let labels =
-                data[list].as_array().unwrap().iter().map(|option| option["label"].as_str().unwrap());
+            let labels = data[list]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|option| option["label"].as_str().unwrap());
             labels.map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(
             labels("auth_types"),
-            ["NONE", "BASIC", "API KEY", "OAUTH2", "NTLM", "CLIENT CREDENTIALS"]
+            [
+                "NONE",
+                "BASIC",
+                "API KEY",
+                "OAUTH2",
+                "NTLM",
+                "CLIENT CREDENTIALS"
+            ]
         );
-        assert_eq!(labels("data_formats"), ["REST", "SOAP", "GRAPHQL", "ODATA", "JSON RPC"]);
+        assert_eq!(
+            labels("data_formats"),
+            ["REST", "SOAP", "GRAPHQL", "ODATA", "JSON RPC"]
+        );
         assert_eq!(labels("erp_systems").last().unwrap(), "BESPOKE");
-        assert_eq!(data["data_formats"][4], json!({ "label": "JSON RPC", "value": "jsonrpc" }));
+        assert_eq!(
+            data["data_formats"][4],
+            json!({ "label": "JSON RPC", "value": "jsonrpc" })
+        );
     }
-    world.anonymous().get(ENUMS).await.expect_refusal(401, "UNAUTHENTICATED");
-    world.anonymous().with_key("xyz_1").get(ENUMS).await.expect_refusal(403, "KEY_NOT_RECOGNIZED");
+    world
+        .anonymous()
+        .get(ENUMS)
+        .await
+        .expect_refusal(401, "UNAUTHENTICATED");
+    world
+        .anonymous()
+        .with_key("xyz_1")
+        .get(ENUMS)
+        .await
+        .expect_refusal(403, "KEY_NOT_RECOGNIZED");
 }
 
 #[each_database]
@@ -56,7 +84,10 @@ async fn every_reference_list_is_a_flat_array_asked_for_live(world: &World) {
         ("states", "name", 37),
         ("countries", "alpha_2", 249),
     ] {
-        let answer = taxpayer.get(&format!("/v1/core/resources/{list}")).await.expect_status(200);
+        let answer = taxpayer
+            .get(&format!("/v1/core/resources/{list}"))
+            .await
+            .expect_status(200);
         let items = answer.data().as_array().unwrap();
         assert_eq!(items.len(), rows, "{list}");
         assert!(items[0].get(field).is_some(), "{list}");
@@ -75,13 +106,21 @@ async fn a_list_that_the_authority_refuses_or_lacks_is_one_that_it_cannot_give_n
         let answer = taxpayer.get("/v1/core/resources/states").await;
         let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
         assert_ne!(answer.header("retry-after"), "", "{status}");
-        taxpayer.get("/v1/core/resources/states").await.expect_status(200);
+        taxpayer
+            .get("/v1/core/resources/states")
+            .await
+            .expect_status(200);
     }
 }
 
 #[each_database]
 async fn the_invoice_categories_do_not_look_at_a_key(world: &World) {
     for key in ["tpk_unknown", "sik_unknown", "nonsense"] {
-        world.anonymous().with_key(key).get(CATEGORIES).await.expect_status(200);
+        world
+            .anonymous()
+            .with_key(key)
+            .get(CATEGORIES)
+            .await
+            .expect_status(200);
     }
 }

@@ -13,13 +13,21 @@ const SUPERVISION: &str = "/ops/supervision";
 
 #[each_database]
 async fn a_process_that_answers_is_alive(world: &World) {
-    let answer = world.anonymous().get("/health/live").await.expect_status(200);
+    let answer = world
+        .anonymous()
+        .get("/health/live")
+        .await
+        .expect_status(200);
     assert_eq!(answer.body["status"], json!("ok"));
 }
 
 #[each_database(ALONE)]
 async fn a_process_with_its_database_and_actors_is_ready(world: &World) {
-    let answer = world.anonymous().get("/health/ready").await.expect_status(200);
+    let answer = world
+        .anonymous()
+        .get("/health/ready")
+        .await
+        .expect_status(200);
     assert_eq!(
         answer.body,
         json!({
@@ -33,9 +41,16 @@ async fn a_process_with_its_database_and_actors_is_ready(world: &World) {
 
 #[each_database(ALONE)]
 async fn a_dead_authority_is_shown_and_the_process_stays_ready(world: &World) {
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
     let degraded = async || {
-        let answer = world.anonymous().get("/health/ready").await.expect_status(200);
+        let answer = world
+            .anonymous()
+            .get("/health/ready")
+            .await
+            .expect_status(200);
         (answer.body["checks"]["authority"]["status"] == json!("degraded")).then_some(answer)
     };
     let answer = eventually("a degraded authority", degraded).await;
@@ -46,10 +61,21 @@ async fn a_dead_authority_is_shown_and_the_process_stays_ready(world: &World) {
 async fn the_metrics_count_what_was_answered(world: &World) {
     let taxpayer = world.taxpayer().await;
     taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.get_invoice(&json!(999_999_999)).await.expect_status(404);
-    taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
+    taxpayer
+        .get_invoice(&json!(999_999_999))
+        .await
+        .expect_status(404);
+    taxpayer
+        .app()
+        .submit(&submission(&taxpayer, &documents::invoice_no()))
+        .await
+        .expect_status(200);
     let answer = world.anonymous().get("/metrics").await.expect_status(200);
-    assert!(answer.header("content-type").contains("text"), "{}", answer.header("content-type"));
+    assert!(
+        answer.header("content-type").contains("text"),
+        "{}",
+        answer.header("content-type")
+    );
     for name in [
         "einvoice_http_requests_total",
         "einvoice_http_request_duration_seconds_bucket",
@@ -85,12 +111,21 @@ async fn the_metrics_count_what_was_answered(world: &World) {
         "einvoice_catalog_age_seconds",
         "einvoice_database_up 1",
     ] {
-        assert!(answer.text.contains(name), "{name} is missing in\n{}", answer.text);
+        assert!(
+            answer.text.contains(name),
+            "{name} is missing in\n{}",
+            answer.text
+        );
     }
     let created = answer.text.lines().find(|line| {
-        ["http_requests_total", "\"POST\"", "\"/v1/tax-payers/invoices\"", "\"2xx\""]
-            .iter()
-            .all(|part| line.contains(part))
+        [
+            "http_requests_total",
+            "\"POST\"",
+            "\"/v1/tax-payers/invoices\"",
+            "\"2xx\"",
+        ]
+        .iter()
+        .all(|part| line.contains(part))
     });
     assert!(created.is_some(), "{}", answer.text);
     assert!(answer.text.trim_end().ends_with("# EOF"));
@@ -101,9 +136,18 @@ async fn the_metrics_hold_no_names(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     taxpayer.reread(&invoice).await;
-    world.anonymous().get("/v1/nowhere/in-particular").await.expect_status(404);
+    world
+        .anonymous()
+        .get("/v1/nowhere/in-particular")
+        .await
+        .expect_status(404);
     let text = world.anonymous().get("/metrics").await.text;
-    for secret in [invoice["irn"].as_str().unwrap(), &taxpayer.registration.tin, "tpk_", "in-particular"] {
+    for secret in [
+        invoice["irn"].as_str().unwrap(),
+        &taxpayer.registration.tin,
+        "tpk_",
+        "in-particular",
+    ] {
         assert!(!text.contains(secret), "{secret}");
     }
     assert!(!text.contains(&format!("{INVOICES}/{}", invoice["id"])));
@@ -111,19 +155,49 @@ async fn the_metrics_hold_no_names(world: &World) {
 
 #[each_database(&[("METRICS__PUBLIC", "false")])]
 async fn metrics_that_are_not_public_need_an_operators_key(world: &World) {
-    world.anonymous().get("/metrics").await.expect_refusal(401, "UNAUTHENTICATED");
-    world.taxpayer().await.get("/metrics").await.expect_refusal(401, "INVALID_API_KEY");
-    world.new_operator().await.get("/metrics").await.expect_status(200);
+    world
+        .anonymous()
+        .get("/metrics")
+        .await
+        .expect_refusal(401, "UNAUTHENTICATED");
+    world
+        .taxpayer()
+        .await
+        .get("/metrics")
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
+    world
+        .new_operator()
+        .await
+        .get("/metrics")
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
 async fn an_operator_sees_the_actors_and_nobody_else_does(world: &World) {
     let taxpayer = world.taxpayer().await;
     taxpayer.invoice(&documents::invoice()).await;
-    world.anonymous().get(SUPERVISION).await.expect_refusal(401, "UNAUTHENTICATED");
-    taxpayer.get(SUPERVISION).await.expect_refusal(401, "INVALID_API_KEY");
-    world.integrator().get(SUPERVISION).await.expect_refusal(401, "INVALID_API_KEY");
-    let answer = world.new_operator().await.get(SUPERVISION).await.expect_status(200);
+    world
+        .anonymous()
+        .get(SUPERVISION)
+        .await
+        .expect_refusal(401, "UNAUTHENTICATED");
+    taxpayer
+        .get(SUPERVISION)
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
+    world
+        .integrator()
+        .get(SUPERVISION)
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
+    let answer = world
+        .new_operator()
+        .await
+        .get(SUPERVISION)
+        .await
+        .expect_status(200);
     assert_eq!(answer.body["success"], json!(true));
     assert!(answer.text.contains("taxpayer"), "{}", answer.text);
 }

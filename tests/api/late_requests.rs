@@ -23,15 +23,23 @@ struct LateRequest {
 
 impl LateRequest {
     async fn begin(world: &World, path: &str, headers: &str, body: &str) -> Self {
-        let mut stream = TcpStream::connect(world.root().strip_prefix("http://").unwrap()).await.unwrap();
+        let mut stream = TcpStream::connect(world.root().strip_prefix("http://").unwrap())
+            .await
+            .unwrap();
         let (last, first) = body.as_bytes().split_last().unwrap();
         let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}");
-        stream.write_all(format!("{head}content-length: {}\r\n\r\n", body.len()).as_bytes()).await.unwrap();
+        stream
+            .write_all(format!("{head}content-length: {}\r\n\r\n", body.len()).as_bytes())
+            .await
+            .unwrap();
         stream.write_all(first).await.unwrap();
         stream.flush().await.unwrap();
         // A later request gives the server the time to see the head of this one.
         assert_eq!(world.anonymous().get("/health/live").await.status, 200);
-        Self { stream, last: *last }
+        Self {
+            stream,
+            last: *last,
+        }
     }
 
     /// Begins a call of the API.
@@ -44,7 +52,8 @@ impl LateRequest {
     async fn form(world: &World, path: &str, visitor: &Visitor, fields: &[(&str, &str)]) -> Self {
         let body = visitor.form(fields).await;
         let cookie = visitor.cookie();
-        let headers = format!("cookie: {cookie}\r\ncontent-type: application/x-www-form-urlencoded\r\n");
+        let headers =
+            format!("cookie: {cookie}\r\ncontent-type: application/x-www-form-urlencoded\r\n");
         Self::begin(world, path, &headers, &body).await
     }
 
@@ -52,29 +61,52 @@ impl LateRequest {
     async fn finish(mut self) -> String {
         self.stream.write_all(&[self.last]).await.unwrap();
         let mut answer = String::new();
-        timeout(testkit::patience::PATIENCE, self.stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        timeout(
+            testkit::patience::PATIENCE,
+            self.stream.read_to_string(&mut answer),
+        )
+        .await
+        .unwrap()
+        .unwrap();
         answer
     }
 
     async fn expect_refused(self, status: u16, way: &str) {
         let answer = self.finish().await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{way}: {answer}");
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{way}: {answer}"
+        );
         let leads_to_sign_in = answer.to_ascii_lowercase().contains("location: /sign-in");
         assert_eq!(leads_to_sign_in, status == 303, "{way}: {answer}");
     }
 }
 
 /// Ends the key of a taxpayer.
-async fn end_taxpayer_key(world: &World, account: &Account, integrator: &Integrator, id: i64, way: &str) {
+async fn end_taxpayer_key(
+    world: &World,
+    account: &Account,
+    integrator: &Integrator,
+    id: i64,
+    way: &str,
+) {
     let admin = world.new_operator().await;
     match way {
-        "rotate" => drop(integrator.rotate_api_key(account.taxpayer.id).await.expect_status(200)),
+        "rotate" => drop(
+            integrator
+                .rotate_api_key(account.taxpayer.id)
+                .await
+                .expect_status(200),
+        ),
         "revoke" | "disable" => {
             let path = match way {
                 "revoke" => format!("/ops/integrators/{id}/api-key/revoke"),
                 _ => format!("/ops/integrators/{id}/disable"),
             };
-            admin.send("POST", &path, &json!({ "taxpayer_keys": true })).await.expect_status(200);
+            admin
+                .send("POST", &path, &json!({ "taxpayer_keys": true }))
+                .await
+                .expect_status(200);
         }
         _ => panic!("{way}"),
     }
@@ -86,7 +118,10 @@ async fn a_taxpayers_call_does_nothing_after_its_key_ended(world: &World) {
         let (made, integrator) = new_integrator(world).await;
         let account = Account::newcomer(world, &integrator).await;
         let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-        integrator.change_profile(account.taxpayer.id, &profile).await.expect_status(200);
+        integrator
+            .change_profile(account.taxpayer.id, &profile)
+            .await
+            .expect_status(200);
         let key = account.taxpayer.key().to_owned();
         let body = documents::invoice();
         let plain = LateRequest::call(world, INVOICES, &key, &body, "").await;
@@ -97,20 +132,32 @@ async fn a_taxpayers_call_does_nothing_after_its_key_ended(world: &World) {
         for late in [plain, keyed] {
             late.expect_refused(401, way).await;
         }
-        let query = format!("SELECT COUNT(*) FROM invoices WHERE taxpayer_id = {}", account.taxpayer.id);
+        let query = format!(
+            "SELECT COUNT(*) FROM invoices WHERE taxpayer_id = {}",
+            account.taxpayer.id
+        );
         assert_eq!(world.number(&query).await, 0, "{way}");
     }
 }
 
 async fn new_admin(world: &World) -> Value {
     let email = format!("operator{}@house.example", number());
-    app::create_operator(world.settings(), email, OperatorRole::Admin, KeyTerms::default()).await.unwrap()
+    app::create_operator(
+        world.settings(),
+        email,
+        OperatorRole::Admin,
+        KeyTerms::default(),
+    )
+    .await
+    .unwrap()
 }
 
 async fn new_integrator(world: &World) -> (Value, Integrator) {
     let name = format!("House {}", number());
     let email = format!("house{}@house.example", number());
-    let made = app::create_integrator(world.settings(), name, email, KeyTerms::default()).await.unwrap();
+    let made = app::create_integrator(world.settings(), name, email, KeyTerms::default())
+        .await
+        .unwrap();
     let integrator = Integrator::new(&world.client, made["api_key"].as_str().unwrap());
     (made, integrator)
 }
@@ -130,7 +177,11 @@ async fn a_call_of_an_integrator_or_an_operator_does_nothing_after_its_key_ended
     ];
     for (kind, way, status) in cases {
         let is_integrator = kind == "integrators";
-        let made = if is_integrator { new_integrator(world).await.0 } else { new_admin(world).await };
+        let made = if is_integrator {
+            new_integrator(world).await.0
+        } else {
+            new_admin(world).await
+        };
         let key = made["api_key"].as_str().unwrap();
         let taxpayer = documents::taxpayer();
         let late = if is_integrator {
@@ -139,7 +190,11 @@ async fn a_call_of_an_integrator_or_an_operator_does_nothing_after_its_key_ended
             let path = format!("/ops/taxpayers/{}/verify", world.taxpayer().await.id);
             LateRequest::call(world, &path, key, &json!({ "reason": "late" }), "").await
         };
-        let body = if way == "role" { json!({ "role": "viewer" }) } else { json!({}) };
+        let body = if way == "role" {
+            json!({ "role": "viewer" })
+        } else {
+            json!({})
+        };
         let change = format!("/ops/{kind}/{}/{way}", made["id"]);
         admin.send("POST", &change, &body).await.expect_status(200);
         late.expect_refused(status, &format!("{kind} {way}")).await;
@@ -161,13 +216,21 @@ async fn end_session(world: &World, visitor: &Visitor, email: &str, password: &s
     let elsewhere = signed_in(world, email, password).await;
     let new = "another four plain words";
     let fields = [("present", password), ("new", new), ("again", new)];
-    elsewhere.submit("/account/password", &fields).await.expect(303);
+    elsewhere
+        .submit("/account/password", &fields)
+        .await
+        .expect(303);
 }
 
 #[each_database]
 async fn a_form_of_an_operator_does_nothing_after_its_right_ended(world: &World) {
     let admin = world.new_operator().await;
-    let others = [("disable", 303), ("remove", 303), ("api-key/revoke", 303), ("role", 403)];
+    let others = [
+        ("disable", 303),
+        ("remove", 303),
+        ("api-key/revoke", 303),
+        ("role", 403),
+    ];
     for (way, status) in SESSION_WAYS.into_iter().chain(others) {
         let account = Account::new(world).await;
         let (visitor, email, password) = Visitor::new_operator(world, OperatorRole::Admin).await;
@@ -176,9 +239,18 @@ async fn a_form_of_an_operator_does_nothing_after_its_right_ended(world: &World)
         if SESSION_WAYS.iter().any(|(name, _)| *name == way) {
             end_session(world, &visitor, &email, &password, way).await;
         } else {
-            let id = world.number(&format!("SELECT id FROM operators WHERE email = '{email}'")).await;
-            let body = if way == "role" { json!({ "role": "viewer" }) } else { json!({}) };
-            admin.send("POST", &format!("/ops/operators/{id}/{way}"), &body).await.expect_status(200);
+            let id = world
+                .number(&format!("SELECT id FROM operators WHERE email = '{email}'"))
+                .await;
+            let body = if way == "role" {
+                json!({ "role": "viewer" })
+            } else {
+                json!({})
+            };
+            admin
+                .send("POST", &format!("/ops/operators/{id}/{way}"), &body)
+                .await
+                .expect_status(200);
         }
         late.expect_refused(status, way).await;
         account.taxpayer.invoice(&documents::invoice()).await;
@@ -188,19 +260,35 @@ async fn a_form_of_an_operator_does_nothing_after_its_right_ended(world: &World)
 #[each_database]
 async fn a_form_of_an_account_does_nothing_after_its_right_ended(world: &World) {
     let admin = world.new_operator().await;
-    for (way, status) in SESSION_WAYS.into_iter().chain([("disable", 303), ("remove", 303), ("role", 403)]) {
+    for (way, status) in
+        SESSION_WAYS
+            .into_iter()
+            .chain([("disable", 303), ("remove", 303), ("role", 403)])
+    {
         let account = Account::new(world).await;
         let id = account.taxpayer.id;
-        let own = world.number(&format!("SELECT id FROM contacts WHERE taxpayer_id = {id}")).await;
+        let own = world
+            .number(&format!("SELECT id FROM contacts WHERE taxpayer_id = {id}"))
+            .await;
         let email = format!("bola{}@house.example", number());
-        let other = [("first_name", "Bola"), ("last_name", "Ade"), ("email", &email), ("role", "owner")];
+        let other = [
+            ("first_name", "Bola"),
+            ("last_name", "Ade"),
+            ("email", &email),
+            ("role", "owner"),
+        ];
         account.post("/contacts", &other).await.expect(200);
         let fields = [("address", "An address that came late")];
-        let late = LateRequest::form(world, &account.path("/profile"), &account.owner, &fields).await;
+        let late =
+            LateRequest::form(world, &account.path("/profile"), &account.owner, &fields).await;
         if SESSION_WAYS.iter().any(|(name, _)| *name == way) {
             end_session(world, &account.owner, &account.email, PASSWORD, way).await;
         } else {
-            let body = if way == "role" { json!({ "role": "accountant" }) } else { json!({}) };
+            let body = if way == "role" {
+                json!({ "role": "accountant" })
+            } else {
+                json!({})
+            };
             let path = format!("/ops/taxpayers/{id}/contacts/{own}/{way}");
             admin.send("POST", &path, &body).await.expect_status(200);
         }
@@ -225,7 +313,10 @@ async fn a_form_of_an_integrator_does_nothing_after_its_right_ended(world: &Worl
             end_session(world, &visitor, email, password, way).await;
         } else {
             let path = format!("/ops/integrators/{}/{way}", made["id"]);
-            admin.send("POST", &path, &json!({})).await.expect_status(200);
+            admin
+                .send("POST", &path, &json!({}))
+                .await
+                .expect_status(200);
         }
         late.expect_refused(status, way).await;
         let query = "SELECT COUNT(*) FROM taxpayers WHERE address = 'A house that came late'";

@@ -137,7 +137,12 @@ const NO_JSON: [&str; 1] = ["metrics"];
 
 #[each_database(&[("WEBHOOKS__RETRY_SCHEDULE_S", "[0]"), ("PIPELINE__WAIT_S", "5")])]
 async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows(world: &World) {
-    let document = world.anonymous().get("/openapi.json").await.expect_status(200).body;
+    let document = world
+        .anonymous()
+        .get("/openapi.json")
+        .await
+        .expect_status(200)
+        .body;
     let mut walk = Walk::through(world, &document).await;
     for (name, status) in STORY {
         walk.prepare(name).await;
@@ -180,7 +185,12 @@ impl<'w> Walk<'w> {
             ("list", "currencies".to_owned()),
             ("reference", uuid::Uuid::nil().to_string()),
         ];
-        Self { world, operations: operations(document), keys: keys.into(), places: places.into() }
+        Self {
+            world,
+            operations: operations(document),
+            keys: keys.into(),
+            places: places.into(),
+        }
     }
 
     /// What the authority does meanwhile.
@@ -230,25 +240,34 @@ impl<'w> Walk<'w> {
 
     /// The run that operators move.
     async fn hold_up_a_submission(&self) {
-        let fault = FaultOrder::new(FaultKind::ServerError).on(Upstream::IrnValidate).times(1_000_000);
+        let fault = FaultOrder::new(FaultKind::ServerError)
+            .on(Upstream::IrnValidate)
+            .times(1_000_000);
         self.world.authority.add_fault(fault).unwrap();
         let mut body = self.operations["submit"].example.clone().unwrap();
         body["invoice_reference"] = json!("INV0004");
         body["irn"] = json!("INV0004-94AD90FB-20260115");
         let caller = self.caller("submit");
-        let request = caller.request("POST", "/v1/app/invoices/submit").header("prefer", "respond-async");
+        let request = caller
+            .request("POST", "/v1/app/invoices/submit")
+            .header("prefer", "respond-async");
         Answer::to(request.json(&body)).await.expect_status(202);
     }
 
     fn caller(&self, name: &str) -> Client {
         let schemes = &self.operations[name].schemes;
-        let key = schemes.iter().find_map(|scheme| self.keys.get(scheme.as_str()));
+        let key = schemes
+            .iter()
+            .find_map(|scheme| self.keys.get(scheme.as_str()));
         // An empty key is none.
-        self.world.anonymous().with_key(key.map_or("", String::as_str))
+        self.world
+            .anonymous()
+            .with_key(key.map_or("", String::as_str))
     }
 
     async fn call(&self, name: &str) -> Answer {
-        self.send(name, self.operations[name].example.as_ref()).await
+        self.send(name, self.operations[name].example.as_ref())
+            .await
     }
 
     async fn send(&self, name: &str, body: Option<&Value>) -> Answer {
@@ -257,16 +276,24 @@ impl<'w> Walk<'w> {
         for (parameter, value) in &self.places {
             path = path.replace(&format!("{{{parameter}}}"), value);
         }
-        assert!(!path.contains('{'), "nothing stands for a parameter of {path}");
+        assert!(
+            !path.contains('{'),
+            "nothing stands for a parameter of {path}"
+        );
         let caller = self.caller(name);
         let answer = match body {
             Some(body) => caller.send(&operation.method, &path, body).await,
             None => caller.call(&operation.method, &path).await,
         };
         let told = operation.statuses.get(&answer.status.to_string());
-        let told = told.unwrap_or_else(|| panic!("{name} may not answer {}: {}", answer.status, answer.body));
+        let told = told
+            .unwrap_or_else(|| panic!("{name} may not answer {}: {}", answer.status, answer.body));
         let is_told = answer.status < 400 || told.split(", ").any(|code| code == answer.code());
-        assert!(is_told, "{name} may answer {} with {told}: {}", answer.status, answer.body);
+        assert!(
+            is_told,
+            "{name} may answer {} with {told}: {}",
+            answer.status, answer.body
+        );
         answer
     }
 
@@ -308,9 +335,13 @@ impl<'w> Walk<'w> {
 
     fn has_called_everything(&self) {
         let called: BTreeSet<_> = STORY.iter().map(|(name, _)| *name).chain(NO_JSON).collect();
-        let names =
-            self.operations.keys().filter(|name| !name.contains("_by_") || *name == "get_by_unique_no");
-        let missed: Vec<_> = names.filter(|name| !called.contains(name.as_str())).collect();
+        let names = self
+            .operations
+            .keys()
+            .filter(|name| !name.contains("_by_") || *name == "get_by_unique_no");
+        let missed: Vec<_> = names
+            .filter(|name| !called.contains(name.as_str()))
+            .collect();
         assert_eq!(missed, [""; 0], "operations that the story leaves out");
     }
 }
@@ -322,13 +353,23 @@ fn operations(document: &Value) -> BTreeMap<String, Operation> {
             let schemes = operation["security"].as_array().into_iter().flatten();
             let schemes = schemes.flat_map(|scheme| scheme.as_object().unwrap().keys().cloned());
             let described = |(status, response): (&String, &Value)| {
-                (status.clone(), response["description"].as_str().unwrap().to_owned())
+                (
+                    status.clone(),
+                    response["description"].as_str().unwrap().to_owned(),
+                )
             };
             let one = Operation {
                 method: method.to_uppercase(),
                 path: path.clone(),
-                example: operation.pointer("/requestBody/content/application~1json/example").cloned(),
-                statuses: operation["responses"].as_object().unwrap().iter().map(described).collect(),
+                example: operation
+                    .pointer("/requestBody/content/application~1json/example")
+                    .cloned(),
+                statuses: operation["responses"]
+                    .as_object()
+                    .unwrap()
+                    .iter()
+                    .map(described)
+                    .collect(),
                 schemes: schemes.collect(),
             };
             all.insert(operation["operationId"].as_str().unwrap().to_owned(), one);
@@ -341,7 +382,12 @@ fn operations(document: &Value) -> BTreeMap<String, Operation> {
 /// refusal has, the document names it there.
 #[each_database]
 async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
-    let document = world.anonymous().get("/openapi.json").await.expect_status(200).body;
+    let document = world
+        .anonymous()
+        .get("/openapi.json")
+        .await
+        .expect_status(200)
+        .body;
     let mut walk = Walk::through(world, &document).await;
     for name in ["create_taxpayer", "update_profile", "rotate_api_key"] {
         let answer = walk.call(name).await;
@@ -350,12 +396,19 @@ async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
     walk.keys.remove("integrator_key");
     let mut seen = BTreeSet::new();
     for (name, operation) in &walk.operations {
-        let Some(example) = &operation.example else { continue };
-        let Some(field) = ["irn", "supplier_irn"].into_iter().find(|field| example[field].is_string()) else {
+        let Some(example) = &operation.example else {
+            continue;
+        };
+        let Some(field) = ["irn", "supplier_irn"]
+            .into_iter()
+            .find(|field| example[field].is_string())
+        else {
             continue;
         };
         for irn in ["odd", "INV0001-FFFFFFFF-20260115"] {
-            let answer = walk.send(name, Some(&with(example, field, json!(irn)))).await;
+            let answer = walk
+                .send(name, Some(&with(example, field, json!(irn))))
+                .await;
             seen.insert(format!("{name} {}", answer.code()));
         }
     }
@@ -379,35 +432,72 @@ async fn the_pages_of_the_document_need_nothing_from_elsewhere(world: &World) {
     };
     let (status, html) = page("/docs").await;
     assert_eq!((status, html.contains("swagger-ui")), (200, true));
-    assert!(!html.contains("//cdn") && !html.contains("https://"), "{html}");
-    for file in ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-initializer.js"] {
+    assert!(
+        !html.contains("//cdn") && !html.contains("https://"),
+        "{html}"
+    );
+    for file in [
+        "swagger-ui.css",
+        "swagger-ui-bundle.js",
+        "swagger-initializer.js",
+    ] {
         assert_eq!(page(&format!("/docs/{file}")).await.0, 200, "{file}");
     }
     let (_, settings) = page("/docs/swagger-initializer.js").await;
-    assert!(settings.contains("/openapi.json") && settings.contains("\"none\""), "{settings}");
-    world.anonymous().get("/docs/no-such-page").await.expect_refusal(404, "ROUTE_NOT_FOUND");
+    assert!(
+        settings.contains("/openapi.json") && settings.contains("\"none\""),
+        "{settings}"
+    );
+    world
+        .anonymous()
+        .get("/docs/no-such-page")
+        .await
+        .expect_refusal(404, "ROUTE_NOT_FOUND");
     for file in ["", "index.html", "swagger-ui-bundle.js", "swagger-ui.css"] {
-        let answer = reqwest::get(format!("{}/docs/{file}", world.root())).await.unwrap();
+        let answer = reqwest::get(format!("{}/docs/{file}", world.root()))
+            .await
+            .unwrap();
         let header = |name: &str| answer.headers()[name].to_str().unwrap();
         assert_eq!(header("x-content-type-options"), "nosniff", "{file}");
         let policy = header("content-security-policy");
-        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
-        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("http"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self';"),
+            "{policy}"
+        );
+        assert!(
+            policy.contains("frame-ancestors 'none'") && !policy.contains("http"),
+            "{policy}"
+        );
     }
 }
 
 #[each_database]
-async fn the_address_of_the_service_leads_to_the_document_and_a_browser_to_the_sign_in(world: &World) {
-    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).redirect(Policy::none());
+async fn the_address_of_the_service_leads_to_the_document_and_a_browser_to_the_sign_in(
+    world: &World,
+) {
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .redirect(Policy::none());
     let http = http.build().unwrap();
     for (path, accept, expected) in [
         ("/", "*/*", (307, "/docs/")),
         ("/docs", "*/*", (307, "/docs/")),
-        ("/", "text/html,application/xhtml+xml,*/*;q=0.8", (303, "/sign-in")),
+        (
+            "/",
+            "text/html,application/xhtml+xml,*/*;q=0.8",
+            (303, "/sign-in"),
+        ),
     ] {
-        let request = http.get(format!("{}{path}", world.root())).header("accept", accept);
+        let request = http
+            .get(format!("{}{path}", world.root()))
+            .header("accept", accept);
         let answer = request.send().await.unwrap();
         let location = answer.headers()["location"].to_str().unwrap();
-        assert_eq!((answer.status().as_u16(), location), expected, "{path} for {accept}");
+        assert_eq!(
+            (answer.status().as_u16(), location),
+            expected,
+            "{path} for {accept}"
+        );
     }
 }

@@ -36,14 +36,46 @@ type Press = for<'a> fn(&'a World, &'a Crowd) -> LocalBoxFuture<'a, Pressure>;
 
 /// Each limit, what uses it up, and the code of the refusals.
 const LIMITS: [(&str, Press, Option<&str>); 8] = [
-    ("requests a second", |_, crowd| Box::pin(many_reads(crowd)), Some("RATE_LIMITED")),
-    ("relayed calls under way", |world, crowd| Box::pin(slow_relays(world, crowd)), Some("RATE_LIMITED")),
-    ("memory of bodies that only begin", |world, crowd| Box::pin(ready(heads(world, crowd))), None),
-    ("turns of bulk requests", |_, crowd| Box::pin(bulks(crowd)), None),
-    ("slots at the authority and of runs", |_, crowd| Box::pin(hanging_documents(crowd)), None),
-    ("breaker and outage", |world, crowd| Box::pin(failing_documents(world, crowd)), None),
-    ("taxpayers", |_, crowd| Box::pin(onboardings(crowd)), Some("TAXPAYER_LIMIT_REACHED")),
-    ("refused creates", |_, crowd| Box::pin(refused_creates(crowd)), Some("RATE_LIMITED")),
+    (
+        "requests a second",
+        |_, crowd| Box::pin(many_reads(crowd)),
+        Some("RATE_LIMITED"),
+    ),
+    (
+        "relayed calls under way",
+        |world, crowd| Box::pin(slow_relays(world, crowd)),
+        Some("RATE_LIMITED"),
+    ),
+    (
+        "memory of bodies that only begin",
+        |world, crowd| Box::pin(ready(heads(world, crowd))),
+        None,
+    ),
+    (
+        "turns of bulk requests",
+        |_, crowd| Box::pin(bulks(crowd)),
+        None,
+    ),
+    (
+        "slots at the authority and of runs",
+        |_, crowd| Box::pin(hanging_documents(crowd)),
+        None,
+    ),
+    (
+        "breaker and outage",
+        |world, crowd| Box::pin(failing_documents(world, crowd)),
+        None,
+    ),
+    (
+        "taxpayers",
+        |_, crowd| Box::pin(onboardings(crowd)),
+        Some("TAXPAYER_LIMIT_REACHED"),
+    ),
+    (
+        "refused creates",
+        |_, crowd| Box::pin(refused_creates(crowd)),
+        Some("RATE_LIMITED"),
+    ),
 ];
 
 #[each_database(&[
@@ -84,32 +116,51 @@ async fn other(world: &World) -> Taxpayer {
 async fn complete(world: &World, integrator: &Integrator) -> Taxpayer {
     let taxpayer = world.newcomer_of(integrator).await;
     let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    integrator.change_profile(taxpayer.id, &profile).await.expect_status(200);
+    integrator
+        .change_profile(taxpayer.id, &profile)
+        .await
+        .expect_status(200);
     taxpayer
 }
 
 async fn crowd(world: &World) -> Crowd {
     let integrator = world.new_integrator().await;
     let making = (0..TAXPAYERS_OF_ONE).map(async |_| complete(world, &integrator).await);
-    Crowd { taxpayers: join_all(making).await, integrator }
+    Crowd {
+        taxpayers: join_all(making).await,
+        integrator,
+    }
 }
 
 /// Its create and its Submit have an answer at once, not after a retry.
 async fn served(other: &Taxpayer, during: &str) {
     let created = other.create_invoice(&documents::invoice()).await;
     assert_eq!(created.status, 201, "{during}: {}", created.text);
-    let submitted = other.app().submit(&documents::submission(other, &invoice_no())).await;
+    let submitted = other
+        .app()
+        .submit(&documents::submission(other, &invoice_no()))
+        .await;
     assert_eq!(submitted.status, 200, "{during}: {}", submitted.text);
 }
 
 /// The codes of the answers that are refusals.
 fn refusals(answers: &[Answer]) -> Vec<String> {
-    answers.iter().filter(|answer| answer.status >= 400).map(|answer| answer.code().to_owned()).collect()
+    answers
+        .iter()
+        .filter(|answer| answer.status >= 400)
+        .map(|answer| answer.code().to_owned())
+        .collect()
 }
 
 async fn many_reads(crowd: &Crowd) -> Pressure {
-    let calls = crowd.taxpayers.iter().flat_map(|taxpayer| (0..20).map(move |_| taxpayer.get(INVOICES)));
-    Pressure { refusals: refusals(&join_all(calls).await), ..Pressure::default() }
+    let calls = crowd
+        .taxpayers
+        .iter()
+        .flat_map(|taxpayer| (0..20).map(move |_| taxpayer.get(INVOICES)));
+    Pressure {
+        refusals: refusals(&join_all(calls).await),
+        ..Pressure::default()
+    }
 }
 
 async fn slow_relays(world: &World, crowd: &Crowd) -> Pressure {
@@ -119,9 +170,15 @@ async fn slow_relays(world: &World, crowd: &Crowd) -> Pressure {
         late.irn = Some(documents::irn(taxpayer, &number));
         late.latency_ms = Some(500);
         world.authority.add_fault(late).unwrap();
-        taxpayer.app().validate(&documents::validation(taxpayer, &number)).await
+        taxpayer
+            .app()
+            .validate(&documents::validation(taxpayer, &number))
+            .await
     });
-    Pressure { refusals: refusals(&join_all(asking).await), ..Pressure::default() }
+    Pressure {
+        refusals: refusals(&join_all(asking).await),
+        ..Pressure::default()
+    }
 }
 
 /// Requests that announce a large body and send one byte of it.
@@ -137,15 +194,27 @@ fn heads(world: &World, crowd: &Crowd) -> Pressure {
         .unwrap();
         stream
     };
-    let connections = crowd.taxpayers.iter().flat_map(|taxpayer| [open(taxpayer), open(taxpayer)]);
-    Pressure { _open: connections.collect(), ..Pressure::default() }
+    let connections = crowd
+        .taxpayers
+        .iter()
+        .flat_map(|taxpayer| [open(taxpayer), open(taxpayer)]);
+    Pressure {
+        _open: connections.collect(),
+        ..Pressure::default()
+    }
 }
 
 async fn bulks(crowd: &Crowd) -> Pressure {
     let invoices: Vec<_> = (0..50).map(|_| documents::invoice()).collect();
     let body = json!({ "invoices": invoices });
-    let sending = crowd.taxpayers.iter().map(|taxpayer| taxpayer.send("POST", BULK, &body));
-    Pressure { refusals: refusals(&join_all(sending).await), ..Pressure::default() }
+    let sending = crowd
+        .taxpayers
+        .iter()
+        .map(|taxpayer| taxpayer.send("POST", BULK, &body));
+    Pressure {
+        refusals: refusals(&join_all(sending).await),
+        ..Pressure::default()
+    }
 }
 
 /// Documents whose signature the authority never answers.
@@ -169,7 +238,11 @@ async fn failing_documents(world: &World, crowd: &Crowd) -> Pressure {
 }
 
 async fn submit_all(crowd: &Crowd, word: &str, each: usize) {
-    for taxpayer in crowd.taxpayers.iter().flat_map(|taxpayer| std::iter::repeat_n(taxpayer, each)) {
+    for taxpayer in crowd
+        .taxpayers
+        .iter()
+        .flat_map(|taxpayer| std::iter::repeat_n(taxpayer, each))
+    {
         let body = documents::submission(taxpayer, &format!("{}{word}", invoice_no()));
         taxpayer.app().submit_async(&body).await.expect_status(202);
     }
@@ -178,16 +251,30 @@ async fn submit_all(crowd: &Crowd, word: &str, each: usize) {
 async fn onboardings(crowd: &Crowd) -> Pressure {
     let body = documents::taxpayer();
     let refused = crowd.integrator.create_taxpayer(&body).await;
-    Pressure { refusals: refusals(&[refused]), ..Pressure::default() }
+    Pressure {
+        refusals: refusals(&[refused]),
+        ..Pressure::default()
+    }
 }
 
 async fn refused_creates(crowd: &Crowd) -> Pressure {
     let mut answers = Vec::new();
     let mut body = documents::taxpayer();
-    body["tin_no"] = json!(crowd.taxpayers.first().map(|taxpayer| taxpayer.registration.tin.as_str()));
+    body["tin_no"] = json!(
+        crowd
+            .taxpayers
+            .first()
+            .map(|taxpayer| taxpayer.registration.tin.as_str())
+    );
     for _ in 0..5 {
         answers.push(crowd.integrator.create_taxpayer(&body).await);
     }
-    let refusals = refusals(&answers).into_iter().filter(|code| code != "VALIDATION_FAILED").collect();
-    Pressure { refusals, ..Pressure::default() }
+    let refusals = refusals(&answers)
+        .into_iter()
+        .filter(|code| code != "VALIDATION_FAILED")
+        .collect();
+    Pressure {
+        refusals,
+        ..Pressure::default()
+    }
 }

@@ -28,16 +28,28 @@ const FIELDS: [(&str, &str); 9] = [
 
 /// Fills the parameters of a path with an id that nothing has.
 fn filled(pattern: &str) -> String {
-    let parts = pattern.split('/').map(|part| if part.starts_with('{') { "0" } else { part });
+    let parts = pattern
+        .split('/')
+        .map(|part| if part.starts_with('{') { "0" } else { part });
     parts.collect::<Vec<_>>().join("/")
 }
 
 /// Calls a path with a key. The body is no JSON, so that a call that is admitted changes nothing.
 async fn call(http: &reqwest::Client, root: &str, key: &str, path: &OperatorPath) -> (u16, String) {
     let url = format!("{root}{}", filled(path.pattern));
-    let request = http.request(path.method.parse().unwrap(), url).header("x-api-key", key);
-    let request = if path.method == "GET" { request } else { request.body("{") };
-    let answer = request.header("content-type", "application/json").send().await.unwrap();
+    let request = http
+        .request(path.method.parse().unwrap(), url)
+        .header("x-api-key", key);
+    let request = if path.method == "GET" {
+        request
+    } else {
+        request.body("{")
+    };
+    let answer = request
+        .header("content-type", "application/json")
+        .send()
+        .await
+        .unwrap();
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
@@ -50,7 +62,12 @@ fn is_page(path: &OperatorPath) -> bool {
 fn a_path_that_reads_is_for_each_role_and_one_that_acts_is_not() {
     let paths = operator_paths();
     assert!(paths.len() > 80, "{}", paths.len());
-    for OperatorPath { method, pattern, least_role } in &paths {
+    for OperatorPath {
+        method,
+        pattern,
+        least_role,
+    } in &paths
+    {
         let reads = method == "GET";
         assert_eq!(
             *least_role == Some(OperatorRole::Viewer),
@@ -58,29 +75,68 @@ fn a_path_that_reads_is_for_each_role_and_one_that_acts_is_not() {
             "{method} {pattern} needs {least_role:?}"
         );
     }
-    let accounts =
-        ["disable", "enable", "remove", "role", "api-key/", "access", "second-factor/", "invitation"];
-    let others = ["integration", "verify", "subscription", "development/", "panic"];
-    for OperatorPath { pattern, least_role, .. } in paths.iter().filter(|path| path.method != "GET") {
-        let is_admins = accounts.iter().chain(&others).any(|part| pattern.contains(&format!("/{part}")));
-        assert_eq!(*least_role == Some(OperatorRole::Admin), is_admins, "{pattern} needs {least_role:?}");
+    let accounts = [
+        "disable",
+        "enable",
+        "remove",
+        "role",
+        "api-key/",
+        "access",
+        "second-factor/",
+        "invitation",
+    ];
+    let others = [
+        "integration",
+        "verify",
+        "subscription",
+        "development/",
+        "panic",
+    ];
+    for OperatorPath {
+        pattern,
+        least_role,
+        ..
+    } in paths.iter().filter(|path| path.method != "GET")
+    {
+        let is_admins = accounts
+            .iter()
+            .chain(&others)
+            .any(|part| pattern.contains(&format!("/{part}")));
+        assert_eq!(
+            *least_role == Some(OperatorRole::Admin),
+            is_admins,
+            "{pattern} needs {least_role:?}"
+        );
     }
 }
 
 #[each_database]
 async fn a_key_carries_the_role_of_its_operator(world: &World) {
-    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .build()
+        .unwrap();
     for role in OperatorRole::ALL {
         let email = format!("operator{}@house.example", number());
-        let made = app::create_operator(world.settings(), email, *role, KeyTerms::default()).await.unwrap();
+        let made = app::create_operator(world.settings(), email, *role, KeyTerms::default())
+            .await
+            .unwrap();
         assert_eq!(made["role"], role.as_str());
         let key = made["api_key"].as_str().unwrap();
-        for path in operator_paths().iter().filter(|path| path.pattern.starts_with("/ops/")) {
+        for path in operator_paths()
+            .iter()
+            .filter(|path| path.pattern.starts_with("/ops/"))
+        {
             let (status, text) = call(&http, &world.root(), key, path).await;
             let named = format!("{role}: {} {}: {status} {text}", path.method, path.pattern);
             if path.least_role.is_some_and(|least| *role < least) {
                 let answer: Value = strict_json::from_trusted(&text).unwrap();
-                assert_eq!((status, &answer["error_code"]), (403, &"ROLE_INSUFFICIENT".into()), "{named}");
+                assert_eq!(
+                    (status, &answer["error_code"]),
+                    (403, &"ROLE_INSUFFICIENT".into()),
+                    "{named}"
+                );
                 assert!(!text.contains("api_key"), "{named}");
             } else {
                 assert!(![401, 403].contains(&status) && status < 500, "{named}");
@@ -107,9 +163,17 @@ async fn a_session_carries_the_role_of_its_operator(world: &World) {
                 (false, false) => visitor.send(&place, &form(&csrf)).await,
             };
             match (reads, is_allowed) {
-                (true, true) => assert!([200, 303, 404, 422].contains(&seen.status), "{named} {}", seen.html),
+                (true, true) => assert!(
+                    [200, 303, 404, 422].contains(&seen.status),
+                    "{named} {}",
+                    seen.html
+                ),
                 (false, true) => {
-                    assert!(seen.status == 403 && seen.html.contains(FOREIGN_FORM), "{named} {}", seen.html);
+                    assert!(
+                        seen.status == 403 && seen.html.contains(FOREIGN_FORM),
+                        "{named} {}",
+                        seen.html
+                    );
                 }
                 (_, false) => {
                     let says = ["Your role may look", "Only an operator with the role admin"];

@@ -28,18 +28,33 @@ struct Refused {
 }
 
 fn refused(status: u16, method: &str, path: &str, headers: &[String]) -> Refused {
-    Refused { status, line: format!("{method} {path} HTTP/1.1"), headers: headers.to_vec() }
+    Refused {
+        status,
+        line: format!("{method} {path} HTTP/1.1"),
+        headers: headers.to_vec(),
+    }
 }
 
 async fn connect(world: &World) -> TcpStream {
-    TcpStream::connect(world.root().strip_prefix("http://").unwrap()).await.unwrap()
+    TcpStream::connect(world.root().strip_prefix("http://").unwrap())
+        .await
+        .unwrap()
 }
 
 /// Begins the request, sends one piece of a body after the other until the connection ends, and gives back the
 /// answer.
-async fn send_for_ever(world: &World, what: &Refused, framing: &str, pause: Option<Duration>) -> String {
+async fn send_for_ever(
+    world: &World,
+    what: &Refused,
+    framing: &str,
+    pause: Option<Duration>,
+) -> String {
     let mut stream = connect(world).await;
-    let lines = [&[what.line.clone(), "host: x".to_owned()], what.headers.as_slice(), &[framing.to_owned()]];
+    let lines = [
+        &[what.line.clone(), "host: x".to_owned()],
+        what.headers.as_slice(),
+        &[framing.to_owned()],
+    ];
     let head = lines.concat().join("\r\n") + "\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reader, mut writer) = stream.split();
@@ -62,7 +77,11 @@ async fn send_for_ever(world: &World, what: &Refused, framing: &str, pause: Opti
             if writer.write_all(&piece.as_bytes()[count..]).await.is_err() {
                 break;
             }
-            assert!(taken < TAKEN_MAX, "{} took {taken} bytes of a body that it had refused", what.line);
+            assert!(
+                taken < TAKEN_MAX,
+                "{} took {taken} bytes of a body that it had refused",
+                what.line
+            );
             if let Some(pause) = pause {
                 sleep(pause).await;
             }
@@ -79,8 +98,15 @@ async fn expect_hung_up_on(world: &World, what: &Refused) {
         for pause in [None, Some(SHORT_PAUSE)] {
             let answer = send_for_ever(world, what, framing, pause).await;
             let status = format!("HTTP/1.1 {} ", what.status);
-            assert!(answer.starts_with(&status), "{}, {framing}: {answer:?}", what.line);
-            assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
+            assert!(
+                answer.starts_with(&status),
+                "{}, {framing}: {answer:?}",
+                what.line
+            );
+            assert!(
+                answer.to_ascii_lowercase().contains("connection: close"),
+                "{answer}"
+            );
         }
     }
 }
@@ -112,7 +138,10 @@ async fn who_is_refused_before_the_end_of_the_body_is_hung_up_on(world: &World) 
 async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
     let key = format!("x-api-key: {}", world.taxpayer().await.key());
     let keyed = [key.clone(), "idempotency-key: too-large".to_owned()];
-    for what in [refused(413, "POST", INVOICES, &[key]), refused(413, "POST", INVOICES, &keyed)] {
+    for what in [
+        refused(413, "POST", INVOICES, &[key]),
+        refused(413, "POST", INVOICES, &keyed),
+    ] {
         for framing in [CHUNKED, ENDLESS] {
             let answer = send_for_ever(world, &what, framing, None).await;
             assert!(answer.starts_with("HTTP/1.1 413 "), "{framing}: {answer:?}");
@@ -124,12 +153,22 @@ async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
 async fn who_asks_too_often_is_hung_up_on(world: &World) {
     let taxpayer = world.taxpayer().await;
     let key = format!("x-api-key: {}", taxpayer.key());
-    let what = refused(429, "POST", INVOICES, &[key, "idempotency-key: too-often".to_owned()]);
+    let what = refused(
+        429,
+        "POST",
+        INVOICES,
+        &[key, "idempotency-key: too-often".to_owned()],
+    );
     join_all((0..60).map(async |_| taxpayer.create_invoice(&json!({})).await)).await;
     // Who is let through, since a moment has passed, is refused for the size.
     for _ in 0..5 {
         let answer = send_for_ever(world, &what, CHUNKED, None).await;
-        assert!(["HTTP/1.1 413 ", "HTTP/1.1 429 "].iter().any(|line| answer.starts_with(line)), "{answer:?}");
+        assert!(
+            ["HTTP/1.1 413 ", "HTTP/1.1 429 "]
+                .iter()
+                .any(|line| answer.starts_with(line)),
+            "{answer:?}"
+        );
     }
 }
 
@@ -138,14 +177,21 @@ async fn who_stalls_in_a_body_is_told_so_and_hung_up_on(world: &World) {
     let key = format!("x-api-key: {}\r\n", world.taxpayer().await.key());
     for (header, status) in [(key.as_str(), "HTTP/1.1 408 "), ("", "HTTP/1.1 401 ")] {
         let mut stream = connect(world).await;
-        let head = format!("POST {INVOICES} HTTP/1.1\r\nhost: x\r\n{header}content-length: 100\r\n\r\n{{");
+        let head =
+            format!("POST {INVOICES} HTTP/1.1\r\nhost: x\r\n{header}content-length: 100\r\n\r\n{{");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         // A reset after the answer ends it like a close.
-        let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut answer))
+            .await
+            .unwrap();
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.starts_with(status), "{answer}");
-        assert_eq!(answer.contains("REQUEST_TIMEOUT"), status.contains("408"), "{answer}");
+        assert_eq!(
+            answer.contains("REQUEST_TIMEOUT"),
+            status.contains("408"),
+            "{answer}"
+        );
     }
 }
 
@@ -153,13 +199,19 @@ async fn who_stalls_in_a_body_is_told_so_and_hung_up_on(world: &World) {
 #[each_database]
 async fn a_short_body_that_nobody_wanted_costs_no_connection(world: &World) {
     let mut stream = connect(world).await;
-    for (body, framing) in [("{}", "content-length: 2"), ("2\r\n{}\r\n0\r\n\r\n", CHUNKED)] {
+    for (body, framing) in [
+        ("{}", "content-length: 2"),
+        ("2\r\n{}\r\n0\r\n\r\n", CHUNKED),
+    ] {
         for _ in 0..3 {
             let request = format!("POST {INVOICES} HTTP/1.1\r\nhost: x\r\n{framing}\r\n\r\n{body}");
             stream.write_all(request.as_bytes()).await.unwrap();
             let answer = answer(&mut stream).await;
             assert!(answer.starts_with("HTTP/1.1 401 "), "{framing}: {answer:?}");
-            assert!(!answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
+            assert!(
+                !answer.to_ascii_lowercase().contains("connection: close"),
+                "{answer}"
+            );
         }
     }
 }
@@ -169,7 +221,10 @@ async fn answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut piece = [0; 4_096];
     while !text.ends_with('}') {
-        let count = timeout(PATIENCE, stream.read(&mut piece)).await.unwrap().unwrap();
+        let count = timeout(PATIENCE, stream.read(&mut piece))
+            .await
+            .unwrap()
+            .unwrap();
         assert!(count > 0, "the connection has ended: {text:?}");
         text.push_str(&String::from_utf8_lossy(&piece[..count]));
     }

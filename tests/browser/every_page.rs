@@ -82,12 +82,22 @@ impl Look {
     async fn apply_to(self, visitor: &Visitor) {
         let scheme = if self == Self::Dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        visitor.session.devtools("Emulation.setEmulatedMedia", &features).await;
-        let (width, height) = if self == Self::Phone { (390, 844) } else { (1_280, 900) };
+        visitor
+            .session
+            .devtools("Emulation.setEmulatedMedia", &features)
+            .await;
+        let (width, height) = if self == Self::Phone {
+            (390, 844)
+        } else {
+            (1_280, 900)
+        };
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": self == Self::Phone,
         });
-        visitor.session.devtools("Emulation.setDeviceMetricsOverride", &size).await;
+        visitor
+            .session
+            .devtools("Emulation.setDeviceMetricsOverride", &size)
+            .await;
     }
 }
 
@@ -105,10 +115,17 @@ impl Walk<'_> {
     async fn findings(&self) -> Vec<String> {
         let mut findings = Vec::new();
         let on_start = json!({ "source": AXE });
-        self.visitor.session.devtools("Page.addScriptToEvaluateOnNewDocument", &on_start).await;
+        self.visitor
+            .session
+            .devtools("Page.addScriptToEvaluateOnNewDocument", &on_start)
+            .await;
         for (pattern, path) in &self.pages {
             let found = self.visit(pattern, path).await;
-            findings.extend(found.into_iter().map(|text| format!("{} {path}: {text}", self.role)));
+            findings.extend(
+                found
+                    .into_iter()
+                    .map(|text| format!("{} {path}: {text}", self.role)),
+            );
         }
         findings
     }
@@ -127,7 +144,11 @@ impl Walk<'_> {
         if bytes > PAGE_BYTES_MAX {
             findings.push(format!("{bytes} bytes"));
         }
-        for (look, rule) in [(Look::Light, ""), (Look::Dark, "color-contrast"), (Look::Phone, "")] {
+        for (look, rule) in [
+            (Look::Light, ""),
+            (Look::Dark, "color-contrast"),
+            (Look::Phone, ""),
+        ] {
             look.apply_to(visitor).await;
             if look == Look::Phone {
                 let wide = session.script(OVERFLOW_SCRIPT, &[]).await;
@@ -157,20 +178,33 @@ impl Walk<'_> {
         let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1 });
         let how = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
         let picture = session.devtools("Page.captureScreenshot", &how).await;
-        fs::write(file, STANDARD.decode(picture["data"].as_str().unwrap()).unwrap()).unwrap();
+        fs::write(
+            file,
+            STANDARD.decode(picture["data"].as_str().unwrap()).unwrap(),
+        )
+        .unwrap();
     }
 }
 
 /// Returns the name of a page's pictures: the words of its path, and `one` for the page of one thing.
 fn pattern_file_name(pattern: &str) -> String {
-    let words = pattern.split('/').filter(|segment| !segment.is_empty() && !segment.starts_with('{'));
+    let words = pattern
+        .split('/')
+        .filter(|segment| !segment.is_empty() && !segment.starts_with('{'));
     let is_one = pattern.ends_with('}') && pattern != "/dashboard/{taxpayer}";
-    words.chain(is_one.then_some("one")).collect::<Vec<_>>().join("-")
+    words
+        .chain(is_one.then_some("one"))
+        .collect::<Vec<_>>()
+        .join("-")
 }
 
 /// Returns the pages whose pattern begins like this.
 fn pages_below(pages: &[(&'static str, String)], start: &str) -> Vec<(&'static str, String)> {
-    pages.iter().filter(|page| page.0.starts_with(start)).cloned().collect()
+    pages
+        .iter()
+        .filter(|page| page.0.starts_with(start))
+        .cloned()
+        .collect()
 }
 
 async fn operator_walk<'a>(
@@ -185,48 +219,104 @@ async fn operator_walk<'a>(
         OperatorRole::Admin => "admin",
     };
     let visitor = Visitor::operator(world, role).await;
-    let pages = pages_below(pages, "/account").into_iter().chain(pages_below(pages, "/console"));
-    Walk { role: name, visitor, pages: pages.collect(), pictures }
+    let pages = pages_below(pages, "/account")
+        .into_iter()
+        .chain(pages_below(pages, "/console"));
+    Walk {
+        role: name,
+        visitor,
+        pages: pages.collect(),
+        pictures,
+    }
 }
 
-async fn walk_as_operators(world: &World, shown: &Showcase, pictures: Option<&Path>) -> Vec<String> {
+async fn walk_as_operators(
+    world: &World,
+    shown: &Showcase,
+    pictures: Option<&Path>,
+) -> Vec<String> {
     let pages = shown.pages();
     let mut findings = Vec::new();
-    let all = [(OperatorRole::Viewer, None), (OperatorRole::Operator, None), (OperatorRole::Admin, pictures)];
+    let all = [
+        (OperatorRole::Viewer, None),
+        (OperatorRole::Operator, None),
+        (OperatorRole::Admin, pictures),
+    ];
     for (role, pictures) in all {
-        findings.extend(operator_walk(world, role, &pages, pictures).await.findings().await);
+        findings.extend(
+            operator_walk(world, role, &pages, pictures)
+                .await
+                .findings()
+                .await,
+        );
     }
     findings
 }
 
 async fn walk_as_contacts(world: &World, shown: &Showcase, pictures: Option<&Path>) -> Vec<String> {
     let mut findings = Vec::new();
-    let all = [("owner", pictures), ("accountant", None), ("read_only", None)];
+    let all = [
+        ("owner", pictures),
+        ("accountant", None),
+        ("read_only", None),
+    ];
     for (role, pictures) in all {
         shown.account.set_role(world, role).await;
         let visitor = Visitor::signed_in(world, &shown.account.email, PASSWORD).await;
         let mut pages = pages_below(&shown.pages(), "/dashboard/{taxpayer}");
         pages.retain(|page| role == "owner" || !OWNER_PAGES.contains(&page.0));
-        findings.extend(Walk { role, visitor, pages, pictures }.findings().await);
+        findings.extend(
+            Walk {
+                role,
+                visitor,
+                pages,
+                pictures,
+            }
+            .findings()
+            .await,
+        );
     }
     findings
 }
 
 /// Begins with the sign-in, before there is a session.
-async fn walk_as_integrator(world: &World, shown: &Showcase, pictures: Option<&Path>) -> Vec<String> {
+async fn walk_as_integrator(
+    world: &World,
+    shown: &Showcase,
+    pictures: Option<&Path>,
+) -> Vec<String> {
     let pages = pages_below(&shown.pages(), "/sign-in");
-    let mut findings =
-        Walk { role: "nobody", visitor: Visitor::new(world).await, pages, pictures }.findings().await;
+    let mut findings = Walk {
+        role: "nobody",
+        visitor: Visitor::new(world).await,
+        pages,
+        pictures,
+    }
+    .findings()
+    .await;
     let (email, password) = &shown.integrator;
     let visitor = Visitor::new(world).await;
     visitor.sign_in(email, password).await;
     visitor.wait_to_see("All taxpayers").await;
     // Pictures only of the page that no other role has.
     let all = pages_below(&shown.pages(), "/dashboard/taxpayers");
-    let walk = Walk { role: "integrator", visitor, pages: all, pictures };
+    let walk = Walk {
+        role: "integrator",
+        visitor,
+        pages: all,
+        pictures,
+    };
     findings.extend(walk.findings().await);
     let pages = pages_below(&shown.pages(), "/dashboard/{taxpayer}");
-    findings.extend(Walk { pages, pictures: None, ..walk }.findings().await);
+    findings.extend(
+        Walk {
+            pages,
+            pictures: None,
+            ..walk
+        }
+        .findings()
+        .await,
+    );
     findings
 }
 

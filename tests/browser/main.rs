@@ -10,7 +10,11 @@ mod journeys;
 mod once;
 mod person;
 mod showcase;
-#[expect(dead_code, unused_imports, reason = "the tests of the API use more of it")]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the tests of the API use more of it"
+)]
 #[path = "../api/support/mod.rs"]
 mod support;
 mod webdriver;

@@ -38,7 +38,10 @@ pub(crate) struct Visitor {
 
 impl Visitor {
     pub(crate) async fn new(world: &World) -> Self {
-        Self { session: Session::open().await, root: world.root() }
+        Self {
+            session: Session::open().await,
+            root: world.root(),
+        }
     }
 
     /// A person who signed in by the form.
@@ -52,7 +55,8 @@ impl Visitor {
     /// A new operator with this role, signed in.
     pub(crate) async fn operator(world: &World, role: OperatorRole) -> Self {
         let email = format!("operator{}@house.example", number());
-        let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+        let made =
+            app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
         let password = made.unwrap()["password"].as_str().unwrap().to_owned();
         Self::signed_in(world, &email, &password).await
     }
@@ -66,14 +70,20 @@ impl Visitor {
     }
 
     pub(crate) async fn open(&self, path: &str) {
-        self.session.post("/url", &json!({ "url": format!("{}{path}", self.root) })).await;
+        self.session
+            .post("/url", &json!({ "url": format!("{}{path}", self.root) }))
+            .await;
     }
 
     /// Returns the text of the page; nothing while it gives way to the next one.
     pub(crate) async fn text(&self) -> String {
         let script = "return document.body.innerText.replace(/\\s+/g, ' ')";
-        let text = self.session.attempt("/execute/sync", &json!({ "script": script, "args": [] })).await;
-        text.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default()
+        let text = self
+            .session
+            .attempt("/execute/sync", &json!({ "script": script, "args": [] }))
+            .await;
+        text.and_then(|text| text.as_str().map(str::to_owned))
+            .unwrap_or_default()
     }
 
     /// Waits until the page shows a text, without opening it again.
@@ -96,58 +106,94 @@ impl Visitor {
             if page.contains(text) {
                 return;
             }
-            assert!(begun.elapsed() < PAGE_WAIT_MAX, "in vain: waited for {text:?} on this page:\n{page}");
+            assert!(
+                begun.elapsed() < PAGE_WAIT_MAX,
+                "in vain: waited for {text:?} on this page:\n{page}"
+            );
             sleep(LOOK_EVERY).await;
         }
     }
 
     async fn find_element(&self, what: &str, script: &str, arguments: &[&str]) -> Element<'_> {
         let found = self.session.find(script, arguments).await;
-        let text = if found.is_none() { self.text().await } else { String::new() };
+        let text = if found.is_none() {
+            self.text().await
+        } else {
+            String::new()
+        };
         found.unwrap_or_else(|| panic!("no {what} on this page:\n{text}"))
     }
 
     /// Types into the field with this label.
     pub(crate) async fn fill(&self, label: &str, text: &str) {
-        self.find_element(&format!("field {label:?}"), FIELD_SCRIPT, &[label]).await.type_over(text).await;
+        self.find_element(&format!("field {label:?}"), FIELD_SCRIPT, &[label])
+            .await
+            .type_over(text)
+            .await;
     }
 
     /// Presses the button with these words.
     pub(crate) async fn press(&self, words: &str) {
-        self.find_element(&format!("button {words:?}"), CONTROL_SCRIPT, &[BUTTON_SELECTOR, words])
-            .await
-            .click()
-            .await;
+        self.find_element(
+            &format!("button {words:?}"),
+            CONTROL_SCRIPT,
+            &[BUTTON_SELECTOR, words],
+        )
+        .await
+        .click()
+        .await;
     }
 
     /// Presses the button with these words in the row that has this cell.
     pub(crate) async fn press_in(&self, row: &str, words: &str) {
         let what = format!("button {words:?} in the row of {row:?}");
-        self.find_element(&what, CONTROL_SCRIPT, &[BUTTON_SELECTOR, words, row]).await.click().await;
+        self.find_element(&what, CONTROL_SCRIPT, &[BUTTON_SELECTOR, words, row])
+            .await
+            .click()
+            .await;
     }
 
     /// Follows the link with these words.
     pub(crate) async fn follow(&self, words: &str) {
-        self.find_element(&format!("link {words:?}"), CONTROL_SCRIPT, &["a", words]).await.click().await;
+        self.find_element(&format!("link {words:?}"), CONTROL_SCRIPT, &["a", words])
+            .await
+            .click()
+            .await;
     }
 
     /// Follows the link with these words in the row that has this cell.
     pub(crate) async fn follow_in(&self, row: &str, words: &str) {
         let what = format!("link {words:?} in the row of {row:?}");
-        self.find_element(&what, CONTROL_SCRIPT, &["a", words, row]).await.click().await;
+        self.find_element(&what, CONTROL_SCRIPT, &["a", words, row])
+            .await
+            .click()
+            .await;
     }
 
     /// Returns the text of the element with this id.
     pub(crate) async fn read(&self, id: &str) -> String {
-        let text =
-            self.session.script("return document.getElementById(arguments[0]).textContent", &[id]).await;
+        let text = self
+            .session
+            .script(
+                "return document.getElementById(arguments[0]).textContent",
+                &[id],
+            )
+            .await;
         text.as_str().unwrap().to_owned()
     }
 
     /// Returns what the browser complained about since the last call.
     pub(crate) async fn complaints(&self) -> Vec<String> {
-        let log = self.session.post("/se/log", &json!({ "type": "browser" })).await;
+        let log = self
+            .session
+            .post("/se/log", &json!({ "type": "browser" }))
+            .await;
         let is_bad = |line: &&Value| line["level"] == "SEVERE" || line["level"] == "WARNING";
-        log.as_array().unwrap().iter().filter(is_bad).map(|line| line["message"].to_string()).collect()
+        log.as_array()
+            .unwrap()
+            .iter()
+            .filter(is_bad)
+            .map(|line| line["message"].to_string())
+            .collect()
     }
 }

@@ -30,31 +30,55 @@ impl Showcase {
         let taxpayer = &account.taxpayer;
         let id = account.taxpayer.id;
         let profile = json!({ "name": NAME, "city": "Lagos", "state": "Lagos", "country": "NG" });
-        integrator.change_profile(id, &profile).await.expect_status(200);
+        integrator
+            .change_profile(id, &profile)
+            .await
+            .expect_status(200);
         let receiver = Receiver::start();
         let events = ["invoice.created", "invoice.signed"];
-        integrator.set_webhook(id, &receiver.url(), &events).await.expect_status(200);
+        integrator
+            .set_webhook(id, &receiver.url(), &events)
+            .await
+            .expect_status(200);
         integrator.rotate_secret(id).await;
         let signed = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(taxpayer, signed["invoice_no"].as_str().unwrap());
-        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+        taxpayer
+            .app()
+            .submit_to_the_end(&body)
+            .await
+            .expect_status(200);
         let approved = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&approved, "approved").await.expect_status(200);
+        taxpayer
+            .set_status(&approved, "approved")
+            .await
+            .expect_status(200);
         account.refused_invoice().await;
         let odd = with(&documents::invoice(), "invoice_date", json!("yesterday"));
-        let batch = taxpayer.create_batch(&[documents::invoice(), odd]).await.expect_status(201);
+        let batch = taxpayer
+            .create_batch(&[documents::invoice(), odd])
+            .await
+            .expect_status(201);
         let supplied = supplies::received(world, taxpayer).await;
         let delivery = wait_for_delivery(&integrator, id).await;
         receiver.answer_always(Reply::Status(500));
         taxpayer.invoice(&documents::invoice()).await;
         let operator = world.new_operator().await;
         let dead = async || {
-            let letters = operator.dead_letters(&format!("?taxpayer_id={id}")).await.expect_status(200);
-            (letters.data()["data"].as_array().is_some_and(|all| !all.is_empty())).then_some(())
+            let letters = operator
+                .dead_letters(&format!("?taxpayer_id={id}"))
+                .await
+                .expect_status(200);
+            (letters.data()["data"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty()))
+            .then_some(())
         };
         eventually("a dead letter", dead).await;
         fill_quarantine(world, id).await;
-        let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+        let fault = FaultOrder::new(FaultKind::ServerError)
+            .on(Operation::IrnValidate)
+            .times(1_000_000);
         world.authority.add_fault(fault).unwrap();
         let waits = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(taxpayer, waits["invoice_no"].as_str().unwrap());
@@ -73,7 +97,12 @@ impl Showcase {
             reconciliation: text(&compared.data()["id"]),
             invitation: make_invitation(&integrator, id).await,
         };
-        Self { pages: facts.pages(), account, integrator: (email, password), _receiver: receiver }
+        Self {
+            pages: facts.pages(),
+            account,
+            integrator: (email, password),
+            _receiver: receiver,
+        }
     }
 
     /// Returns all pages: pattern and path.
@@ -84,8 +113,14 @@ impl Showcase {
 
 /// Returns the path of a link with which the contact person of a taxpayer chooses a password.
 async fn make_invitation(integrator: &testkit::roles::Integrator, id: i64) -> String {
-    let shown = integrator.get(&format!("{TAXPAYERS}/{id}")).await.expect_status(200);
-    let path = format!("{TAXPAYERS}/{id}/contacts/{}/invitation", shown.data()["users"][0]["id"]);
+    let shown = integrator
+        .get(&format!("{TAXPAYERS}/{id}"))
+        .await
+        .expect_status(200);
+    let path = format!(
+        "{TAXPAYERS}/{id}/contacts/{}/invitation",
+        shown.data()["users"][0]["id"]
+    );
     let made = integrator.call("POST", &path).await.expect_status(200);
     link_path(made.data()["link"].as_str().unwrap())
 }
@@ -113,7 +148,10 @@ async fn fill_quarantine(world: &World, taxpayer: i64) {
 /// Waits for the first delivery and returns its number.
 async fn wait_for_delivery(integrator: &testkit::roles::Integrator, id: i64) -> String {
     let look = async || {
-        let log = integrator.deliveries(id, "?state=delivered").await.expect_status(200);
+        let log = integrator
+            .deliveries(id, "?state=delivered")
+            .await
+            .expect_status(200);
         log.data()["data"][0]["id"].as_str().map(str::to_owned)
     };
     eventually("a delivery", look).await
@@ -134,8 +172,17 @@ struct Facts {
 
 impl Facts {
     fn pages(&self) -> Vec<(&'static str, String)> {
-        let Self { taxpayer, invoice, irn, batch, supplied, delivery, run, reconciliation, invitation } =
-            self;
+        let Self {
+            taxpayer,
+            invoice,
+            irn,
+            batch,
+            supplied,
+            delivery,
+            run,
+            reconciliation,
+            invitation,
+        } = self;
         let account = format!("/dashboard/{taxpayer}");
         let as_they_are = [
             "/sign-in",
@@ -160,9 +207,15 @@ impl Facts {
             "/dashboard/taxpayers/activity",
         ];
         let of_operators = [
-            ("/console/reconciliations/{id}", format!("/console/reconciliations/{reconciliation}")),
+            (
+                "/console/reconciliations/{id}",
+                format!("/console/reconciliations/{reconciliation}"),
+            ),
             ("/console/runs/{id}", format!("/console/runs/{run}")),
-            ("/console/taxpayers/{id}", format!("/console/taxpayers/{taxpayer}")),
+            (
+                "/console/taxpayers/{id}",
+                format!("/console/taxpayers/{taxpayer}"),
+            ),
             (
                 "/console/taxpayers/{taxpayer}/invoices/{id}",
                 format!("/console/taxpayers/{taxpayer}/invoices/{invoice}"),
@@ -171,23 +224,41 @@ impl Facts {
                 "/console/taxpayers/{taxpayer}/history",
                 format!("/console/taxpayers/{taxpayer}/history?irn={irn}"),
             ),
-            ("/console/taxpayers/{taxpayer}/irn", format!("/console/taxpayers/{taxpayer}/irn?irn={irn}")),
+            (
+                "/console/taxpayers/{taxpayer}/irn",
+                format!("/console/taxpayers/{taxpayer}/irn?irn={irn}"),
+            ),
         ];
         let of_account = [
             ("/dashboard/{taxpayer}", String::new()),
             ("/dashboard/{taxpayer}/activity", "/activity".to_owned()),
             ("/dashboard/{taxpayer}/batches", "/batches".to_owned()),
-            ("/dashboard/{taxpayer}/batches/{batch_no}", format!("/batches/{batch}")),
+            (
+                "/dashboard/{taxpayer}/batches/{batch_no}",
+                format!("/batches/{batch}"),
+            ),
             ("/dashboard/{taxpayer}/contacts", "/contacts".to_owned()),
             ("/dashboard/{taxpayer}/inbox", "/inbox".to_owned()),
-            ("/dashboard/{taxpayer}/inbox/{irn}", format!("/inbox/{supplied}")),
-            ("/dashboard/{taxpayer}/integration", "/integration".to_owned()),
+            (
+                "/dashboard/{taxpayer}/inbox/{irn}",
+                format!("/inbox/{supplied}"),
+            ),
+            (
+                "/dashboard/{taxpayer}/integration",
+                "/integration".to_owned(),
+            ),
             ("/dashboard/{taxpayer}/invoices", "/invoices".to_owned()),
-            ("/dashboard/{taxpayer}/invoices/{id}", format!("/invoices/{invoice}")),
+            (
+                "/dashboard/{taxpayer}/invoices/{id}",
+                format!("/invoices/{invoice}"),
+            ),
             ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
             ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),
             ("/dashboard/{taxpayer}/webhooks", "/webhooks".to_owned()),
-            ("/dashboard/{taxpayer}/webhooks/deliveries", "/webhooks/deliveries".to_owned()),
+            (
+                "/dashboard/{taxpayer}/webhooks/deliveries",
+                "/webhooks/deliveries".to_owned(),
+            ),
             (
                 "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}",
                 format!("/webhooks/deliveries/{delivery}"),

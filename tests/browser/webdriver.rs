@@ -40,17 +40,27 @@ struct Driver {
 impl Driver {
     fn start() -> Self {
         let mut shell = Command::new("sh");
-        shell.args(["-c", DRIVER_SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        shell
+            .args(["-c", DRIVER_SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = shell.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let port = loop {
             let mut line = String::new();
-            assert!(output.read_line(&mut line).unwrap() > 0, "chromedriver did not start");
+            assert!(
+                output.read_line(&mut line).unwrap() > 0,
+                "chromedriver did not start"
+            );
             if let Some(rest) = line.split("started successfully on port ").nth(1) {
                 break rest.trim_end_matches(['.', '\n']).parse().unwrap();
             }
         };
-        Self { port, _shell: child, _output: Mutex::new(output) }
+        Self {
+            port,
+            _shell: child,
+            _output: Mutex::new(output),
+        }
     }
 }
 
@@ -62,9 +72,16 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn open() -> Self {
-        let http =
-            reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE).build().unwrap();
-        let mut session = Self { http, path: "/session".to_owned() };
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .timeout(PATIENCE)
+            .build()
+            .unwrap();
+        let mut session = Self {
+            http,
+            path: "/session".to_owned(),
+        };
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
             "goog:chromeOptions": { "args": CHROMIUM },
@@ -80,7 +97,11 @@ impl Session {
     /// Sends a command and returns its value. An error ends the test with the words of the driver.
     pub(crate) async fn post(&self, command: &str, body: &Value) -> Value {
         let answer = self.send(command, body).await;
-        assert_eq!(answer.status, 200, "{command}: {}", answer.body["value"]["message"]);
+        assert_eq!(
+            answer.status, 200,
+            "{command}: {}",
+            answer.body["value"]["message"]
+        );
         answer.body["value"].clone()
     }
 
@@ -97,12 +118,20 @@ impl Session {
 
     /// Runs a script in the page, also where the page's own policy admits none, and returns its value.
     pub(crate) async fn script(&self, script: &str, arguments: &[&str]) -> Value {
-        self.post("/execute/sync", &json!({ "script": script, "args": arguments })).await
+        self.post(
+            "/execute/sync",
+            &json!({ "script": script, "args": arguments }),
+        )
+        .await
     }
 
     /// Sends a command of the Chrome `DevTools` Protocol.
     pub(crate) async fn devtools(&self, command: &str, parameters: &Value) -> Value {
-        self.post("/goog/cdp/execute", &json!({ "cmd": command, "params": parameters })).await
+        self.post(
+            "/goog/cdp/execute",
+            &json!({ "cmd": command, "params": parameters }),
+        )
+        .await
     }
 
     /// Returns the first element that a script finds.
@@ -117,8 +146,10 @@ impl Drop for Session {
     /// A destructor cannot wait for an asynchronous client.
     fn drop(&mut self) {
         if let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, DRIVER.port)) {
-            let request =
-                format!("DELETE {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", self.path);
+            let request = format!(
+                "DELETE {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+                self.path
+            );
             let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
             let _ = stream.write_all(request.as_bytes());
             let _ = stream.read(&mut [0; 64]);
@@ -134,7 +165,9 @@ pub(crate) struct Element<'a> {
 
 impl Element<'_> {
     async fn post(&self, command: &str, body: &Value) {
-        self.session.post(&format!("/element/{}/{command}", self.id), body).await;
+        self.session
+            .post(&format!("/element/{}/{command}", self.id), body)
+            .await;
     }
 
     pub(crate) async fn click(&self) {

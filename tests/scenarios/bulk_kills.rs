@@ -20,9 +20,13 @@ const KILLS: usize = 5;
 const SEED: u64 = 20_261_121;
 
 async fn create(client: &Client, batch: usize) -> Option<Answer> {
-    let invoices: Vec<_> = (0..INVOICES).map(|at| invoice_numbered(&invoice_no(batch, at))).collect();
+    let invoices: Vec<_> = (0..INVOICES)
+        .map(|at| invoice_numbered(&invoice_no(batch, at)))
+        .collect();
     let body = json!({ "invoices": invoices });
-    client.call(Method::POST, "/v1/tax-payers/invoices/bulk", Some(&body)).await
+    client
+        .call(Method::POST, "/v1/tax-payers/invoices/bulk", Some(&body))
+        .await
 }
 
 fn invoice_no(batch: usize, at: usize) -> String {
@@ -37,7 +41,9 @@ async fn batches_survive_kills_whole(backend: Backend) {
     // A process that has just begun is slower than it will be: that is the one to be killed.
     deployment.restart_after_kill().await;
     let start = Instant::now();
-    create(&deployment.taxpayer, KILLS).await.expect("an answer where nothing is killed");
+    create(&deployment.taxpayer, KILLS)
+        .await
+        .expect("an answer where nothing is killed");
     let work = start.elapsed();
     for batch in 0..KILLS {
         let client = deployment.taxpayer.clone();
@@ -57,17 +63,35 @@ async fn batches_survive_kills_whole(backend: Backend) {
     let mut there = 0;
     for batch in 0..KILLS {
         let known = count_known(&deployment.taxpayer, batch).await;
-        assert!(known == 0 || known == INVOICES, "{known} invoices of batch {batch} are there");
-        assert!(known == INVOICES || !answered.contains(&batch), "batch {batch} was answered");
+        assert!(
+            known == 0 || known == INVOICES,
+            "{known} invoices of batch {batch} are there"
+        );
+        assert!(
+            known == INVOICES || !answered.contains(&batch),
+            "batch {batch} was answered"
+        );
         there += usize::from(known == INVOICES);
-        let again = create(&deployment.taxpayer, batch).await.expect("an answer");
-        assert_eq!(again.body["data"]["created"], json!(INVOICES - known), "batch {batch} sent again");
+        let again = create(&deployment.taxpayer, batch)
+            .await
+            .expect("an answer");
+        assert_eq!(
+            again.body["data"]["created"],
+            json!(INVOICES - known),
+            "batch {batch} sent again"
+        );
     }
 
     let events = deployment.intact_events().await;
-    let completed: Vec<_> =
-        events.iter().filter(|event| event["type"] == "invoice.batch-completed").collect();
-    assert_eq!(completed.len(), 1 + there + KILLS, "of the first, of each that is there, of each sent again");
+    let completed: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "invoice.batch-completed")
+        .collect();
+    assert_eq!(
+        completed.len(),
+        1 + there + KILLS,
+        "of the first, of each that is there, of each sent again"
+    );
     for event in completed {
         assert_whole(&deployment.taxpayer, &event["data"]).await;
     }

@@ -56,25 +56,43 @@ async fn run_under_faults(backend: Backend, seed: u64) {
     let queries = DatabaseQueries::open(&deployment).await;
     let begun = Instant::now();
     chaos::begin(&deployment, seed);
-    let invoices = submit_all(&deployment, (0..count).map(|number| format!("CHAOS{number}"))).await;
+    let invoices = submit_all(
+        &deployment,
+        (0..count).map(|number| format!("CHAOS{number}")),
+    )
+    .await;
     queries.wait_until_all_succeeded("submit", count).await;
     transmit_all(&deployment, &invoices).await;
     queries.wait_until_all_succeeded("transmit", count).await;
-    println!("{backend:?}, seed {seed}: {count} invoices transmitted in {:?}", begun.elapsed());
+    println!(
+        "{backend:?}, seed {seed}: {count} invoices transmitted in {:?}",
+        begun.elapsed()
+    );
     assert_all_done(&deployment, &queries, &invoices).await;
 }
 
 /// What must hold when all is over; prints what happened.
 async fn assert_all_done(deployment: &Deployment, queries: &DatabaseQueries, invoices: &[Created]) {
     let (struck, calls) = chaos::end(deployment).await;
-    assert_eq!(queries.unknown_or_open().await, 0, "runs that are unknown or open");
+    assert_eq!(
+        queries.unknown_or_open().await,
+        0,
+        "runs that are unknown or open"
+    );
     let events = deployment.intact_events().await;
     let mut tried = 0;
     for created in invoices {
         tried += deployment.assert_done(created, &events, true).await;
     }
-    assert_eq!(deployment.authority.state().invoices().len(), invoices.len(), "nothing else was signed");
-    println!("  {struck} of {calls} calls struck, {} signatures of {tried} tried", invoices.len());
+    assert_eq!(
+        deployment.authority.state().invoices().len(),
+        invoices.len(),
+        "nothing else was signed"
+    );
+    println!(
+        "  {struck} of {calls} calls struck, {} signatures of {tried} tried",
+        invoices.len()
+    );
     queries.print_outcomes().await;
 }
 
@@ -92,20 +110,29 @@ async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Ba
     for kill in 0..kills {
         let operation = BOUNDARIES[kill % BOUNDARIES.len()];
         let before = count_ended_calls(&deployment, operation);
-        let begun =
-            submit_all(&deployment, (0..INVOICES_PER_KILL).map(|number| format!("KILL{kill}N{number}")))
-                .await;
+        let begun = submit_all(
+            &deployment,
+            (0..INVOICES_PER_KILL).map(|number| format!("KILL{kill}N{number}")),
+        )
+        .await;
         unsent.extend(begun.iter().cloned());
         invoices.extend(begun);
         transmit_ready(&deployment, &mut unsent).await;
         at_boundaries += usize::from(wait_for_another_end(&deployment, operation, before).await);
-        sleep(Duration::from_millis(DELAYS_MS[chance.random_range(0..DELAYS_MS.len())])).await;
+        sleep(Duration::from_millis(
+            DELAYS_MS[chance.random_range(0..DELAYS_MS.len())],
+        ))
+        .await;
         deployment.restart_after_kill().await;
     }
     deployment.end_runs(&operator).await;
-    queries.wait_until_all_succeeded("submit", invoices.len()).await;
+    queries
+        .wait_until_all_succeeded("submit", invoices.len())
+        .await;
     transmit_all(&deployment, &unsent).await;
-    queries.wait_until_all_succeeded("transmit", invoices.len()).await;
+    queries
+        .wait_until_all_succeeded("transmit", invoices.len())
+        .await;
     println!("{backend:?}: {kills} kills, {at_boundaries} of them at the boundary of a step");
     assert_all_done(&deployment, &queries, &invoices).await;
 }
@@ -114,7 +141,11 @@ async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Ba
 async fn transmit_ready(deployment: &Deployment, unsent: &mut Vec<Created>) {
     let mut left = Vec::new();
     for created in unsent.drain(..) {
-        let run = deployment.taxpayer.run(&created.irn, "submit").await.expect("a run");
+        let run = deployment
+            .taxpayer
+            .run(&created.irn, "submit")
+            .await
+            .expect("a run");
         if run["state"] == "succeeded" {
             deployment.transmit(&created).await;
         } else {
@@ -127,11 +158,18 @@ async fn transmit_ready(deployment: &Deployment, unsent: &mut Vec<Created>) {
 /// Calls of this operation that have ended, well or not.
 fn count_ended_calls(deployment: &Deployment, operation: Operation) -> usize {
     let calls = deployment.authority.state().calls();
-    calls.iter().filter(|call| call.operation == Some(operation) && !call.is_pending()).count()
+    calls
+        .iter()
+        .filter(|call| call.operation == Some(operation) && !call.is_pending())
+        .count()
 }
 
 /// Returns when one more has ended; or none has for long.
-async fn wait_for_another_end(deployment: &Deployment, operation: Operation, before: usize) -> bool {
+async fn wait_for_another_end(
+    deployment: &Deployment,
+    operation: Operation,
+    before: usize,
+) -> bool {
     let begun = Instant::now();
     while count_ended_calls(deployment, operation) == before {
         if begun.elapsed() > BOUNDARY_WAIT {

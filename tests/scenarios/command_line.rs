@@ -29,14 +29,22 @@ const CHECKPOINTS: [(&str, &str); 1] = [("EINVOICE__CHECKPOINTS__EVERY_S", "1")]
 
 /// Runs a call that has to succeed; gives what it prints.
 async fn run_and_parse(mut call: Command) -> Value {
-    let done = tokio::task::spawn_blocking(move || call.output().unwrap()).await.unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let done = tokio::task::spawn_blocking(move || call.output().unwrap())
+        .await
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     strict_json::from_untrusted(&done.stdout).unwrap()
 }
 
 /// Whether it succeeds, and what it prints and says.
 async fn run_to_end(mut call: Command) -> (bool, String) {
-    let done = tokio::task::spawn_blocking(move || call.output().unwrap()).await.unwrap();
+    let done = tokio::task::spawn_blocking(move || call.output().unwrap())
+        .await
+        .unwrap();
     let text = [done.stdout, done.stderr].concat();
     (done.status.success(), String::from_utf8(text).unwrap())
 }
@@ -45,7 +53,11 @@ async fn run_to_end(mut call: Command) -> (bool, String) {
 async fn account_in_list(deployment: &Deployment, kind: &str) -> Value {
     let all = run_and_parse(deployment.service.call(&[kind, "list"])).await;
     let accounts = all[format!("{kind}s")].as_array().unwrap();
-    accounts.iter().find(|account| account["email"] == EMAIL).unwrap().clone()
+    accounts
+        .iter()
+        .find(|account| account["email"] == EMAIL)
+        .unwrap()
+        .clone()
 }
 
 async fn status(client: &Client, path: &str) -> u16 {
@@ -63,37 +75,73 @@ async fn use_for_a_while(client: &Client, path: &str) {
 #[each_database]
 async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend) {
     let deployment = Deployment::open(backend).await;
-    for (kind, path, more) in
-        [("integrator", INTEGRATOR_PATH, &["--name", "Acme"] as &[_]), ("operator", OPERATOR_PATH, &[])]
-    {
+    for (kind, path, more) in [
+        ("integrator", INTEGRATOR_PATH, &["--name", "Acme"] as &[_]),
+        ("operator", OPERATOR_PATH, &[]),
+    ] {
         let create = [&[kind, "create", "--email", EMAIL], more].concat();
         let made = run_and_parse(deployment.service.call(&create)).await;
-        let client = |made: &Value| Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
+        let client =
+            |made: &Value| Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
         let first = client(&made);
         assert_eq!(status(&first, path).await, 200, "{kind}");
         eventually("the last use of the key", async || {
-            account_in_list(&deployment, kind).await["api_keys"][0]["last_used_at"].is_string().then_some(())
+            account_in_list(&deployment, kind).await["api_keys"][0]["last_used_at"]
+                .is_string()
+                .then_some(())
         })
         .await;
 
         let number = made["id"].to_string();
-        assert_eq!(number, account_in_list(&deployment, kind).await["id"].to_string());
+        assert_eq!(
+            number,
+            account_in_list(&deployment, kind).await["id"].to_string()
+        );
         use_for_a_while(&first, path).await;
-        let second = client(&run_and_parse(deployment.service.call(&[kind, "rotate", &number])).await);
-        assert_eq!((status(&first, path).await, status(&second, path).await), (401, 200), "{kind}");
+        let second =
+            client(&run_and_parse(deployment.service.call(&[kind, "rotate", &number])).await);
+        assert_eq!(
+            (status(&first, path).await, status(&second, path).await),
+            (401, 200),
+            "{kind}"
+        );
         use_for_a_while(&second, path).await;
-        let rotate = [kind, "rotate", &number, "--overlap-s", "600", "--scope", "read_only"];
+        let rotate = [
+            kind,
+            "rotate",
+            &number,
+            "--overlap-s",
+            "600",
+            "--scope",
+            "read_only",
+        ];
         let third = client(&run_and_parse(deployment.service.call(&rotate)).await);
-        assert_eq!((status(&second, path).await, status(&third, path).await), (200, 200), "{kind}");
+        assert_eq!(
+            (status(&second, path).await, status(&third, path).await),
+            (200, 200),
+            "{kind}"
+        );
         let keys = account_in_list(&deployment, kind).await["api_keys"].clone();
-        let terms: Vec<_> = keys.as_array().unwrap().iter().map(|key| &key["scope"]).collect();
+        let terms: Vec<_> = keys
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|key| &key["scope"])
+            .collect();
         assert_eq!(terms, ["read_only", "full"], "newest first: {keys}");
-        assert!(keys[1]["expires_at"].is_string() && keys[0]["created_at"].is_string(), "{keys}");
+        assert!(
+            keys[1]["expires_at"].is_string() && keys[0]["created_at"].is_string(),
+            "{keys}"
+        );
 
         use_for_a_while(&third, path).await;
         let revoked = run_and_parse(deployment.service.call(&[kind, "revoke", &number])).await;
         assert_eq!(revoked["revoked"], 2, "{revoked}");
-        assert_eq!((status(&second, path).await, status(&third, path).await), (401, 401), "{kind}");
+        assert_eq!(
+            (status(&second, path).await, status(&third, path).await),
+            (401, 401),
+            "{kind}"
+        );
     }
 }
 
@@ -101,8 +149,15 @@ async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend
 async fn secrets_are_sealed_anew_and_the_old_key_is_needed_no_more(backend: Backend) {
     let deployment = Deployment::open(backend).await;
     deployment.set_webhook("http://127.0.0.1:9/").await;
-    let path = format!("{INTEGRATOR_PATH}/{}/webhook/secret", deployment.taxpayer_id());
-    let made = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    let path = format!(
+        "{INTEGRATOR_PATH}/{}/webhook/secret",
+        deployment.taxpayer_id()
+    );
+    let made = deployment
+        .integrator
+        .call(Method::POST, &path, Some(&json!({})))
+        .await
+        .unwrap();
     assert_eq!(made.status, 200, "{made:?}");
     let old_keys = format!("[\"{ENCRYPTION_KEY}\"]");
     let reseal = |old_keys: &str| {
@@ -120,32 +175,60 @@ async fn secrets_are_sealed_anew_and_the_old_key_is_needed_no_more(backend: Back
     let first = run_and_parse(reseal(&old_keys)).await;
     assert!(sum(&first, "resealed") >= 1, "{first}");
     let again = run_and_parse(reseal("[]")).await;
-    assert_eq!((sum(&again, "read"), sum(&again, "resealed")), (sum(&first, "read"), 0), "{again}");
+    assert_eq!(
+        (sum(&again, "read"), sum(&again, "resealed")),
+        (sum(&first, "read"), 0),
+        "{again}"
+    );
 }
 
 /// Cuts the end off by SQL beside the service: what is left is a whole chain.
 async fn cut_last_event(deployment: &Deployment) {
-    let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
+    let url = deployment
+        .postgres
+        .as_ref()
+        .map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
     let of = format!("taxpayer_id = {}", deployment.taxpayer_id());
     let last = format!("{of} AND sequence = (SELECT MAX(sequence) FROM events WHERE {of})");
-    connect(&url).await.execute_unprepared(&format!("DELETE FROM events WHERE {last}")).await.unwrap();
+    connect(&url)
+        .await
+        .execute_unprepared(&format!("DELETE FROM events WHERE {last}"))
+        .await
+        .unwrap();
 }
 
 #[each_database]
 async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(backend: Backend) {
     let deployment = Deployment::with(backend, &CHECKPOINTS).await;
-    deployment.taxpayer.create_invoice(&invoice_numbered("FIRST")).await;
+    deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("FIRST"))
+        .await;
     let on_demand = run_and_parse(deployment.service.call(&["checkpoint"])).await;
     let file = on_demand["file"].as_str().unwrap();
     let key = on_demand["public_key"].as_str().unwrap();
     assert!(on_demand["number"].as_u64().unwrap() >= 1, "{on_demand}");
-    deployment.taxpayer.create_invoice(&invoice_numbered("LAST")).await;
-    let head = DatabaseQueries::open(&deployment).await.number("SELECT MAX(sequence) FROM events").await;
+    deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("LAST"))
+        .await;
+    let head = DatabaseQueries::open(&deployment)
+        .await
+        .number("SELECT MAX(sequence) FROM events")
+        .await;
     let signed = format!("{}:{head}:", deployment.taxpayer_id());
-    let verify =
-        || run_to_end(deployment.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
+    let verify = || {
+        run_to_end(
+            deployment
+                .service
+                .call(&["verify", "--checkpoints", file, "--public-key", key]),
+        )
+    };
     eventually("a checkpoint by the service", async || {
-        std::fs::read_to_string(file).unwrap().contains(&signed).then_some(())
+        std::fs::read_to_string(file)
+            .unwrap()
+            .contains(&signed)
+            .then_some(())
     })
     .await;
     let (is_whole, said) = verify().await;
@@ -153,6 +236,9 @@ async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(back
     cut_last_event(&deployment).await;
     assert!(deployment.service.verify().0, "the chain alone is whole");
     let (is_whole, said) = verify().await;
-    let named = format!("the chain of taxpayer {} was truncated", deployment.taxpayer_id());
+    let named = format!(
+        "the chain of taxpayer {} was truncated",
+        deployment.taxpayer_id()
+    );
     assert!(!is_whole && said.contains(&named), "{said}");
 }

@@ -38,22 +38,36 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     let receiver = Receiver::start();
     deployment.set_webhook(&receiver.url()).await;
     let neighbour = deployment.newcomer().await;
-    deployment.set_webhook_for(neighbour.id, &receiver.url()).await;
+    deployment
+        .set_webhook_for(neighbour.id, &receiver.url())
+        .await;
     end_process_on_arrival(&receiver, deployment.service.id());
     // Beside it others are under way at the same endpoint.
     for number in 0..4 {
-        deployment.taxpayer.create_invoice(&invoice_numbered(&format!("BEFORE{number}"))).await;
+        deployment
+            .taxpayer
+            .create_invoice(&invoice_numbered(&format!("BEFORE{number}")))
+            .await;
     }
     // The answer may not come: the process ends.
-    deployment.taxpayer.create(&invoice_numbered("FATAL1")).await;
+    deployment
+        .taxpayer
+        .create(&invoice_numbered("FATAL1"))
+        .await;
     for _ in 0..3 {
         deployment.service.wait_for_end().await;
         deployment.service.launch();
         end_process_on_arrival(&receiver, deployment.service.id());
     }
     deployment.service.wait_until_ready().await;
-    let after = deployment.taxpayer.create_invoice(&invoice_numbered("AFTER1")).await;
-    let beside = neighbour.client.create_invoice(&invoice_numbered("BESIDE1")).await;
+    let after = deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("AFTER1"))
+        .await;
+    let beside = neighbour
+        .client
+        .create_invoice(&invoice_numbered("BESIDE1"))
+        .await;
     eventually("the notifications of others", async || {
         let arrivals = receiver.received_notifications();
         [&after.irn, &beside.irn]
@@ -73,18 +87,46 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     assert!(letters[0].to_string().contains("quarantined"), "{listed}");
     sleep(LANE_WAIT).await;
     let fatal = |receiver: &Receiver| {
-        receiver.received_notifications().iter().filter(|one| one.irn().starts_with("FATAL")).count()
+        receiver
+            .received_notifications()
+            .iter()
+            .filter(|one| one.irn().starts_with("FATAL"))
+            .count()
     };
-    assert_eq!(fatal(&receiver), 3, "it ended the process three times and not once more");
-    assert_eq!(deployment.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
-    assert!(deployment.service.output().contains("gave up on a delivery"), "one line says so");
+    assert_eq!(
+        fatal(&receiver),
+        3,
+        "it ended the process three times and not once more"
+    );
+    assert_eq!(
+        deployment
+            .metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#)
+            .await,
+        "1"
+    );
+    assert!(
+        deployment
+            .service
+            .output()
+            .contains("gave up on a delivery"),
+        "one line says so"
+    );
 
     // An operator may have it sent again.
     receiver.on_arrival(|_| {});
-    let path = format!("/ops/webhooks/dead-letters/{}/replay", letters[0]["id"].as_str().unwrap());
-    let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    let path = format!(
+        "/ops/webhooks/dead-letters/{}/replay",
+        letters[0]["id"].as_str().unwrap()
+    );
+    let answer = operator
+        .call(Method::POST, &path, Some(&json!({})))
+        .await
+        .unwrap();
     assert!(answer.status < 300, "{answer:?}");
-    eventually("the notification", async || (fatal(&receiver) == 4).then_some(())).await;
+    eventually("the notification", async || {
+        (fatal(&receiver) == 4).then_some(())
+    })
+    .await;
     let queries = DatabaseQueries::open(&deployment).await;
     eventually("the end of all notifications", async || {
         let open = "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'";
@@ -100,7 +142,11 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
     let fatal = "FATAL2";
     let irn = "FATAL2-94CD90AA-20260115";
     // While it is signed, and twice while it is asked whether it was.
-    let calls = [(Operation::Sign, 1), (Operation::Confirm, 1), (Operation::Confirm, 2)];
+    let calls = [
+        (Operation::Sign, 1),
+        (Operation::Confirm, 1),
+        (Operation::Confirm, 2),
+    ];
     for (operation, _) in calls {
         deployment.order_late(FaultKind::Latency, operation, irn, ANSWER_DELAY);
     }
@@ -108,7 +154,10 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
     assert_eq!(created.irn, irn);
     for (operation, count) in calls {
         let what = format!("call {count} of {operation:?} in the hands of the authority");
-        eventually(&what, async || (deployment.calls(operation, irn).len() >= count).then_some(())).await;
+        eventually(&what, async || {
+            (deployment.calls(operation, irn).len() >= count).then_some(())
+        })
+        .await;
         deployment.restart_after_kill().await;
     }
     let other = deployment.submit("OTHER2").await;
@@ -117,12 +166,25 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
         (run["state"] == "paused").then_some(run)
     })
     .await;
-    assert!(run["last_error"].as_str().unwrap().contains("the process ended three times"), "{run}");
-    deployment.taxpayer.wait_until_succeeded(&other.irn, "submit").await;
+    assert!(
+        run["last_error"]
+            .as_str()
+            .unwrap()
+            .contains("the process ended three times"),
+        "{run}"
+    );
+    deployment
+        .taxpayer
+        .wait_until_succeeded(&other.irn, "submit")
+        .await;
     let calls = deployment.authority.state().calls().len();
     let again = deployment
         .taxpayer
-        .call(Method::POST, "/v1/app/invoices/submit", Some(&submission(&Registration::demo(), fatal)))
+        .call(
+            Method::POST,
+            "/v1/app/invoices/submit",
+            Some(&submission(&Registration::demo(), fatal)),
+        )
         .await;
     assert!(again.is_some());
     sleep(LANE_WAIT).await;
@@ -132,18 +194,39 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
         "only an operator moves it"
     );
     let about = |call: &sandbox::CallRecord| call.irn.as_deref() == Some(irn);
-    assert!(!deployment.authority.state().calls()[calls..].iter().any(about), "it is not called again");
-    assert_eq!(deployment.metric(r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
-    assert!(deployment.service.output().contains("paused a run for an operator"));
+    assert!(
+        !deployment.authority.state().calls()[calls..]
+            .iter()
+            .any(about),
+        "it is not called again"
+    );
+    assert_eq!(
+        deployment
+            .metric(r#"einvoice_runs_paused_total{reason="quarantined"}"#)
+            .await,
+        "1"
+    );
+    assert!(
+        deployment
+            .service
+            .output()
+            .contains("paused a run for an operator")
+    );
 
-    let operator = deployment.operator();
-    let paused = operator.get("/ops/pipeline/runs?state=paused").await.unwrap().body["data"]["data"].clone();
-    assert_eq!(paused.as_array().unwrap().len(), 1, "{paused}");
-    let path = format!("/ops/pipeline/runs/{}/resume", paused[0]["id"].as_str().unwrap());
-    let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
-    assert_eq!(answer.status, 200, "{answer:?}");
-    deployment.taxpayer.wait_until_succeeded(irn, "submit").await;
-    assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1);
+    resume_paused_run(&deployment).await;
+    deployment
+        .taxpayer
+        .wait_until_succeeded(irn, "submit")
+        .await;
+    assert_eq!(
+        deployment
+            .authority
+            .state()
+            .invoice(irn)
+            .unwrap()
+            .sign_count,
+        1
+    );
     deployment.intact_events().await;
 }
 
@@ -156,14 +239,28 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
     receiver.delay(RECEIVER_DELAY);
     let neighbour = deployment.newcomer().await;
     deployment.set_webhook(&receiver.url()).await;
-    deployment.set_webhook_for(neighbour.id, &receiver.url()).await;
-    deployment.authority.state().add_fault(slow_signatures()).unwrap();
+    deployment
+        .set_webhook_for(neighbour.id, &receiver.url())
+        .await;
+    deployment
+        .authority
+        .state()
+        .add_fault(slow_signatures())
+        .unwrap();
     let begun = Instant::now();
     let mut irns = Vec::new();
     for kill in 0..kills {
         for number in 0..PIECES_IN_FLIGHT {
-            irns.push(deployment.submit(&format!("QUICK{kill}N{number}")).await.irn);
-            neighbour.client.create_invoice(&invoice_numbered(&format!("BESIDE{kill}N{number}"))).await;
+            irns.push(
+                deployment
+                    .submit(&format!("QUICK{kill}N{number}"))
+                    .await
+                    .irn,
+            );
+            neighbour
+                .client
+                .create_invoice(&invoice_numbered(&format!("BESIDE{kill}N{number}")))
+                .await;
         }
         deployment.restart_after_kill().await;
     }
@@ -171,24 +268,64 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
     receiver.delay(Duration::ZERO);
     let queries = DatabaseQueries::open(&deployment).await;
     eventually("the end of all work, without an operator", async || {
-        let runs = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
-        let deliveries = queries.number("SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'").await;
+        let runs = queries
+            .number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'")
+            .await;
+        let deliveries = queries
+            .number("SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'")
+            .await;
         (runs == 0 && deliveries == 0).then_some(())
     })
     .await;
-    let lifted = queries.number("SELECT COUNT(*) FROM attempts WHERE failure = 'quarantined'").await;
+    let lifted = queries
+        .number("SELECT COUNT(*) FROM attempts WHERE failure = 'quarantined'")
+        .await;
     println!("{backend:?}: {kills} kills in {killed:?}, {lifted} notifications were in quarantine");
-    let ended = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state = 'succeeded'").await;
+    let ended = queries
+        .number("SELECT COUNT(*) FROM pipeline_runs WHERE state = 'succeeded'")
+        .await;
     assert_eq!(usize::try_from(ended).unwrap(), irns.len());
     for irn in &irns {
-        assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1, "{irn}");
+        assert_eq!(
+            deployment
+                .authority
+                .state()
+                .invoice(irn)
+                .unwrap()
+                .sign_count,
+            1,
+            "{irn}"
+        );
     }
     deployment.intact_events().await;
 }
 
+/// Has an operator resume the only paused run.
+async fn resume_paused_run(deployment: &Deployment) {
+    let operator = deployment.operator();
+    let paused = operator
+        .get("/ops/pipeline/runs?state=paused")
+        .await
+        .unwrap()
+        .body["data"]["data"]
+        .clone();
+    assert_eq!(paused.as_array().unwrap().len(), 1, "{paused}");
+    let path = format!(
+        "/ops/pipeline/runs/{}/resume",
+        paused[0]["id"].as_str().unwrap()
+    );
+    let answer = operator
+        .call(Method::POST, &path, Some(&json!({})))
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
 /// Each signature takes a while, so that a kill meets some.
 fn slow_signatures() -> FaultOrder {
-    let mut order = FaultOrder::new(FaultKind::Latency).on(Operation::Sign).times(u32::MAX);
+    let mut order = FaultOrder::new(FaultKind::Latency)
+        .on(Operation::Sign)
+        .times(u32::MAX);
     order.latency_ms = Some(u64::try_from(RECEIVER_DELAY.as_millis()).unwrap());
     order
 }
@@ -197,7 +334,9 @@ fn slow_signatures() -> FaultOrder {
 fn end_process_on_arrival(receiver: &Receiver, process: u32) {
     receiver.on_arrival(move |one| {
         if one.irn().starts_with("FATAL") {
-            let killed = Command::new("kill").args(["-s", "KILL", &process.to_string()]).status();
+            let killed = Command::new("kill")
+                .args(["-s", "KILL", &process.to_string()])
+                .status();
             assert!(killed.unwrap().success());
         }
     });

@@ -22,17 +22,34 @@ async fn an_integrator_is_created_beside_a_database_that_is_written_to_without_a
     let deployment = Deployment::open(Backend::Sqlite).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
-        .map(|_| tokio::spawn(hold_lock_repeatedly(deployment.sqlite_url(), Arc::clone(&is_over))))
+        .map(|_| {
+            tokio::spawn(hold_lock_repeatedly(
+                deployment.sqlite_url(),
+                Arc::clone(&is_over),
+            ))
+        })
         .collect();
     sleep(LOCK_HOLD).await;
     for number in 0..3 {
         let begun = Instant::now();
         let email = format!("it{number}@acme.example");
         let mut create =
-            deployment.service.call(&["integrator", "create", "--name", "Acme", "--email", &email]);
-        let created = tokio::task::spawn_blocking(move || create.output().unwrap()).await.unwrap();
-        println!("an integrator beside {WRITERS} writers: {} after {:?}", created.status, begun.elapsed());
-        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+            deployment
+                .service
+                .call(&["integrator", "create", "--name", "Acme", "--email", &email]);
+        let created = tokio::task::spawn_blocking(move || create.output().unwrap())
+            .await
+            .unwrap();
+        println!(
+            "an integrator beside {WRITERS} writers: {} after {:?}",
+            created.status,
+            begun.elapsed()
+        );
+        assert!(
+            created.status.success(),
+            "{}",
+            String::from_utf8_lossy(&created.stderr)
+        );
     }
     is_over.store(true, Ordering::SeqCst);
     for writer in writers {
@@ -43,10 +60,17 @@ async fn an_integrator_is_created_beside_a_database_that_is_written_to_without_a
 /// Takes the write lock again as soon as it has let it go. Gives how often.
 async fn hold_lock_repeatedly(url: String, is_over: Arc<AtomicBool>) -> u32 {
     let connection = connect(&url).await;
-    connection.execute_unprepared("PRAGMA busy_timeout = 20000").await.unwrap();
+    connection
+        .execute_unprepared("PRAGMA busy_timeout = 20000")
+        .await
+        .unwrap();
     let mut taken = 0;
     while !is_over.load(Ordering::SeqCst) {
-        if connection.execute_unprepared("BEGIN IMMEDIATE").await.is_ok() {
+        if connection
+            .execute_unprepared("BEGIN IMMEDIATE")
+            .await
+            .is_ok()
+        {
             sleep(LOCK_HOLD).await;
             connection.execute_unprepared("COMMIT").await.unwrap();
             taken += 1;
@@ -58,11 +82,16 @@ async fn hold_lock_repeatedly(url: String, is_over: Arc<AtomicBool>) -> u32 {
 #[each_database]
 async fn a_process_whose_writes_all_fail_is_not_ready(backend: Backend) {
     let deployment = Deployment::open(backend).await;
-    let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
+    let url = deployment
+        .postgres
+        .as_ref()
+        .map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
     // Reads go on and transactions begin, as with a disk without room.
     let (full, free): (&[&str], &str) = match backend {
         Backend::Sqlite => (
-            &["CREATE TRIGGER no_room BEFORE UPDATE ON counters BEGIN SELECT RAISE(ABORT, 'no room'); END"],
+            &[
+                "CREATE TRIGGER no_room BEFORE UPDATE ON counters BEGIN SELECT RAISE(ABORT, 'no room'); END",
+            ],
             "DROP TRIGGER no_room",
         ),
         Backend::Postgres => (
@@ -75,14 +104,33 @@ async fn a_process_whose_writes_all_fail_is_not_ready(backend: Backend) {
         beside.execute_unprepared(statement).await.unwrap();
     }
     eventually("a process that is not ready", async || {
-        deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
+        deployment
+            .taxpayer
+            .get("/health/ready")
+            .await
+            .filter(|answer| answer.status == 503)
     })
     .await;
-    assert_eq!(deployment.taxpayer.get("/health/live").await.unwrap().status, 200);
+    assert_eq!(
+        deployment
+            .taxpayer
+            .get("/health/live")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
     beside.execute_unprepared(free).await.unwrap();
     eventually("a process that is ready again", async || {
-        deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
+        deployment
+            .taxpayer
+            .get("/health/ready")
+            .await
+            .filter(|answer| answer.status == 200)
     })
     .await;
-    deployment.taxpayer.create_invoice(&invoice_numbered("ROOM")).await;
+    deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("ROOM"))
+        .await;
 }

@@ -39,8 +39,19 @@ async fn post(client: &Client, invoice_no: &str) -> Answer {
 }
 
 fn assert_come_back(answer: &Answer) {
-    assert_eq!((answer.status, &answer.body["error_code"]), (503, &"OVERLOADED".into()), "{answer:?}");
-    assert!(answer.headers["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
+    assert_eq!(
+        (answer.status, &answer.body["error_code"]),
+        (503, &"OVERLOADED".into()),
+        "{answer:?}"
+    );
+    assert!(
+        answer.headers["retry-after"]
+            .to_str()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            >= 1
+    );
 }
 
 async fn measure_time<T>(call: impl Future<Output = T>) -> (T, Duration) {
@@ -50,19 +61,29 @@ async fn measure_time<T>(call: impl Future<Output = T>) -> (T, Duration) {
 
 fn lock_statement(taxpayers: &[i64]) -> String {
     let keys: Vec<_> = taxpayers.iter().map(|id| format!("'{id}'")).collect();
-    format!("BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'taxpayer' AND key IN ({})", keys.join(", "))
+    format!(
+        "BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'taxpayer' AND key IN ({})",
+        keys.join(", ")
+    )
 }
 
 #[on_postgresql]
 async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(backend: Backend) {
     let deployment = Deployment::with(backend, &FEW_WRITERS).await;
-    let held = [deployment.newcomer().await, deployment.newcomer().await, deployment.newcomer().await];
+    let held = [
+        deployment.newcomer().await,
+        deployment.newcomer().await,
+        deployment.newcomer().await,
+    ];
     let ids = held.each_ref().map(|one| one.id);
     for one in &held {
         assert_eq!(post(&one.client, "FIRST").await.status, 201);
     }
     let silent = connect(&deployment.postgres.as_ref().unwrap().url()).await;
-    silent.execute_unprepared(&lock_statement(&ids[..1])).await.unwrap();
+    silent
+        .execute_unprepared(&lock_statement(&ids[..1]))
+        .await
+        .unwrap();
     let (held_up, neighbour) = tokio::join!(measure_time(post(&held[0].client, "HELD")), async {
         sleep(Duration::from_millis(300)).await;
         measure_time(post(&deployment.taxpayer, "NEIGHBOUR")).await
@@ -76,10 +97,16 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
     );
 
     silent.execute_unprepared("ROLLBACK").await.unwrap();
-    silent.execute_unprepared(&lock_statement(&ids)).await.unwrap();
+    silent
+        .execute_unprepared(&lock_statement(&ids))
+        .await
+        .unwrap();
     let begun = Instant::now();
     let (held_up, read) = tokio::join!(
-        join_all(held.iter().map(async |one| (post(&one.client, "HELD").await, begun.elapsed()))),
+        join_all(
+            held.iter()
+                .map(async |one| (post(&one.client, "HELD").await, begun.elapsed()))
+        ),
         async {
             sleep(Duration::from_millis(500)).await;
             (deployment.taxpayer.get(INVOICES).await, begun.elapsed())
@@ -88,15 +115,26 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
     assert_eq!(read.0.unwrap().status, 200);
     for (answer, ended) in &held_up {
         assert_come_back(answer);
-        assert!(read.1 < *ended, "a read waits for no writer: {:?} is after {ended:?}", read.1);
+        assert!(
+            read.1 < *ended,
+            "a read waits for no writer: {:?} is after {ended:?}",
+            read.1
+        );
     }
-    println!("all writers wait for locks: a read is answered {:?} after their start", read.1);
+    println!(
+        "all writers wait for locks: a read is answered {:?} after their start",
+        read.1
+    );
     let ready = deployment.taxpayer.get("/health/ready").await.unwrap();
     assert_eq!(ready.status, 200, "{ready:?}");
 
     silent.execute_unprepared("ROLLBACK").await.unwrap();
     for one in &held {
-        assert_eq!(post(&one.client, "HELD").await.status, 201, "a refused create left nothing");
+        assert_eq!(
+            post(&one.client, "HELD").await.status,
+            201,
+            "a refused create left nothing"
+        );
     }
 }
 
@@ -106,11 +144,15 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
     let held = deployment.newcomer().await;
     let neighbours = join_all((1..=TAXPAYERS).map(|_| deployment.newcomer())).await;
     let receiver = Receiver::start();
-    deployment.set_webhook_for(held.id, &receiver.url_at("/")).await;
+    deployment
+        .set_webhook_for(held.id, &receiver.url_at("/"))
+        .await;
     assert_eq!(post(&held.client, "FIRST").await.status, 201);
     let silent = connect(&deployment.postgres.as_ref().unwrap().url()).await;
-    let lock_endpoint =
-        format!("BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'endpoint' AND key = '{}'", held.id);
+    let lock_endpoint = format!(
+        "BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'endpoint' AND key = '{}'",
+        held.id
+    );
     silent.execute_unprepared(&lock_endpoint).await.unwrap();
     let is_over = AtomicBool::new(false);
     let post_held = async {
@@ -124,7 +166,8 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
             if is_over.load(Ordering::SeqCst) {
                 break;
             }
-            let (answer, elapsed) = measure_time(post(&one.client, &format!("NEIGHBOUR{number}"))).await;
+            let (answer, elapsed) =
+                measure_time(post(&one.client, &format!("NEIGHBOUR{number}"))).await;
             assert_eq!(answer.status, 201, "{answer:?}");
             slowest = slowest.max(elapsed);
         }
@@ -137,9 +180,16 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
         "an endpoint's lane held: its taxpayer's create 503 after {:?}, the slowest of the others {slowest:?}",
         delayed.1
     );
-    assert!(slowest < delayed.1 / 2, "nobody else waits for the lane: {slowest:?}");
+    assert!(
+        slowest < delayed.1 / 2,
+        "nobody else waits for the lane: {slowest:?}"
+    );
     silent.execute_unprepared("ROLLBACK").await.unwrap();
-    assert_eq!(post(&held.client, "HELD").await.status, 201, "a refused create left nothing");
+    assert_eq!(
+        post(&held.client, "HELD").await.status,
+        201,
+        "a refused create left nothing"
+    );
     deployment.intact_events().await;
 }
 
@@ -152,18 +202,26 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     let gate = connect(&url).await;
     let queries = DatabaseQueries::open(&deployment).await;
     // The replica waits inside its transaction, which holds the lane, is frozen, and only then is given the lock.
-    gate.execute_unprepared("BEGIN; LOCK TABLE invoices IN SHARE MODE").await.unwrap();
+    gate.execute_unprepared("BEGIN; LOCK TABLE invoices IN SHARE MODE")
+        .await
+        .unwrap();
     let frozen = tokio::spawn({
         let there = there.clone();
         async move { there.create(&invoice_numbered("FROZEN")).await }
     });
     let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    eventually("a transaction that waits", async || (queries.number(waiting).await > 0).then_some(())).await;
+    eventually("a transaction that waits", async || {
+        (queries.number(waiting).await > 0).then_some(())
+    })
+    .await;
     second.signal("STOP");
     gate.execute_unprepared("ROLLBACK").await.unwrap();
     let idle = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
         AND state = 'idle in transaction' AND pid <> pg_backend_pid()";
-    eventually("a frozen transaction", async || (queries.number(idle).await > 0).then_some(())).await;
+    eventually("a frozen transaction", async || {
+        (queries.number(idle).await > 0).then_some(())
+    })
+    .await;
 
     let begun = Instant::now();
     let mut refused = 0;
@@ -187,8 +245,19 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
         there.create(&invoice_numbered("FROZEN")).await
     })
     .await;
-    assert_eq!(deployment.taxpayer.create(&invoice_numbered("FROZEN")).await.unwrap().1, again.1);
-    assert_eq!(there.create(&invoice_numbered("BEFORE")).await.unwrap().1, before);
+    assert_eq!(
+        deployment
+            .taxpayer
+            .create(&invoice_numbered("FROZEN"))
+            .await
+            .unwrap()
+            .1,
+        again.1
+    );
+    assert_eq!(
+        there.create(&invoice_numbered("BEFORE")).await.unwrap().1,
+        before
+    );
     assert_eq!(created.body["data"]["invoice_no"], "ELSEWHERE");
     deployment.intact_events().await;
 }
@@ -206,16 +275,20 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(b
         let at = Instant::now();
         println!("{} connections fall silent under load", proxy.silence());
         eventually("a create at each taxpayer", async || {
-            let answers = join_all(
-                (0..)
-                    .zip(&clients)
-                    .map(async |(number, client): (usize, _)| post(client, &format!("PROBE{number}")).await),
-            )
+            let answers = join_all((0..).zip(&clients).map(
+                async |(number, client): (usize, _)| post(client, &format!("PROBE{number}")).await,
+            ))
             .await;
-            answers.iter().all(|answer| answer.status < 300).then_some(())
+            answers
+                .iter()
+                .all(|answer| answer.status < 300)
+                .then_some(())
         })
         .await;
-        println!("creates of all {TAXPAYERS} taxpayers flow again after {:?}", at.elapsed());
+        println!(
+            "creates of all {TAXPAYERS} taxpayers flow again after {:?}",
+            at.elapsed()
+        );
         sleep(LOAD_SPAN).await;
         is_over.store(true, Ordering::SeqCst);
     };
@@ -224,8 +297,15 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(b
     for (client, created) in clients.iter().zip(written) {
         acknowledged += created.len();
         for one in &created {
-            let (status, found) = client.create(&invoice_numbered(&one.invoice_no)).await.unwrap();
-            assert_eq!((status, &found), (200, one), "what was acknowledged is there");
+            let (status, found) = client
+                .create(&invoice_numbered(&one.invoice_no))
+                .await
+                .unwrap();
+            assert_eq!(
+                (status, &found),
+                (200, one),
+                "what was acknowledged is there"
+            );
         }
         let ids: BTreeSet<_> = created.iter().map(|one| one.id).collect();
         assert_eq!(ids.len(), created.len(), "and once");
@@ -246,7 +326,11 @@ async fn write_until(client: &Client, is_over: &AtomicBool) -> Vec<Created> {
         if answer.status == 201 {
             let text = |field: &str| answer.body["data"][field].as_str().unwrap().to_owned();
             let id = answer.body["data"]["id"].as_i64().unwrap();
-            created.push(Created { id, irn: text("irn"), invoice_no: text("invoice_no") });
+            created.push(Created {
+                id,
+                irn: text("irn"),
+                invoice_no: text("invoice_no"),
+            });
         }
     }
     created
@@ -267,7 +351,10 @@ async fn a_process_whose_database_is_frozen_stops_in_bounded_time(backend: Backe
         deployment.service.signal("TERM");
         let status = deployment.service.wait_for_end().await;
         is_over.store(true, Ordering::SeqCst);
-        println!("a stop with a frozen database: {status} after {:?}", begun.elapsed());
+        println!(
+            "a stop with a frozen database: {status} after {:?}",
+            begun.elapsed()
+        );
         status
     };
     let (_, status) = tokio::join!(load, stop);
@@ -277,23 +364,29 @@ async fn a_process_whose_database_is_frozen_stops_in_bounded_time(backend: Backe
 }
 
 #[on_postgresql]
-async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime(backend: Backend) {
+async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime(
+    backend: Backend,
+) {
     let mut deployment = Deployment::open(backend).await;
     let clients: Vec<_> = join_all((1..=6).map(|_| deployment.newcomer())).await;
     for round in 0..3 {
         let is_over = AtomicBool::new(false);
-        let load = join_all(
-            clients
-                .iter()
-                .flat_map(|one| [call_until(&one.client, &is_over), call_until(&one.client, &is_over)]),
-        );
+        let load = join_all(clients.iter().flat_map(|one| {
+            [
+                call_until(&one.client, &is_over),
+                call_until(&one.client, &is_over),
+            ]
+        }));
         let stop = async {
             sleep(LOAD_SPAN).await;
             let begun = Instant::now();
             deployment.service.signal("TERM");
             let status = deployment.service.wait_for_end().await;
             is_over.store(true, Ordering::SeqCst);
-            println!("stop {round} under load: {status} after {:?}", begun.elapsed());
+            println!(
+                "stop {round} under load: {status} after {:?}",
+                begun.elapsed()
+            );
             status
         };
         let (_, status) = tokio::join!(load, stop);
@@ -313,8 +406,10 @@ async fn call_until(client: &Client, is_over: &AtomicBool) {
             return;
         }
         let body = invoice_numbered(&format!("STOP{number}"));
-        let (created, listed) =
-            tokio::join!(client.call(Method::POST, INVOICES, Some(&body)), client.get(INVOICES));
+        let (created, listed) = tokio::join!(
+            client.call(Method::POST, INVOICES, Some(&body)),
+            client.get(INVOICES)
+        );
         if created.is_none() && listed.is_none() {
             sleep(Duration::from_millis(20)).await;
         }

@@ -23,8 +23,18 @@ async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
     let brief_irn = "BRIEF1-94CD90AA-20260115";
     let long_irn = "LONG1-94CD90AA-20260115";
-    deployment.order_late(FaultKind::Latency, Operation::Sign, brief_irn, Duration::from_millis(1_500));
-    deployment.order_late(FaultKind::Latency, Operation::Confirm, long_irn, Duration::from_mins(2));
+    deployment.order_late(
+        FaultKind::Latency,
+        Operation::Sign,
+        brief_irn,
+        Duration::from_millis(1_500),
+    );
+    deployment.order_late(
+        FaultKind::Latency,
+        Operation::Confirm,
+        long_irn,
+        Duration::from_mins(2),
+    );
     let long = deployment.submit("LONG1").await;
     eventually("a confirmation", async || {
         (deployment.pending_calls(Operation::Confirm, &long.irn) == 1).then_some(())
@@ -62,40 +72,82 @@ async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
     let answered: Vec<_> = answered.into_iter().flatten().collect();
     assert!(!answered.is_empty(), "there was something under way");
     for created in &answered {
-        let (status, found) =
-            deployment.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
-        assert_eq!((status, &found), (200, created), "what was answered is there");
+        let (status, found) = deployment
+            .taxpayer
+            .create(&invoice_numbered(&created.invoice_no))
+            .await
+            .unwrap();
+        assert_eq!(
+            (status, &found),
+            (200, created),
+            "what was answered is there"
+        );
     }
     for created in [&brief, &long] {
-        deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "submit")
+            .await;
     }
     let events = deployment.intact_events().await;
     for created in [&brief, &long] {
         deployment.assert_done(created, &events, false).await;
     }
-    println!("{backend:?}: exit 0 with {} creates answered before it", answered.len());
+    println!(
+        "{backend:?}: exit 0 with {} creates answered before it",
+        answered.len()
+    );
 }
 
 /// A delivery in flight is finished at a stop: it does not come again at the next start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_in_flight_are_finished() {
-    let receiver = Behaviour { latency: Duration::from_secs(2), ..Behaviour::PROMPT }.start();
+    let receiver = Behaviour {
+        latency: Duration::from_secs(2),
+        ..Behaviour::PROMPT
+    }
+    .start();
     let mut deployment = Deployment::open(Backend::Sqlite).await;
     deployment.set_webhook(&receiver.url()).await;
-    let bodies: Vec<_> = (0..5).map(|number| invoice_numbered(&format!("LASTCALL{number}"))).collect();
-    join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
-    eventually("five notifications", async || (receiver.requests() >= 5).then_some(())).await;
+    let bodies: Vec<_> = (0..5)
+        .map(|number| invoice_numbered(&format!("LASTCALL{number}")))
+        .collect();
+    join_all(
+        bodies
+            .iter()
+            .map(|body| deployment.taxpayer.create_invoice(body)),
+    )
+    .await;
+    eventually("five notifications", async || {
+        (receiver.requests() >= 5).then_some(())
+    })
+    .await;
     deployment.service.signal("TERM");
     let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
     deployment.service.restart().await;
-    let last = deployment.taxpayer.create_invoice(&invoice_numbered("AFTERWARDS")).await;
+    let last = deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("AFTERWARDS"))
+        .await;
     eventually("a notification after the start", async || {
-        receiver.received_notifications().iter().any(|one| one.irn() == last.irn).then_some(())
+        receiver
+            .received_notifications()
+            .iter()
+            .any(|one| one.irn() == last.irn)
+            .then_some(())
     })
     .await;
-    let ids: Vec<_> = receiver.received_notifications().into_iter().map(|one| one.id).collect();
-    assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "none came twice");
+    let ids: Vec<_> = receiver
+        .received_notifications()
+        .into_iter()
+        .map(|one| one.id)
+        .collect();
+    assert_eq!(
+        ids.len(),
+        ids.iter().collect::<BTreeSet<_>>().len(),
+        "none came twice"
+    );
 }
 
 /// A connection that is in use is closed by an answer that says so, never while its client sends.
@@ -109,11 +161,17 @@ async fn connections_in_use_are_closed_by_an_answer() {
     let clients = connections.into_iter().map(async |mut connection| {
         let mut answers = 0;
         loop {
-            connection.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            connection
+                .write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n")
+                .await
+                .unwrap();
             let mut answer = [0; 4_096];
             let length = connection.read(&mut answer).await.unwrap();
             let answer = String::from_utf8_lossy(&answer[..length]).to_ascii_lowercase();
-            assert!(answer.starts_with("http/1.1 200 "), "after {answers} answers: {answer:?}");
+            assert!(
+                answer.starts_with("http/1.1 200 "),
+                "after {answers} answers: {answer:?}"
+            );
             answers += 1;
             if answer.contains("connection: close") {
                 return answers;
@@ -126,7 +184,10 @@ async fn connections_in_use_are_closed_by_an_answer() {
         deployment.service.signal("TERM");
     };
     let (answers, ()) = tokio::join!(join_all(clients), stop);
-    assert!(answers.iter().all(|answers| *answers > 1), "they were in use: {answers:?}");
+    assert!(
+        answers.iter().all(|answers| *answers > 1),
+        "they were in use: {answers:?}"
+    );
     let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
 }
@@ -140,15 +201,21 @@ async fn idle_connections_do_not_hold_up_the_stop() {
     deployment.order_late(FaultKind::Latency, Operation::IrnValidate, irn, late);
     let mut idle = connect(&deployment).await;
     let mut unused = connect(&deployment).await;
-    idle.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    idle.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
     let mut answer = [0; 15];
     idle.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
     let body = submission(&Registration::demo(), "SLOW1").to_string();
-    let mut waiting =
-        deployment.taxpayer.begin("/v1/app/invoices/submit", "", body.as_bytes(), body.len()).await;
-    eventually("a call", async || (deployment.pending_calls(Operation::IrnValidate, irn) == 1).then_some(()))
+    let mut waiting = deployment
+        .taxpayer
+        .begin("/v1/app/invoices/submit", "", body.as_bytes(), body.len())
         .await;
+    eventually("a call", async || {
+        (deployment.pending_calls(Operation::IrnValidate, irn) == 1).then_some(())
+    })
+    .await;
     let begun = Instant::now();
     deployment.service.signal("TERM");
     for connection in [&mut idle, &mut unused] {
@@ -156,16 +223,28 @@ async fn idle_connections_do_not_hold_up_the_stop() {
         connection.read_to_end(&mut rest).await.unwrap();
     }
     let closed = begun.elapsed();
-    assert_eq!(deployment.pending_calls(Operation::IrnValidate, irn), 1, "the request is still under way");
+    assert_eq!(
+        deployment.pending_calls(Operation::IrnValidate, irn),
+        1,
+        "the request is still under way"
+    );
     let mut answer = String::new();
     waiting.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
+    assert!(
+        answer.to_ascii_lowercase().contains("connection: close"),
+        "{answer}"
+    );
     let status = deployment.service.wait_for_end().await;
     assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
-    println!("idle connections were closed after {closed:?}; the process ended after {:?}", begun.elapsed());
+    println!(
+        "idle connections were closed after {closed:?}; the process ended after {:?}",
+        begun.elapsed()
+    );
 }
 
 async fn connect(deployment: &Deployment) -> TcpStream {
-    TcpStream::connect(deployment.service.url().strip_prefix("http://").unwrap()).await.unwrap()
+    TcpStream::connect(deployment.service.url().strip_prefix("http://").unwrap())
+        .await
+        .unwrap()
 }

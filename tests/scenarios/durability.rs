@@ -25,7 +25,10 @@ const SEED: u64 = 20_260_115;
 const PAUSE_WITHOUT_ANSWER: Duration = Duration::from_millis(40);
 
 /// Lets writers write while the process is killed at moments left to chance; gives what each of them did.
-async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write: impl Write<T>) -> Vec<T> {
+async fn write_under_kills<T: Send + 'static>(
+    deployment: &mut Deployment,
+    write: impl Write<T>,
+) -> Vec<T> {
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
@@ -37,7 +40,8 @@ async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write
                 let mut number = 0;
                 while !is_over.load(Ordering::Relaxed) {
                     number += 1;
-                    let (done, is_answered) = write.write(&client, format!("W{writer}N{number}")).await;
+                    let (done, is_answered) =
+                        write.write(&client, format!("W{writer}N{number}")).await;
                     written.push(done);
                     if !is_answered {
                         sleep(PAUSE_WITHOUT_ANSWER).await;
@@ -53,7 +57,11 @@ async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write
         deployment.restart_after_kill().await;
     }
     is_over.store(true, Ordering::Relaxed);
-    join_all(writers).await.into_iter().flat_map(Result::unwrap).collect()
+    join_all(writers)
+        .await
+        .into_iter()
+        .flat_map(Result::unwrap)
+        .collect()
 }
 
 /// One write; with what it did comes whether it was answered.
@@ -65,7 +73,11 @@ trait Write<T>: Clone + Send + 'static {
 struct Create;
 
 impl Write<(String, Option<(u16, Created)>)> for Create {
-    async fn write(&self, client: &Client, name: String) -> ((String, Option<(u16, Created)>), bool) {
+    async fn write(
+        &self,
+        client: &Client,
+        name: String,
+    ) -> ((String, Option<(u16, Created)>), bool) {
         let answer = client.create(&invoice_numbered(&name)).await;
         let is_answered = answer.is_some();
         ((name, answer), is_answered)
@@ -86,25 +98,55 @@ async fn creates_survive_kills(backend: Backend) {
         };
         answered += 1;
         assert_eq!(*status, 201, "{invoice_no} is new");
-        assert_eq!(stored.get(invoice_no), Some(&created.id), "{invoice_no} was answered and must be there");
+        assert_eq!(
+            stored.get(invoice_no),
+            Some(&created.id),
+            "{invoice_no} was answered and must be there"
+        );
     }
     assert!(answered > KILLS, "the writers came to write");
-    let there = unanswered.iter().filter(|invoice_no| stored.contains_key(**invoice_no)).count();
+    let there = unanswered
+        .iter()
+        .filter(|invoice_no| stored.contains_key(**invoice_no))
+        .count();
     for invoice_no in &unanswered {
-        let (status, created) = deployment.taxpayer.create(&invoice_numbered(invoice_no)).await.unwrap();
+        let (status, created) = deployment
+            .taxpayer
+            .create(&invoice_numbered(invoice_no))
+            .await
+            .unwrap();
         let known = stored.get(*invoice_no);
-        assert_eq!(status, if known.is_some() { 200 } else { 201 }, "{invoice_no} sent again");
-        assert!(known.is_none_or(|id| *id == created.id), "{invoice_no} has one id");
+        assert_eq!(
+            status,
+            if known.is_some() { 200 } else { 201 },
+            "{invoice_no} sent again"
+        );
+        assert!(
+            known.is_none_or(|id| *id == created.id),
+            "{invoice_no} has one id"
+        );
         assert_eq!(
             (&created.invoice_no, created.irn.split('-').next()),
             (*invoice_no, Some(invoice_no.as_str()))
         );
     }
     let events = deployment.intact_events().await;
-    let created = events.iter().filter(|event| event["type"] == "invoice.created");
-    let irns: Vec<_> = created.map(|event| event["irn"].as_str().unwrap()).collect();
-    assert_eq!(irns.len(), stored_invoices(&deployment.taxpayer).await.len(), "an event for each invoice");
-    assert_eq!(irns.iter().collect::<BTreeSet<_>>().len(), irns.len(), "each was created once");
+    let created = events
+        .iter()
+        .filter(|event| event["type"] == "invoice.created");
+    let irns: Vec<_> = created
+        .map(|event| event["irn"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        irns.len(),
+        stored_invoices(&deployment.taxpayer).await.len(),
+        "an event for each invoice"
+    );
+    assert_eq!(
+        irns.iter().collect::<BTreeSet<_>>().len(),
+        irns.len(),
+        "each was created once"
+    );
     println!(
         "{backend:?}: {KILLS} kills, {answered} creates answered and there, {} unanswered, {there} of them there",
         unanswered.len()
@@ -132,7 +174,10 @@ async fn stored_invoices(client: &Client) -> BTreeMap<String, i64> {
 
 /// The rows of a page.
 fn rows(body: &Value) -> &Vec<Value> {
-    body["data"].as_array().or_else(|| body["data"]["data"].as_array()).expect("a list")
+    body["data"]
+        .as_array()
+        .or_else(|| body["data"]["data"].as_array())
+        .expect("a list")
 }
 
 #[derive(Clone)]
@@ -142,7 +187,10 @@ struct Pay {
 
 impl Write<(String, Option<u16>)> for Pay {
     async fn write(&self, client: &Client, name: String) -> ((String, Option<u16>), bool) {
-        let status = client.pay_one(&self.irn, &name).await.map(|answer| answer.status);
+        let status = client
+            .pay_one(&self.irn, &name)
+            .await
+            .map(|answer| answer.status);
         ((name, status), status == Some(200))
     }
 }
@@ -150,28 +198,60 @@ impl Write<(String, Option<u16>)> for Pay {
 #[each_database]
 async fn payments_survive_kills(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
-    let created = deployment.taxpayer.create_invoice(&invoice_numbered("PAID1")).await;
-    assert_eq!(deployment.taxpayer.set_status(&created.irn, "approved").await.unwrap().status, 200);
-    let written = write_under_kills(&mut deployment, Pay { irn: created.irn.clone() }).await;
+    let created = deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("PAID1"))
+        .await;
+    assert_eq!(
+        deployment
+            .taxpayer
+            .set_status(&created.irn, "approved")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
+    let written = write_under_kills(
+        &mut deployment,
+        Pay {
+            irn: created.irn.clone(),
+        },
+    )
+    .await;
 
     let events = deployment.intact_events().await;
     let payments: Vec<_> = events
         .iter()
-        .filter(|event| event["type"] == "payment.status-updated" && event["irn"] == created.irn.as_str())
+        .filter(|event| {
+            event["type"] == "payment.status-updated" && event["irn"] == created.irn.as_str()
+        })
         .map(|event| &event["data"])
         .collect();
-    let references: Vec<_> = payments.iter().map(|payment| payment["reference"].as_str().unwrap()).collect();
+    let references: Vec<_> = payments
+        .iter()
+        .map(|payment| payment["reference"].as_str().unwrap())
+        .collect();
     let distinct: BTreeSet<_> = references.iter().copied().collect();
-    assert_eq!(distinct.len(), references.len(), "no payment is recorded twice");
+    assert_eq!(
+        distinct.len(),
+        references.len(),
+        "no payment is recorded twice"
+    );
     let mut accepted = 0;
     let mut unanswered = 0;
     for (reference, status) in &written {
         match status {
             Some(200) => {
                 accepted += 1;
-                assert!(distinct.contains(reference.as_str()), "{reference} was accepted and must be there");
+                assert!(
+                    distinct.contains(reference.as_str()),
+                    "{reference} was accepted and must be there"
+                );
             }
-            Some(422) => assert!(!distinct.contains(reference.as_str()), "{reference} was refused"),
+            Some(422) => assert!(
+                !distinct.contains(reference.as_str()),
+                "{reference} was refused"
+            ),
             _ => unanswered += 1,
         }
     }

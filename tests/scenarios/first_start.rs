@@ -32,7 +32,13 @@ async fn several_processes_make_the_first_start_together(_: Backend) {
     let settings = settings(&directory, Some(&database), &authority);
     let name = |replica: usize| format!("replica-{replica}");
     let mut replicas: Vec<_> = (0..REPLICAS)
-        .map(|replica| Service::new(directory.path().to_owned(), &name(replica), settings.clone()))
+        .map(|replica| {
+            Service::new(
+                directory.path().to_owned(),
+                &name(replica),
+                settings.clone(),
+            )
+        })
         .collect();
     replicas.iter_mut().for_each(Service::launch);
     join_all(replicas.iter_mut().map(Service::wait_until_ready)).await;
@@ -53,12 +59,28 @@ async fn no_file_of_a_start_can_be_read_by_others() {
     service.restart().await;
     let names = || {
         let files = fs::read_dir(&home).unwrap().map(Result::unwrap);
-        files.map(|file| file.file_name().into_string().unwrap()).collect::<Vec<_>>()
+        files
+            .map(|file| file.file_name().into_string().unwrap())
+            .collect::<Vec<_>>()
     };
-    let is_complete = async || names().contains(&"checkpoints.log".to_owned()).then_some(());
+    let is_complete = async || {
+        names()
+            .contains(&"checkpoints.log".to_owned())
+            .then_some(())
+    };
     eventually("the first checkpoint", is_complete).await;
-    for name in ["einvoice.db", "einvoice.db-wal", "serve.lock", "encryption_key", "checkpoint_key"] {
-        assert!(names().contains(&name.to_owned()), "{name} of {:?}", names());
+    for name in [
+        "einvoice.db",
+        "einvoice.db-wal",
+        "serve.lock",
+        "encryption_key",
+        "checkpoint_key",
+    ] {
+        assert!(
+            names().contains(&name.to_owned()),
+            "{name} of {:?}",
+            names()
+        );
     }
     for file in fs::read_dir(&home).unwrap().map(Result::unwrap) {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
@@ -86,15 +108,25 @@ async fn a_first_start_killed_at_any_moment_is_made_up_for(backend: Backend) {
             assert!(is_intact, "killed after {} ms: {said}", kill * KILL_STEP_MS);
         })
         .await;
-    println!("{backend:?}: {KILLS} first starts killed within {} ms", KILLS * KILL_STEP_MS);
+    println!(
+        "{backend:?}: {KILLS} first starts killed within {} ms",
+        KILLS * KILL_STEP_MS
+    );
 }
 
 /// With keys that are there already: making them takes longer than the rest of a start.
-fn settings(directory: &TempDir, database: Option<&PostgresDatabase>, authority: &Sandbox) -> Settings {
+fn settings(
+    directory: &TempDir,
+    database: Option<&PostgresDatabase>,
+    authority: &Sandbox,
+) -> Settings {
     let keys = write_keys(authority, directory.path());
     let mut settings = vec![
         ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
-        ("EINVOICE__AUTHORITY__CRYPTO_KEYS_FILE", keys.display().to_string()),
+        (
+            "EINVOICE__AUTHORITY__CRYPTO_KEYS_FILE",
+            keys.display().to_string(),
+        ),
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", ENCRYPTION_KEY.into()),
     ];
     settings.extend(database.map(|database| ("EINVOICE__DATABASE__URL", database.url())));

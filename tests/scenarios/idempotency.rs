@@ -24,13 +24,19 @@ const ROUNDS: usize = 40;
 #[each_database]
 async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
-    let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
+    let url = deployment
+        .postgres
+        .as_ref()
+        .map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
     let database = connect(&url).await;
     let mut kills = 0;
     let mut repeated = 0;
     let begun = Instant::now();
     while repeated == 0 {
-        assert!(begun.elapsed() < PATIENCE, "of {kills} kills none fell between a commit and its answer");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "of {kills} kills none fell between a commit and its answer"
+        );
         kills += 1;
         let created = create_approved(&deployment.taxpayer, &format!("KEYED{kills}")).await;
         let references: Vec<_> = (0..AT_ONCE).map(|n| format!("K{kills}N{n}")).collect();
@@ -46,29 +52,54 @@ async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
                 assert!(!is_answered, "{reference} was answered and must be there");
                 continue;
             };
-            assert_eq!(again.headers["idempotent-replayed"], "true", "{reference}: {again:?}");
-            assert_eq!(again.body["data"], payment["invoice"], "the answer of that moment");
+            assert_eq!(
+                again.headers["idempotent-replayed"], "true",
+                "{reference}: {again:?}"
+            );
+            assert_eq!(
+                again.body["data"], payment["invoice"],
+                "the answer of that moment"
+            );
             repeated += usize::from(!is_answered);
         }
     }
     assert_paid_once(&deployment, kills * AT_ONCE).await;
-    println!("{backend:?}: {kills} kills, {repeated} payments committed, not answered, and asked for again");
+    println!(
+        "{backend:?}: {kills} kills, {repeated} payments committed, not answered, and asked for again"
+    );
 }
 
 /// The number of the last event, read beside the process.
 async fn last_event(database: &DatabaseConnection) -> i64 {
     let text = "SELECT COALESCE(MAX(sequence), 0) AS last FROM events WHERE taxpayer_id = 1";
     let statement = Statement::from_string(database.get_database_backend(), text);
-    database.query_one_raw(statement).await.unwrap().unwrap().try_get("", "last").unwrap()
+    database
+        .query_one_raw(statement)
+        .await
+        .unwrap()
+        .unwrap()
+        .try_get("", "last")
+        .unwrap()
 }
 
 async fn create_approved(client: &Client, invoice_no: &str) -> Created {
     let created = client.create_invoice(&invoice_numbered(invoice_no)).await;
-    assert_eq!(client.set_status(&created.irn, "approved").await.unwrap().status, 200);
+    assert_eq!(
+        client
+            .set_status(&created.irn, "approved")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
     created
 }
 
-fn pay_all(client: &Client, created: &Created, references: &[String]) -> Vec<JoinHandle<Option<Answer>>> {
+fn pay_all(
+    client: &Client,
+    created: &Created,
+    references: &[String],
+) -> Vec<JoinHandle<Option<Answer>>> {
     let pay = |reference: &String| {
         let client = client.clone();
         let irn = created.irn.clone();
@@ -83,9 +114,13 @@ async fn load_payments(database: &DatabaseConnection) -> BTreeMap<String, Value>
     let text = "SELECT data FROM events WHERE kind = 'payment.status-updated'";
     let statement = Statement::from_string(database.get_database_backend(), text);
     let rows = database.query_all_raw(statement).await.unwrap();
-    let events = rows.iter().map(|row| row.try_get::<String>("", "data").unwrap());
+    let events = rows
+        .iter()
+        .map(|row| row.try_get::<String>("", "data").unwrap());
     let events = events.map(|data| strict_json::from_trusted::<Value>(&data).unwrap());
-    events.map(|data| (data["reference"].as_str().unwrap().to_owned(), data)).collect()
+    events
+        .map(|data| (data["reference"].as_str().unwrap().to_owned(), data))
+        .collect()
 }
 
 /// Asks until there is the payment's answer.
@@ -101,12 +136,21 @@ async fn pay_until_answered(client: &Client, created: &Created, reference: &str)
 /// Each reference stands once in the log, and nothing else was paid.
 async fn assert_paid_once(deployment: &Deployment, count: usize) {
     let events = deployment.intact_events().await;
-    let payments: Vec<_> = events.iter().filter(|event| event["type"] == "payment.status-updated").collect();
-    let mut references: Vec<_> =
-        payments.iter().map(|event| event["data"]["reference"].as_str().unwrap()).collect();
+    let payments: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "payment.status-updated")
+        .collect();
+    let mut references: Vec<_> = payments
+        .iter()
+        .map(|event| event["data"]["reference"].as_str().unwrap())
+        .collect();
     references.sort_unstable();
     references.dedup();
-    assert_eq!((payments.len(), references.len()), (count, count), "paid once each");
+    assert_eq!(
+        (payments.len(), references.len()),
+        (count, count),
+        "paid once each"
+    );
 }
 
 #[on_postgresql]
@@ -119,18 +163,38 @@ async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
     let mut in_progress = 0;
     for round in 0..ROUNDS {
         let reference = format!("R{round}");
-        let asked = [&deployment.taxpayer, &elsewhere, &deployment.taxpayer, &elsewhere];
-        let answers = join_all(asked.map(|client| client.pay_one_once(&created.irn, &reference))).await;
+        let asked = [
+            &deployment.taxpayer,
+            &elsewhere,
+            &deployment.taxpayer,
+            &elsewhere,
+        ];
+        let answers =
+            join_all(asked.map(|client| client.pay_one_once(&created.irn, &reference))).await;
         let answers: Vec<_> = answers.into_iter().map(Option::unwrap).collect();
-        let body = &answers.iter().find(|answer| answer.status == 200).expect("one is answered").body;
+        let body = &answers
+            .iter()
+            .find(|answer| answer.status == 200)
+            .expect("one is answered")
+            .body;
         for answer in &answers {
-            match (answer.status, answer.headers.contains_key("idempotent-replayed")) {
+            match (
+                answer.status,
+                answer.headers.contains_key("idempotent-replayed"),
+            ) {
                 (200, is_replayed) => {
                     assert_eq!(answer.body, *body, "one answer");
-                    *if is_replayed { &mut repeated } else { &mut carried_out } += 1;
+                    *if is_replayed {
+                        &mut repeated
+                    } else {
+                        &mut carried_out
+                    } += 1;
                 }
                 (409, _) => {
-                    assert_eq!(answer.body["error_code"], "IDEMPOTENCY_IN_PROGRESS", "{answer:?}");
+                    assert_eq!(
+                        answer.body["error_code"], "IDEMPOTENCY_IN_PROGRESS",
+                        "{answer:?}"
+                    );
                     in_progress += 1;
                 }
                 _ => panic!("{answer:?}"),

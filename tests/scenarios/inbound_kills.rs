@@ -15,8 +15,10 @@ use crate::support::deployment::Deployment;
 
 const TIN: &str = "12345678-0001";
 const TOKEN: &str = "the-token-of-the-scenario";
-const OWN_SETTINGS: [(&str, &str); 2] =
-    [("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", TOKEN), ("EINVOICE__AUTHORITY__PULL_EVERY_S", "1")];
+const OWN_SETTINGS: [(&str, &str); 2] = [
+    ("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", TOKEN),
+    ("EINVOICE__AUTHORITY__PULL_EVERY_S", "1"),
+];
 /// Long enough that the answer never comes before the kill.
 const ANSWER_DELAY: Duration = Duration::from_mins(2);
 /// From the authority's answer to the kill: before what follows from it is written, about then, and after it.
@@ -26,8 +28,15 @@ const ACKNOWLEDGE: &str = "/v1/tax-payers/invoices/acknowledge-supplier-invoice"
 #[each_database]
 async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
     let mut deployment = Deployment::with(backend, &OWN_SETTINGS).await;
-    let url = format!("{}/authority/notifications/{TOKEN}", deployment.service.url());
-    deployment.authority.state().register_access_point(&url).unwrap();
+    let url = format!(
+        "{}/authority/notifications/{TOKEN}",
+        deployment.service.url()
+    );
+    deployment
+        .authority
+        .state()
+        .register_access_point(&url)
+        .unwrap();
     let mut irns = Vec::new();
 
     // The document is in the authority's hands when the process dies; then right after it was handed out.
@@ -53,8 +62,16 @@ async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
     }
 
     // The acknowledgement took effect, and its answer never came; then just came.
-    deployment.order_late(FaultKind::Latency, Operation::Acknowledge, &irns[0], ANSWER_DELAY);
-    for (irn, delay) in irns.iter().zip(std::iter::once(None).chain(DELAYS_MS.map(Some))) {
+    deployment.order_late(
+        FaultKind::Latency,
+        Operation::Acknowledge,
+        &irns[0],
+        ANSWER_DELAY,
+    );
+    for (irn, delay) in irns
+        .iter()
+        .zip(std::iter::once(None).chain(DELAYS_MS.map(Some)))
+    {
         let client = deployment.taxpayer.clone();
         let named = irn.clone();
         let asking = tokio::spawn(async move { acknowledge(&client, &named).await });
@@ -70,18 +87,29 @@ async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
         assert!(answered.is_none_or(|status| status == 200), "{answered:?}");
         // Asked again it ends acknowledged, whatever came of the first time.
         let again = acknowledge(&deployment.taxpayer, irn).await.unwrap();
-        let expected: &[u16] = if answered.is_some() { &[409] } else { &[200, 409] };
+        let expected: &[u16] = if answered.is_some() {
+            &[409]
+        } else {
+            &[200, 409]
+        };
         assert!(expected.contains(&again), "{answered:?}, then {again}");
     }
     acknowledge(&deployment.taxpayer, irns.last().unwrap()).await;
 
     let events = deployment.intact_events().await;
     for irn in &irns {
-        assert_eq!(wait_in_inbox(&deployment.taxpayer, irn).await["acknowledged"], json!(true), "{irn}");
+        assert_eq!(
+            wait_in_inbox(&deployment.taxpayer, irn).await["acknowledged"],
+            json!(true),
+            "{irn}"
+        );
         let expected = ["supplier-invoice.received", "supplier-invoice.acknowledged"];
         assert_eq!(kinds(&events, irn), expected, "{irn}");
     }
-    println!("{backend:?}: {} invoices received and acknowledged once under kills", irns.len());
+    println!(
+        "{backend:?}: {} invoices received and acknowledged once under kills",
+        irns.len()
+    );
 }
 
 fn plant_invoice(deployment: &Deployment, number: usize, notify: bool) -> String {
@@ -96,19 +124,29 @@ fn plant_invoice(deployment: &Deployment, number: usize, notify: bool) -> String
 
 async fn wait_for_pending_call(deployment: &Deployment, operation: Operation, irn: &str) {
     let what = format!("{operation:?} in flight for {irn}");
-    eventually(&what, async || (deployment.pending_calls(operation, irn) > 0).then_some(())).await;
+    eventually(&what, async || {
+        (deployment.pending_calls(operation, irn) > 0).then_some(())
+    })
+    .await;
 }
 
 /// Waits until the authority has answered a call.
 async fn wait_for_answer(deployment: &Deployment, operation: Operation, irn: &str) {
     let what = format!("{operation:?} of {irn}");
-    let answered = || deployment.calls(operation, irn).iter().any(|call| call.status().is_some());
+    let answered = || {
+        deployment
+            .calls(operation, irn)
+            .iter()
+            .any(|call| call.status().is_some())
+    };
     eventually(&what, async || answered().then_some(())).await;
 }
 
 async fn wait_in_inbox(client: &Client, irn: &str) -> Value {
     eventually(&format!("{irn} in the inbox"), async || {
-        let inbox = client.get("/v1/tax-payers/supplier-invoices?per_page=100").await?;
+        let inbox = client
+            .get("/v1/tax-payers/supplier-invoices?per_page=100")
+            .await?;
         let lines = inbox.body["data"]["data"].as_array()?.clone();
         lines.into_iter().find(|line| line["supplier_irn"] == irn)
     })
@@ -117,5 +155,10 @@ async fn wait_in_inbox(client: &Client, irn: &str) -> Value {
 
 async fn acknowledge(client: &Client, irn: &str) -> Option<u16> {
     let body = json!({ "supplier_irn": irn });
-    Some(client.call(Method::POST, ACKNOWLEDGE, Some(&body)).await?.status)
+    Some(
+        client
+            .call(Method::POST, ACKNOWLEDGE, Some(&body))
+            .await?
+            .status,
+    )
 }

@@ -29,8 +29,19 @@ fn start_answering(status: &Arc<AtomicU16>) -> String {
     let answer = |status: web::Data<AtomicU16>| async move {
         HttpResponse::new(StatusCode::from_u16(status.load(Ordering::SeqCst)).unwrap())
     };
-    let app = move || App::new().app_data(status.clone()).default_service(web::to(answer));
-    tokio::spawn(HttpServer::new(app).workers(1).disable_signals().listen(listener).unwrap().run());
+    let app = move || {
+        App::new()
+            .app_data(status.clone())
+            .default_service(web::to(answer))
+    };
+    tokio::spawn(
+        HttpServer::new(app)
+            .workers(1)
+            .disable_signals()
+            .listen(listener)
+            .unwrap()
+            .run(),
+    );
     address
 }
 
@@ -42,8 +53,18 @@ async fn wait_for_warnings(deployment: &Deployment, count: usize, line: &str, me
     .await;
     let output = deployment.service.output();
     assert_eq!(output.matches(line).count(), count, "{output}");
-    assert!(output.lines().filter(|told| told.contains(line)).all(|told| told.contains("WARN")), "{output}");
-    assert_eq!(deployment.metric(metric).await, count.to_string(), "{metric}");
+    assert!(
+        output
+            .lines()
+            .filter(|told| told.contains(line))
+            .all(|told| told.contains("WARN")),
+        "{output}"
+    );
+    assert_eq!(
+        deployment.metric(metric).await,
+        count.to_string(),
+        "{metric}"
+    );
 }
 
 #[each_database]
@@ -52,10 +73,18 @@ async fn each_case_for_an_operator_is_one_warning_and_one_count(backend: Backend
     let status = Arc::new(AtomicU16::new(503));
     deployment.set_webhook(&start_answering(&status)).await;
     for number in 0..FAILURES {
-        deployment.taxpayer.create_invoice(&invoice_numbered(&format!("DEAD{number}"))).await;
-        let dead = "gave up on a delivery";
-        wait_for_warnings(&deployment, number + 1, dead, r#"einvoice_dead_letters_total{reason="given_up"}"#)
+        deployment
+            .taxpayer
+            .create_invoice(&invoice_numbered(&format!("DEAD{number}")))
             .await;
+        let dead = "gave up on a delivery";
+        wait_for_warnings(
+            &deployment,
+            number + 1,
+            dead,
+            r#"einvoice_dead_letters_total{reason="given_up"}"#,
+        )
+        .await;
     }
     wait_for_warnings(
         &deployment,
@@ -65,8 +94,17 @@ async fn each_case_for_an_operator_is_one_warning_and_one_count(backend: Backend
     )
     .await;
     status.store(410, Ordering::SeqCst);
-    deployment.taxpayer.create_invoice(&invoice_numbered("GONE")).await;
-    wait_for_warnings(&deployment, 1, "disabled an endpoint", "einvoice_endpoints_disabled_total").await;
+    deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered("GONE"))
+        .await;
+    wait_for_warnings(
+        &deployment,
+        1,
+        "disabled an endpoint",
+        "einvoice_endpoints_disabled_total",
+    )
+    .await;
 
     deployment.submit("INV1SBXDOWN").await;
     let paused = r#"einvoice_runs_paused_total{reason="given_up"}"#;

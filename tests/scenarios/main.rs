@@ -4,7 +4,11 @@
 //!
 //! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server on which databases may be made.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a scenario fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a scenario fails by panicking"
+)]
 
 mod bulk_kills;
 mod chaos;

@@ -38,14 +38,21 @@ const WAITING_BYTES_MAX: u64 = (64 + 64 + 64) * MIB;
 
 /// Opens a request whose body is there but for its last byte.
 async fn open_unfinished_request(client: &Client, number: usize, is_keyed: bool) -> TcpStream {
-    let header = if is_keyed { format!("idempotency-key: open-{number}\r\n") } else { String::new() };
+    let header = if is_keyed {
+        format!("idempotency-key: open-{number}\r\n")
+    } else {
+        String::new()
+    };
     client.begin(BULK, &header, &BODY[1..], BODY_BYTES).await
 }
 
 /// The status of the answer, if one has come.
 async fn status(stream: &mut TcpStream) -> Option<u16> {
     let mut line = [0; 12];
-    timeout(Duration::from_millis(20), stream.read_exact(&mut line)).await.ok()?.ok()?;
+    timeout(Duration::from_millis(20), stream.read_exact(&mut line))
+        .await
+        .ok()?
+        .ok()?;
     String::from_utf8_lossy(&line[9..]).parse().ok()
 }
 
@@ -57,8 +64,13 @@ async fn call_meanwhile(client: &Client, phase: &str, is_over: &AtomicBool) -> D
             break;
         }
         let begun = Instant::now();
-        client.create_invoice(&invoice_numbered(&format!("{phase}{number}"))).await;
-        let listed = client.get("/v1/tax-payers/invoices").await.expect("an answer to a read");
+        client
+            .create_invoice(&invoice_numbered(&format!("{phase}{number}")))
+            .await;
+        let listed = client
+            .get("/v1/tax-payers/invoices")
+            .await
+            .expect("an answer to a read");
         assert_eq!(listed.status, 200);
         slowest = slowest.max(begun.elapsed());
         sleep(Duration::from_millis(50)).await;
@@ -76,23 +88,29 @@ async fn open_bodies_take_no_more_than_their_share() {
     for (is_keyed, phase) in [(true, "KEYED"), (false, "PLAIN")] {
         is_over.store(false, Ordering::Relaxed);
         let opened = async {
-            let mut streams =
-                join_all((0..bodies).map(|n| open_unfinished_request(&deployment.taxpayer, n, is_keyed)))
-                    .await;
+            let mut streams = join_all(
+                (0..bodies).map(|n| open_unfinished_request(&deployment.taxpayer, n, is_keyed)),
+            )
+            .await;
             // A caller without a permit gets its refusal after a while.
             let mut statuses = vec![0; streams.len()];
             eventually("answers to most of the bodies", async || {
-                for (stream, known) in streams.iter_mut().zip(&mut statuses).filter(|(_, known)| **known == 0)
+                for (stream, known) in streams
+                    .iter_mut()
+                    .zip(&mut statuses)
+                    .filter(|(_, known)| **known == 0)
                 {
                     *known = status(stream).await.unwrap_or_default();
                 }
-                (statuses.iter().filter(|status| **status == 0).count() <= BODIES_PER_KEY).then_some(())
+                (statuses.iter().filter(|status| **status == 0).count() <= BODIES_PER_KEY)
+                    .then_some(())
             })
             .await;
             is_over.store(true, Ordering::Relaxed);
             statuses
         };
-        let (statuses, slowest) = tokio::join!(opened, call_meanwhile(&other.client, phase, &is_over));
+        let (statuses, slowest) =
+            tokio::join!(opened, call_meanwhile(&other.client, phase, &is_over));
         let refused = statuses.iter().filter(|status| **status == 429).count();
         let peak = deployment.service.memory_peak_bytes();
         println!(
@@ -140,17 +158,25 @@ async fn a_submit_that_waits_holds_nothing_of_its_body() {
     let submits = (0..8).map(async |number| {
         let invoice_no = format!("HEAVY{number}");
         let irn = format!("{invoice_no}-94CD90AA-20260115");
-        deployment.order_late(FaultKind::Latency, Operation::IrnValidate, &irn, Duration::from_secs(8));
+        deployment.order_late(
+            FaultKind::Latency,
+            Operation::IrnValidate,
+            &irn,
+            Duration::from_secs(8),
+        );
         let mut body = submission(&Registration::demo(), &invoice_no);
         body["unknown"] = Value::Array(vec![Value::from(1_000_000); 200_000]);
         let text = body.to_string();
-        let stream =
-            deployment.taxpayer.begin("/v1/app/invoices/submit", "", text.as_bytes(), text.len()).await;
+        let stream = deployment
+            .taxpayer
+            .begin("/v1/app/invoices/submit", "", text.as_bytes(), text.len())
+            .await;
         (irn, stream)
     });
     let waiting = join_all(submits).await;
     for (irn, _) in &waiting {
-        let called = async || (!deployment.calls(Operation::IrnValidate, irn).is_empty()).then_some(());
+        let called =
+            async || (!deployment.calls(Operation::IrnValidate, irn).is_empty()).then_some(());
         eventually("a call to the authority", called).await;
     }
     let peak = deployment.service.memory_peak_bytes();

@@ -36,9 +36,17 @@ async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend
     set_sign_latency(&deployment, SIGN_MS_WHILE_QUEUEING);
     let begun = Instant::now();
     queue_runs(&deployment, queued).await;
-    let open = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
-    println!("{backend:?}: {queued} runs queued in {:?}, {open} of them open", begun.elapsed());
-    assert!(usize::try_from(open).unwrap() > TURNS_MAX, "the queue is long enough to tell");
+    let open = queries
+        .number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'")
+        .await;
+    println!(
+        "{backend:?}: {queued} runs queued in {:?}, {open} of them open",
+        begun.elapsed()
+    );
+    assert!(
+        usize::try_from(open).unwrap() > TURNS_MAX,
+        "the queue is long enough to tell"
+    );
     set_sign_latency(&deployment, SIGN_MS_AFTERWARDS);
 
     let body = submission(&neighbour.registration, "SINGLE1");
@@ -52,14 +60,31 @@ async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend
     })
     .await;
     let turns = after - before;
-    println!("  the neighbour's was signed {:?} after it came, after {turns} others", begun.elapsed());
-    assert!(turns <= TURNS_MAX, "{turns} of another's invoices were signed first, {TURNS_MAX} at most");
-    assert_eq!(deployment.authority.state().invoice(&irn).unwrap().sign_count, 1);
+    println!(
+        "  the neighbour's was signed {:?} after it came, after {turns} others",
+        begun.elapsed()
+    );
+    assert!(
+        turns <= TURNS_MAX,
+        "{turns} of another's invoices were signed first, {TURNS_MAX} at most"
+    );
+    assert_eq!(
+        deployment
+            .authority
+            .state()
+            .invoice(&irn)
+            .unwrap()
+            .sign_count,
+        1
+    );
 }
 
 /// Has every call take so long.
 fn set_sign_latency(deployment: &Deployment, ms: u64) {
-    let order = LatencyOrder { fixed_ms: Some(ms), ..LatencyOrder::default() };
+    let order = LatencyOrder {
+        fixed_ms: Some(ms),
+        ..LatencyOrder::default()
+    };
     deployment.authority.state().add_latency(order).unwrap();
 }
 
@@ -68,7 +93,10 @@ async fn queue_runs(deployment: &Deployment, runs: usize) {
     stream::iter(0..runs)
         .for_each_concurrent(AT_ONCE, async |number| {
             let invoice_no = format!("NOISE{number}");
-            deployment.taxpayer.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
+            deployment
+                .taxpayer
+                .start_run("submit", &submission(&Registration::demo(), &invoice_no))
+                .await;
         })
         .await;
 }

@@ -40,11 +40,15 @@ async fn creates_continue_during_an_outage_and_what_waits_is_signed_afterwards(b
     let deployment = Deployment::open(backend).await;
     let queries = DatabaseQueries::open(&deployment).await;
     let phase = Arc::new(AtomicUsize::new(0));
-    let writers: Vec<_> =
-        (0..WRITERS).map(|writer| create_on(&deployment.taxpayer, writer, &phase)).collect();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| create_on(&deployment.taxpayer, writer, &phase))
+        .collect();
     sleep(SPAN_BEFORE).await;
 
-    let outage = FaultOrder { for_s: Some(seconds), ..FaultOrder::new(FaultKind::Outage) };
+    let outage = FaultOrder {
+        for_s: Some(seconds),
+        ..FaultOrder::new(FaultKind::Outage)
+    };
     let ends = Instant::now() + Duration::from_secs(seconds);
     deployment.authority.state().add_fault(outage).unwrap();
     phase.store(1, Ordering::Relaxed);
@@ -54,9 +58,14 @@ async fn creates_continue_during_an_outage_and_what_waits_is_signed_afterwards(b
         sleep(SUBMIT_EVERY).await;
     }
     phase.store(2, Ordering::Relaxed);
-    assert!(deployment.authority.state().invoices().is_empty(), "it was out");
+    assert!(
+        deployment.authority.state().invoices().is_empty(),
+        "it was out"
+    );
     let begun = Instant::now();
-    queries.wait_until_all_succeeded("submit", accepted.len()).await;
+    queries
+        .wait_until_all_succeeded("submit", accepted.len())
+        .await;
     println!(
         "{backend:?}: out for {seconds} s, {} runs waited, drained in {:?}",
         accepted.len(),
@@ -90,7 +99,10 @@ async fn submit(deployment: &Deployment, number: usize) -> Accepted {
     let irn = format!("{invoice_no}-94CD90AA-20260115");
     let mut body = submission(&Registration::demo(), &invoice_no);
     body["invoice_category"] = json!(category);
-    let answer = deployment.taxpayer.call(Method::POST, "/v1/app/invoices/submit", Some(&body)).await;
+    let answer = deployment
+        .taxpayer
+        .call(Method::POST, "/v1/app/invoices/submit", Some(&body))
+        .await;
     let answer = answer.expect("an answer during the outage");
     assert_eq!(answer.status, 202, "{answer:?}");
     let run = &answer.body["data"];
@@ -104,7 +116,11 @@ async fn submit(deployment: &Deployment, number: usize) -> Accepted {
 }
 
 /// Creates on and on, and keeps how long each took and in which phase.
-fn create_on(client: &Client, writer: usize, phase: &Arc<AtomicUsize>) -> JoinHandle<Vec<(usize, Duration)>> {
+fn create_on(
+    client: &Client,
+    writer: usize,
+    phase: &Arc<AtomicUsize>,
+) -> JoinHandle<Vec<(usize, Duration)>> {
     let client = client.clone();
     let phase = Arc::clone(phase);
     tokio::spawn(async move {
@@ -115,8 +131,15 @@ fn create_on(client: &Client, writer: usize, phase: &Arc<AtomicUsize>) -> JoinHa
                 break;
             }
             let begun = Instant::now();
-            let answer = client.create(&invoice_numbered(&format!("GOESON{writer}N{number}"))).await;
-            assert_eq!(answer.expect("an answer to a create").0, 201, "{}", PHASES[now]);
+            let answer = client
+                .create(&invoice_numbered(&format!("GOESON{writer}N{number}")))
+                .await;
+            assert_eq!(
+                answer.expect("an answer to a create").0,
+                201,
+                "{}",
+                PHASES[now]
+            );
             taken.push((now, begun.elapsed()));
             sleep(CREATE_EVERY).await;
         }
@@ -135,17 +158,34 @@ async fn print_creates(writers: Vec<JoinHandle<Vec<(usize, Duration)>>>) {
         taken.sort_unstable();
         let at = |percent: usize| {
             let last = taken.len().saturating_sub(1);
-            taken.get((taken.len() * percent / 100).min(last)).map_or(0, Duration::as_millis)
+            taken
+                .get((taken.len() * percent / 100).min(last))
+                .map_or(0, Duration::as_millis)
         };
-        println!("  creates {name}: {} answered, p50 {} ms, p99 {} ms", taken.len(), at(50), at(99));
+        println!(
+            "  creates {name}: {} answered, p50 {} ms, p99 {} ms",
+            taken.len(),
+            at(50),
+            at(99)
+        );
     }
 }
 
 /// Prints in which order the authority signed, and how often a later deadline came before an earlier one.
 fn print_order(deployment: &Deployment, accepted: &[Accepted]) {
-    let known: BTreeMap<&str, &Accepted> = accepted.iter().map(|run| (run.irn.as_str(), run)).collect();
-    let signed: Vec<_> = deployment.authority.state().invoices().into_iter().map(|sheet| sheet.irn).collect();
-    let signed: Vec<&Accepted> = signed.iter().filter_map(|irn| known.get(irn.as_str()).copied()).collect();
+    let known: BTreeMap<&str, &Accepted> =
+        accepted.iter().map(|run| (run.irn.as_str(), run)).collect();
+    let signed: Vec<_> = deployment
+        .authority
+        .state()
+        .invoices()
+        .into_iter()
+        .map(|sheet| sheet.irn)
+        .collect();
+    let signed: Vec<&Accepted> = signed
+        .iter()
+        .filter_map(|irn| known.get(irn.as_str()).copied())
+        .collect();
     let order: Vec<&str> = signed.iter().map(|run| run.category).collect();
     println!("  signed in the order {}", order.join(" "));
     let deadlines: Vec<_> = signed.iter().filter_map(|run| run.deadline).collect();
@@ -169,9 +209,18 @@ fn print_order(deployment: &Deployment, accepted: &[Accepted]) {
 fn print_estimates(deployment: &Deployment, accepted: &[Accepted]) {
     let mut calls = deployment.authority.state().calls();
     calls.retain(|call| call.operation == Some(Operation::Sign) && call.status() == Some(201));
-    let signed: BTreeMap<_, Timestamp> =
-        calls.into_iter().filter_map(|call| Some((call.irn?, call.at.parse().ok()?))).collect();
-    let error = |run: &Accepted| Some(signed.get(&run.irn)?.duration_since(run.predicted?).as_millis());
+    let signed: BTreeMap<_, Timestamp> = calls
+        .into_iter()
+        .filter_map(|call| Some((call.irn?, call.at.parse().ok()?)))
+        .collect();
+    let error = |run: &Accepted| {
+        Some(
+            signed
+                .get(&run.irn)?
+                .duration_since(run.predicted?)
+                .as_millis(),
+        )
+    };
     let mut errors: Vec<i128> = accepted.iter().filter_map(error).collect();
     errors.sort_unstable();
     match errors.as_slice() {

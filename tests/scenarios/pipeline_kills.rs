@@ -15,8 +15,12 @@ use tokio::time::sleep;
 use crate::support::client::Created;
 use crate::support::deployment::Deployment;
 
-const SUBMIT: [Operation; 4] =
-    [Operation::IrnValidate, Operation::Validate, Operation::Sign, Operation::Confirm];
+const SUBMIT: [Operation; 4] = [
+    Operation::IrnValidate,
+    Operation::Validate,
+    Operation::Sign,
+    Operation::Confirm,
+];
 const TRANSMIT: [Operation; 3] = [Operation::Health, Operation::Lookup, Operation::Transmit];
 /// With the effect done at once and the answer late; and with no effect, the failure late.
 const LATE_FAULTS: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerError];
@@ -53,20 +57,31 @@ async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
     }
     deployment.restart_after_kill().await;
     for created in &submitted {
-        deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "submit")
+            .await;
     }
 
-    let points = TRANSMIT.iter().flat_map(|operation| LATE_FAULTS.map(|kind| (*operation, kind)));
+    let points = TRANSMIT
+        .iter()
+        .flat_map(|operation| LATE_FAULTS.map(|kind| (*operation, kind)));
     let (transmitted, only_submitted) = submitted.split_at(TRANSMIT.len() * LATE_FAULTS.len());
     // The health check names no invoice: its faults come last, when nobody else asks for it.
     let (health, others): (Vec<_>, Vec<_>) =
         points.partition(|(operation, _)| *operation == Operation::Health);
     for (point, created) in others.into_iter().chain(health).zip(transmitted) {
-        hold_up(&deployment, point, &created.irn, async || deployment.transmit(created).await).await;
+        hold_up(&deployment, point, &created.irn, async || {
+            deployment.transmit(created).await;
+        })
+        .await;
     }
     deployment.restart_after_kill().await;
     for created in transmitted {
-        deployment.taxpayer.wait_until_succeeded(&created.irn, "transmit").await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "transmit")
+            .await;
     }
 
     let events = deployment.intact_events().await;
@@ -76,7 +91,9 @@ async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
         let again = submission(&Registration::demo(), &created.invoice_no);
         assert_eq!(deployment.taxpayer.start_run("submit", &again).await, 200);
         let is_transmitted = !only_submitted.contains(created);
-        tried += deployment.assert_done(created, &events, is_transmitted).await;
+        tried += deployment
+            .assert_done(created, &events, is_transmitted)
+            .await;
     }
     println!(
         "{backend:?}: {} kill points in 2 kills, {} invoices, {} signatures of {tried} tried",
@@ -97,14 +114,19 @@ async fn hold_up(
     deployment.order_late(kind, operation, irn, ANSWER_DELAY);
     start().await;
     let what = format!("{operation:?} in flight for {irn}");
-    eventually(&what, async || (deployment.pending_calls(operation, irn) > before).then_some(())).await;
+    eventually(&what, async || {
+        (deployment.pending_calls(operation, irn) > before).then_some(())
+    })
+    .await;
 }
 
 /// A kill of its own after each call of both operations, at several moments after the reply.
 #[each_database]
 async fn a_run_killed_between_any_two_steps_ends_by_itself(backend: Backend) {
     let operations = SUBMIT.into_iter().chain(TRANSMIT);
-    let points: Vec<_> = operations.flat_map(|operation| DELAYS_MS.map(|delay| (operation, delay))).collect();
+    let points: Vec<_> = operations
+        .flat_map(|operation| DELAYS_MS.map(|delay| (operation, delay)))
+        .collect();
     let shares = (0..SCENES).map(|share| points.iter().copied().skip(share).step_by(SCENES));
     let counts = join_all(shares.map(|share| kill_after_replies(backend, share.collect()))).await;
     let unanswered: usize = counts.iter().sum();
@@ -124,7 +146,10 @@ async fn kill_after_replies(backend: Backend, points: Vec<(Operation, u64)>) -> 
         let invoice_no = format!("AFTER{operation:?}{delay_ms}");
         let created = if is_transmit {
             let created = deployment.submit(&invoice_no).await;
-            deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+            deployment
+                .taxpayer
+                .wait_until_succeeded(&created.irn, "submit")
+                .await;
             let before = count_replies(&deployment, operation, &created);
             deployment.transmit(&created).await;
             wait_for_reply(&deployment, operation, &created, before).await;
@@ -137,16 +162,28 @@ async fn kill_after_replies(backend: Backend, points: Vec<(Operation, u64)>) -> 
         sleep(Duration::from_millis(delay_ms)).await;
         deployment.restart_after_kill().await;
         let name = if is_transmit { "transmit" } else { "submit" };
-        let run = deployment.taxpayer.wait_until_succeeded(&created.irn, name).await;
+        let run = deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, name)
+            .await;
         let steps = run["steps"].as_array().unwrap();
-        unanswered += steps.iter().filter(|step| step["outcome"].is_null()).count();
+        unanswered += steps
+            .iter()
+            .filter(|step| step["outcome"].is_null())
+            .count();
         done.push((created, is_transmit));
     }
     let events = deployment.intact_events().await;
     for (created, is_transmitted) in &done {
-        deployment.assert_done(created, &events, *is_transmitted).await;
+        deployment
+            .assert_done(created, &events, *is_transmitted)
+            .await;
     }
-    assert_eq!(deployment.authority.state().invoices().len(), done.len(), "nothing else was signed");
+    assert_eq!(
+        deployment.authority.state().invoices().len(),
+        done.len(),
+        "nothing else was signed"
+    );
     unanswered
 }
 
@@ -156,7 +193,12 @@ fn count_replies(deployment: &Deployment, operation: Operation, created: &Create
 }
 
 /// Returns at once when the authority has answered one more call.
-async fn wait_for_reply(deployment: &Deployment, operation: Operation, created: &Created, before: usize) {
+async fn wait_for_reply(
+    deployment: &Deployment,
+    operation: Operation,
+    created: &Created,
+    before: usize,
+) {
     let begun = Instant::now();
     while count_replies(deployment, operation, created) == before {
         assert!(begun.elapsed() < PATIENCE, "no reply to {operation:?}");
@@ -187,7 +229,10 @@ async fn runs_end_well_under_kills_and_a_flaky_authority(backend: Backend) {
         }
         deployment.end_runs(&operator).await;
         for created in &invoices {
-            deployment.taxpayer.wait_until_succeeded(&created.irn, operation).await;
+            deployment
+                .taxpayer
+                .wait_until_succeeded(&created.irn, operation)
+                .await;
             if operation == "submit" {
                 deployment.transmit(created).await;
             }

@@ -29,20 +29,40 @@ fn today() -> String {
 /// The exit code, the lines of JSON and what was said on standard error.
 async fn reconcile(deployment: &Deployment, taxpayer: i64, day: &str) -> (i32, Vec<Value>, String) {
     let taxpayer = taxpayer.to_string();
-    let mut command = deployment.service.call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
-    let Output { status, stdout, stderr } = spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let mut command =
+        deployment
+            .service
+            .call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap();
     let lines = String::from_utf8(stdout).unwrap();
-    let lines = lines.lines().map(|line| strict_json::from_trusted(line).unwrap()).collect();
-    (status.code().unwrap(), lines, String::from_utf8(stderr).unwrap())
+    let lines = lines
+        .lines()
+        .map(|line| strict_json::from_trusted(line).unwrap())
+        .collect();
+    (
+        status.code().unwrap(),
+        lines,
+        String::from_utf8(stderr).unwrap(),
+    )
 }
 
 /// A submission that is given up behind its signature.
 async fn submit_until_paused(deployment: &Deployment, invoice_no: &str) -> String {
     let state = deployment.authority.state();
-    let created = deployment.taxpayer.create_invoice(&invoice_numbered(invoice_no)).await;
-    for (kind, operation) in
-        [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
-    {
+    let created = deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered(invoice_no))
+        .await;
+    for (kind, operation) in [
+        (FaultKind::CommitThenDrop, Operation::Sign),
+        (FaultKind::ServerError, Operation::Confirm),
+    ] {
         let mut order = FaultOrder::new(kind).on(operation);
         (order.irn, order.probability) = (Some(created.irn.clone()), Some(1.into()));
         state.add_fault(order).unwrap();
@@ -51,7 +71,10 @@ async fn submit_until_paused(deployment: &Deployment, invoice_no: &str) -> Strin
     let mut search = FaultOrder::new(FaultKind::ServerError).on(Operation::Search);
     search.probability = Some(1.into());
     state.add_fault(search).unwrap();
-    deployment.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
+    deployment
+        .taxpayer
+        .start_run("submit", &submission(&Registration::demo(), invoice_no))
+        .await;
     eventually("the pause", async || {
         let run = deployment.taxpayer.run(&created.irn, "submit").await?;
         (run["state"] == "paused").then_some(())
@@ -68,25 +91,39 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
     let irn = submit_until_paused(&deployment, "PAUSED1").await;
     let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(code, 0, "{lines:?} {said}");
-    assert_eq!((&lines[0]["what"], &lines[0]["irn"]), (&json!("unfinished_locally"), &json!(irn)));
+    assert_eq!(
+        (&lines[0]["what"], &lines[0]["irn"]),
+        (&json!("unfinished_locally"), &json!(irn))
+    );
     assert_eq!((&lines[0]["action"], lines.len()), (&json!("mended"), 2));
     assert_eq!(
         (&lines[1]["state"], &lines[1]["mended"], &lines[1]["listed"]),
         (&json!("done"), &json!(1), &json!(0))
     );
-    deployment.taxpayer.wait_until_succeeded(&irn, "submit").await;
+    deployment
+        .taxpayer
+        .wait_until_succeeded(&irn, "submit")
+        .await;
 
     // Paid here and not there: an operator is to look.
-    let body = json!({ "unique_no": irn, "unique_no_type": "IRN", "status": "paid", "remark": "in cash" });
+    let body =
+        json!({ "unique_no": irn, "unique_no_type": "IRN", "status": "paid", "remark": "in cash" });
     let path = "/v1/tax-payers/invoices/update-payment-status";
-    let answer = deployment.taxpayer.call(reqwest::Method::PATCH, path, Some(&body)).await.unwrap();
+    let answer = deployment
+        .taxpayer
+        .call(reqwest::Method::PATCH, path, Some(&body))
+        .await
+        .unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(
         (code, &lines[0]["what"], &lines[0]["action"]),
         (1, &json!("payment_behind_remotely"), &json!("listed"))
     );
-    assert!(said.contains("1 findings are left to an operator"), "{said}");
+    assert!(
+        said.contains("1 findings are left to an operator"),
+        "{said}"
+    );
 
     let (code, lines, said) = reconcile(&deployment, 999_999, &today()).await;
     assert_eq!((code, lines.len()), (2, 0));
@@ -116,11 +153,18 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reconciler_killed_at_its_work_is_made_up_for() {
-    let often = [("EINVOICE__RECONCILE__EVERY_S", "1"), OWN_SETTINGS[1], OWN_SETTINGS[2], OWN_SETTINGS[3]];
+    let often = [
+        ("EINVOICE__RECONCILE__EVERY_S", "1"),
+        OWN_SETTINGS[1],
+        OWN_SETTINGS[2],
+        OWN_SETTINGS[3],
+    ];
     let mut deployment = Deployment::with(Backend::Sqlite, &often).await;
     let irn = submit_until_paused(&deployment, "KILLED1").await;
     for kill in 0..6_u64 {
-        let mut order = FaultOrder::new(FaultKind::Latency).on(Operation::Search).times(1);
+        let mut order = FaultOrder::new(FaultKind::Latency)
+            .on(Operation::Search)
+            .times(1);
         order.latency_ms = Some(400);
         deployment.authority.state().add_fault(order).unwrap();
         sleep(Duration::from_millis(kill * 130)).await;
@@ -131,9 +175,20 @@ async fn a_reconciler_killed_at_its_work_is_made_up_for() {
         (run["state"] == "succeeded").then_some(())
     })
     .await;
-    assert_eq!(deployment.authority.state().invoice(&irn).unwrap().sign_count, 1);
+    assert_eq!(
+        deployment
+            .authority
+            .state()
+            .invoice(&irn)
+            .unwrap()
+            .sign_count,
+        1
+    );
     let events = deployment.intact_events().await;
-    let submitted = events.iter().filter(|event| event["type"] == "invoice.submitted").count();
+    let submitted = events
+        .iter()
+        .filter(|event| event["type"] == "invoice.submitted")
+        .count();
     assert_eq!(submitted, 1);
     let (code, lines, said) = reconcile(&deployment, deployment.taxpayer_id(), &today()).await;
     assert_eq!(code, 0, "{lines:?} {said}");

@@ -22,38 +22,79 @@ async fn reports_and_payments_killed_in_flight_end_by_themselves(backend: Backen
     let mut signed = Vec::new();
     for kind in LATE_FAULTS {
         let created = deployment.submit(&format!("RELAY{kind:?}")).await;
-        deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "submit")
+            .await;
         deployment.order_late(kind, Operation::Report, &created.irn, ANSWER_DELAY);
         deployment.order_late(kind, Operation::Update, &created.irn, ANSWER_DELAY);
-        deployment.taxpayer.start_run("report", &report(&Registration::demo(), &created.irn)).await;
-        assert_eq!(deployment.taxpayer.relay_payment(&created.irn, "PAID").await, 202);
+        deployment
+            .taxpayer
+            .start_run("report", &report(&Registration::demo(), &created.irn))
+            .await;
+        assert_eq!(
+            deployment
+                .taxpayer
+                .relay_payment(&created.irn, "PAID")
+                .await,
+            202
+        );
         for operation in [Operation::Report, Operation::Update] {
             let what = format!("{operation:?} in flight for {}", created.irn);
-            eventually(&what, async || (deployment.pending_calls(operation, &created.irn) > 0).then_some(()))
-                .await;
+            eventually(&what, async || {
+                (deployment.pending_calls(operation, &created.irn) > 0).then_some(())
+            })
+            .await;
         }
         signed.push(created);
     }
     deployment.restart_after_kill().await;
     for created in &signed {
-        deployment.taxpayer.wait_until_succeeded(&created.irn, "report").await;
-        deployment.taxpayer.wait_until_succeeded(&created.irn, "update-payment-status").await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "report")
+            .await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "update-payment-status")
+            .await;
     }
     let events = deployment.intact_events().await;
     for created in &signed {
         let irn = &created.irn;
         let sheet = deployment.authority.state().invoice(irn).unwrap();
-        assert_eq!((sheet.report_count, sheet.payment_status), (1, Some("PAID")), "{irn}");
+        assert_eq!(
+            (sheet.report_count, sheet.payment_status),
+            (1, Some("PAID")),
+            "{irn}"
+        );
         assert_eq!(deployment.taxpayer.status(created).await, "reported");
         let sent = kinds(&events, irn);
-        for (kind, times) in [("payment.status-updated", 1), ("invoice.reported", 1), ("invoice.failed", 0)] {
-            assert_eq!(sent.iter().filter(|sent| **sent == kind).count(), times, "{kind} of {irn}: {sent:?}");
+        for (kind, times) in [
+            ("payment.status-updated", 1),
+            ("invoice.reported", 1),
+            ("invoice.failed", 0),
+        ] {
+            assert_eq!(
+                sent.iter().filter(|sent| **sent == kind).count(),
+                times,
+                "{kind} of {irn}: {sent:?}"
+            );
         }
         // Asked again, the end of each run is the answer, and nothing is called.
-        assert_eq!(deployment.taxpayer.start_run("report", &report(&Registration::demo(), irn)).await, 200);
+        assert_eq!(
+            deployment
+                .taxpayer
+                .start_run("report", &report(&Registration::demo(), irn))
+                .await,
+            200
+        );
         let again = deployment.taxpayer.relay_payment(irn, "PAID").await;
         assert!([200, 202].contains(&again), "{again}");
-        deployment.taxpayer.wait_until_succeeded(irn, "update-payment-status").await;
+        deployment
+            .taxpayer
+            .wait_until_succeeded(irn, "update-payment-status")
+            .await;
         let after = deployment.authority.state().invoice(irn).unwrap();
         assert_eq!(
             (after.report_attempts, after.update_attempts),

@@ -56,7 +56,11 @@ async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
         // Every other pair begins with the slow ones: what grows from round to round is not laid at their door.
         for index in [pair % 2, 1 - pair % 2] {
             let (name, behaviour) = kinds[index];
-            times[index].extend(neighbourhood.round(&format!("{name}{pair}"), behaviour).await);
+            times[index].extend(
+                neighbourhood
+                    .round(&format!("{name}{pair}"), behaviour)
+                    .await,
+            );
         }
     }
     let [prompt, slow] = times.map(|mut times| percentile(&mut times, 990));
@@ -85,8 +89,8 @@ impl Neighbourhood {
         let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
         let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
         let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start());
-        let neighbours =
-            stream::iter(onboard(deployment, slow, &at_times_slow).await).then(Neighbour::from_newcomer);
+        let neighbours = stream::iter(onboard(deployment, slow, &at_times_slow).await)
+            .then(Neighbour::from_newcomer);
         Self {
             neighbours: neighbours.collect().await,
             fast: onboard(deployment, fast, &always_prompt).await,
@@ -107,7 +111,10 @@ impl Neighbourhood {
         if behaviour.latency.is_zero() {
             self.let_all_answer().await;
         } else {
-            eventually("all neighbours to be at work", async || self.are_all_at_work().then_some(())).await;
+            eventually("all neighbours to be at work", async || {
+                self.are_all_at_work().then_some(())
+            })
+            .await;
         }
         let before = receiver.answers();
         let (mut times, ()) = tokio::join!(self.notify(name), self.keep_neighbours_busy());
@@ -118,8 +125,15 @@ impl Neighbourhood {
         let seen = receiver.requests();
         let answered = receiver.answers();
         let [median, late] = [500, 990].map(|per_mille| percentile(&mut times, per_mille));
-        println!("  {name:<7} from commit to arrival: p50 {median:?}, p99 {late:?} of {}", times.len());
-        println!("          neighbours answered {} and hold {}", answered - before, seen - answered);
+        println!(
+            "  {name:<7} from commit to arrival: p50 {median:?}, p99 {late:?} of {}",
+            times.len()
+        );
+        println!(
+            "          neighbours answered {} and hold {}",
+            answered - before,
+            seen - answered
+        );
         times
     }
 
@@ -127,15 +141,23 @@ impl Neighbourhood {
     /// from the answer to the change.
     async fn notify(&self, name: &str) -> Vec<Duration> {
         let committed: HashMap<String, Instant> = paced(&self.fast, PACE)
-            .map(async |one| (one.client.create_invoice(&invoice_numbered(name)).await.irn, Instant::now()))
+            .map(async |one| {
+                (
+                    one.client.create_invoice(&invoice_numbered(name)).await.irn,
+                    Instant::now(),
+                )
+            })
             .buffer_unordered(self.fast.len())
             .collect()
             .await;
         eventually(&format!("every notification of {name}"), async || {
             let arrivals = self.always_prompt.received_notifications();
-            let of_these = arrivals
-                .iter()
-                .filter_map(|seen| Some(seen.at.saturating_duration_since(*committed.get(seen.irn())?)));
+            let of_these = arrivals.iter().filter_map(|seen| {
+                Some(
+                    seen.at
+                        .saturating_duration_since(*committed.get(seen.irn())?),
+                )
+            });
             let times: Vec<_> = of_these.collect();
             (times.len() >= committed.len()).then_some(times)
         })
@@ -147,20 +169,27 @@ impl Neighbourhood {
         let [notified, others] =
             [self.fast.len(), self.neighbours.len()].map(|count| u32::try_from(count).unwrap());
         let change = async |one: &Neighbour| one.change_invoices(IRNS_PER_NEIGHBOUR).await;
-        paced(&self.neighbours, PACE * notified / others).for_each_concurrent(None, change).await;
+        paced(&self.neighbours, PACE * notified / others)
+            .for_each_concurrent(None, change)
+            .await;
     }
 
     async fn let_all_answer(&self) {
         Behaviour::PROMPT.apply_to(&self.at_times_slow);
         let due: usize = self.neighbours.iter().map(Neighbour::due_count).sum();
-        eventually("neighbours to answer", async || (self.at_times_slow.answers() == due).then_some(()))
-            .await;
+        eventually("neighbours to answer", async || {
+            (self.at_times_slow.answers() == due).then_some(())
+        })
+        .await;
     }
 
     fn are_all_at_work(&self) -> bool {
         let arrivals = self.at_times_slow.received_notifications();
-        let is_at_work =
-            |one: &Neighbour| arrivals.iter().any(|seen| seen.taxpayer() == one.id && !seen.is_answered);
+        let is_at_work = |one: &Neighbour| {
+            arrivals
+                .iter()
+                .any(|seen| seen.taxpayer() == one.id && !seen.is_answered)
+        };
         self.neighbours.iter().all(is_at_work)
     }
 
@@ -168,7 +197,9 @@ impl Neighbourhood {
         let mut arrivals = self.at_times_slow.received_notifications();
         arrivals.retain(|seen| seen.is_answered);
         let answered = |id| arrivals.iter().filter(|seen| seen.taxpayer() == id).count();
-        self.neighbours.iter().all(|one| answered(one.id) < one.due_count())
+        self.neighbours
+            .iter()
+            .all(|one| answered(one.id) < one.due_count())
     }
 }
 
@@ -185,19 +216,35 @@ impl Neighbour {
         let mut irns = Vec::new();
         for number in 0..IRNS_PER_NEIGHBOUR {
             irns.push(
-                newcomer.client.create_invoice(&invoice_numbered(&format!("NEIGHBOUR{number}"))).await.irn,
+                newcomer
+                    .client
+                    .create_invoice(&invoice_numbered(&format!("NEIGHBOUR{number}")))
+                    .await
+                    .irn,
             );
         }
-        Self { id: newcomer.id, client: newcomer.client, irns, changes: AtomicUsize::new(0) }
+        Self {
+            id: newcomer.id,
+            client: newcomer.client,
+            irns,
+            changes: AtomicUsize::new(0),
+        }
     }
 
     /// So many changes, one after the other, of its invoices in turn.
     async fn change_invoices(&self, count: usize) {
         for _ in 0..count {
             let number = self.changes.fetch_add(1, Ordering::Relaxed);
-            let status = if (number / IRNS_PER_NEIGHBOUR).is_multiple_of(2) { "approved" } else { "draft" };
-            let answer =
-                self.client.set_status(&self.irns[number % IRNS_PER_NEIGHBOUR], status).await.unwrap();
+            let status = if (number / IRNS_PER_NEIGHBOUR).is_multiple_of(2) {
+                "approved"
+            } else {
+                "draft"
+            };
+            let answer = self
+                .client
+                .set_status(&self.irns[number % IRNS_PER_NEIGHBOUR], status)
+                .await
+                .unwrap();
             assert_eq!(answer.status, 200, "{answer:?}");
         }
     }

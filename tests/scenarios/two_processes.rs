@@ -49,8 +49,15 @@ async fn one_of_many_twins_is_created(both: &[Client; 2]) {
     let body = invoice_numbered("TWIN1");
     let answers = join_all((0..AT_ONCE).map(|at| both[at % 2].create(&body))).await;
     let answers: Vec<_> = answers.into_iter().map(Option::unwrap).collect();
-    assert_eq!(answers.iter().filter(|(status, _)| *status == 201).count(), 1, "one is new");
-    assert!(answers.iter().all(|(_, created)| *created == answers[0].1), "all name the same invoice");
+    assert_eq!(
+        answers.iter().filter(|(status, _)| *status == 201).count(),
+        1,
+        "one is new"
+    );
+    assert!(
+        answers.iter().all(|(_, created)| *created == answers[0].1),
+        "all name the same invoice"
+    );
     let [first, _] = both;
     let events = first.events().await;
     assert_eq!(kinds(&events, &answers[0].1.irn), ["invoice.created"]);
@@ -58,7 +65,14 @@ async fn one_of_many_twins_is_created(both: &[Client; 2]) {
 
 async fn payments_stop_at_the_payable(both: &[Client; 2]) {
     let created = both[0].create_invoice(&invoice_over("50", "2")).await;
-    assert_eq!(both[1].set_status(&created.irn, "approved").await.unwrap().status, 200);
+    assert_eq!(
+        both[1]
+            .set_status(&created.irn, "approved")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
     let payments = stream::iter(0..500).map(|at| {
         let client = &both[at % 2];
         let irn = &created.irn;
@@ -66,7 +80,9 @@ async fn payments_stop_at_the_payable(both: &[Client; 2]) {
     });
     let answers: Vec<_> = payments.buffer_unordered(AT_ONCE).collect().await;
     let accepted = answers.iter().filter(|answer| answer.status == 200).count();
-    let refused = answers.iter().filter(|answer| answer.body["error_code"] == "PAYMENT_EXCEEDS_PAYABLE");
+    let refused = answers
+        .iter()
+        .filter(|answer| answer.body["error_code"] == "PAYMENT_EXCEEDS_PAYABLE");
     assert_eq!((accepted, refused.count()), (100, 400));
 }
 
@@ -92,19 +108,27 @@ async fn each_invoice_is_signed_once(deployment: &Deployment, both: &[Client; 2]
 }
 
 /// Stopped for longer than its leases last, it finds its runs taken over: its late outcomes count for nothing.
-async fn a_process_that_wakes_too_late_changes_nothing(deployment: &Deployment, second: (&Service, &Client)) {
+async fn a_process_that_wakes_too_late_changes_nothing(
+    deployment: &Deployment,
+    second: (&Service, &Client),
+) {
     let (service, client) = second;
     let invoices = start_held_up_runs(deployment, client, "SLEEPER").await;
     service.signal("STOP");
     let mut taken_over = 0;
     for created in &invoices {
-        let run = deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+        let run = deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "submit")
+            .await;
         taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the stopped process drove none");
     service.signal("CONT");
     let later = client.create_invoice(&invoice_numbered("AWAKE1")).await;
-    client.start_run("submit", &submission(&Registration::demo(), "AWAKE1")).await;
+    client
+        .start_run("submit", &submission(&Registration::demo(), "AWAKE1"))
+        .await;
     client.wait_until_succeeded(&later.irn, "submit").await;
     let events = client.events().await;
     for created in invoices.iter().chain([&later]) {
@@ -121,13 +145,21 @@ async fn start_held_up_runs(deployment: &Deployment, client: &Client, name: &str
     for number in 0..HELD_UP_RUNS {
         let invoice_no = format!("{name}{number}");
         let created = client.create_invoice(&invoice_numbered(&invoice_no)).await;
-        deployment.order_late(FaultKind::Latency, Operation::Sign, &created.irn, ANSWER_DELAY);
-        client.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
+        deployment.order_late(
+            FaultKind::Latency,
+            Operation::Sign,
+            &created.irn,
+            ANSWER_DELAY,
+        );
+        client
+            .start_run("submit", &submission(&Registration::demo(), &invoice_no))
+            .await;
         invoices.push(created);
     }
     eventually("every signature in flight", async || {
-        let mut pending =
-            invoices.iter().map(|created| deployment.pending_calls(Operation::Sign, &created.irn));
+        let mut pending = invoices
+            .iter()
+            .map(|created| deployment.pending_calls(Operation::Sign, &created.irn));
         pending.all(|count| count == 1).then_some(())
     })
     .await;
@@ -143,7 +175,10 @@ async fn the_runs_of_a_dead_process_are_finished(
     second.kill_9();
     let mut taken_over = 0;
     for created in &invoices {
-        let run = deployment.taxpayer.wait_until_succeeded(&created.irn, "submit").await;
+        let run = deployment
+            .taxpayer
+            .wait_until_succeeded(&created.irn, "submit")
+            .await;
         taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the dead process drove none");
@@ -151,12 +186,17 @@ async fn the_runs_of_a_dead_process_are_finished(
     for created in &invoices {
         deployment.assert_done(created, &events, false).await;
     }
-    println!("two processes: {HELD_UP_RUNS} runs, {taken_over} of them taken over from a dead process");
+    println!(
+        "two processes: {HELD_UP_RUNS} runs, {taken_over} of them taken over from a dead process"
+    );
 }
 
 async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &Service) {
     for _ in 0..ROTATIONS {
-        let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
+        let old = [
+            deployment.taxpayer.clone(),
+            deployment.taxpayer.at(second.url()),
+        ];
         let requests = Requests::default();
         let ((), new) = tokio::join!(requests.send_until_over(&old), async {
             requests.wait_until_accepted().await;
@@ -167,13 +207,22 @@ async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &
             new
         });
         deployment.taxpayer = Client::new(deployment.service.url(), &new);
-        assert!(may_read(&deployment.taxpayer.at(second.url())).await, "the new key elsewhere");
+        assert!(
+            may_read(&deployment.taxpayer.at(second.url())).await,
+            "the new key elsewhere"
+        );
     }
 }
 
 /// A process that cannot answer delays the rotation until it has lost its lease.
-async fn a_stopped_process_does_not_keep_a_rotated_key(deployment: &mut Deployment, second: &Service) {
-    let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
+async fn a_stopped_process_does_not_keep_a_rotated_key(
+    deployment: &mut Deployment,
+    second: &Service,
+) {
+    let old = [
+        deployment.taxpayer.clone(),
+        deployment.taxpayer.at(second.url()),
+    ];
     let requests = Requests::default();
     tokio::join!(requests.send_until_over(&old), async {
         requests.wait_until_accepted().await;
@@ -182,17 +231,34 @@ async fn a_stopped_process_does_not_keep_a_rotated_key(deployment: &mut Deployme
     second.signal("STOP");
     let begun = Instant::now();
     let new = rotate_key(deployment).await;
-    println!("two processes: a rotation beside a stopped process took {:?}", begun.elapsed());
+    println!(
+        "two processes: a rotation beside a stopped process took {:?}",
+        begun.elapsed()
+    );
     second.signal("CONT");
-    assert_eq!(join_all(old.iter().map(may_read)).await, [false, false], "the old key, here and elsewhere");
+    assert_eq!(
+        join_all(old.iter().map(may_read)).await,
+        [false, false],
+        "the old key, here and elsewhere"
+    );
     deployment.taxpayer = Client::new(deployment.service.url(), &new);
 }
 
 async fn rotate_key(deployment: &Deployment) -> String {
-    let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", deployment.taxpayer_id());
-    let answer = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    let path = format!(
+        "/v1/system-integrators/taxpayers/{}/api-key/rotate",
+        deployment.taxpayer_id()
+    );
+    let answer = deployment
+        .integrator
+        .call(Method::POST, &path, Some(&json!({})))
+        .await
+        .unwrap();
     assert_eq!(answer.status, 200);
-    answer.body["data"]["api_key"].as_str().expect("the new key").to_owned()
+    answer.body["data"]["api_key"]
+        .as_str()
+        .expect("the new key")
+        .to_owned()
 }
 
 async fn may_read(client: &Client) -> bool {
@@ -214,7 +280,8 @@ impl Requests {
     async fn send_until_over(&self, both: &[Client; 2]) {
         while !self.is_over.load(Ordering::SeqCst) {
             for client in both {
-                self.accepted.fetch_add(usize::from(may_read(client).await), Ordering::SeqCst);
+                self.accepted
+                    .fetch_add(usize::from(may_read(client).await), Ordering::SeqCst);
             }
         }
     }

@@ -30,21 +30,35 @@ async fn unfinished_forms_keep_nobody_out(backend: Backend) {
     rlimit::increase_nofile_limit(forms as u64 + 1_024).unwrap();
     let deployment = Deployment::with(backend, &[(OPEN_FILES, "2048")]).await;
     let (email, password) = operator(&deployment);
-    let address = deployment.service.url().strip_prefix("http://").unwrap().to_owned();
+    let address = deployment
+        .service
+        .url()
+        .strip_prefix("http://")
+        .unwrap()
+        .to_owned();
     let open = async || {
         let mut stream = TcpStream::connect(&address).await.unwrap();
         // The service may have closed the connection already, since its place was needed.
         let _ = stream.write_all(FORM.as_bytes()).await;
         stream
     };
-    let held: Vec<_> = stream::iter(0..forms).map(|_| open()).buffer_unordered(AT_ONCE).collect().await;
+    let held: Vec<_> = stream::iter(0..forms)
+        .map(|_| open())
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
 
     for _ in 0..3 {
         let slowest = everybody_is_served(&deployment, &email, &password).await;
-        println!("{backend:?}: {} forms open, the slowest answer after {slowest:?}", held.len());
+        println!(
+            "{backend:?}: {} forms open, the slowest answer after {slowest:?}",
+            held.len()
+        );
     }
     let more = async {
-        let again = stream::iter(0..forms).map(|_| open()).buffer_unordered(AT_ONCE);
+        let again = stream::iter(0..forms)
+            .map(|_| open())
+            .buffer_unordered(AT_ONCE);
         again.collect::<Vec<_>>().await.len()
     };
     let (more, slowest) = tokio::join!(more, everybody_is_served(&deployment, &email, &password));
@@ -54,26 +68,44 @@ async fn unfinished_forms_keep_nobody_out(backend: Backend) {
 /// Email and password of a new operator.
 fn operator(deployment: &Deployment) -> (String, String) {
     let email = "door@einvoice.example";
-    let done = deployment.service.call(&["operator", "create", "--email", email]).output().unwrap();
+    let done = deployment
+        .service
+        .call(&["operator", "create", "--email", email])
+        .output()
+        .unwrap();
     let made: Value = strict_json::from_untrusted(&done.stdout).expect("an operator");
-    (email.to_owned(), made["password"].as_str().unwrap().to_owned())
+    (
+        email.to_owned(),
+        made["password"].as_str().unwrap().to_owned(),
+    )
 }
 
 /// A probe, a call of the API and a sign-in, each on a connection of its own. Gives the slowest.
 async fn everybody_is_served(deployment: &Deployment, email: &str, password: &str) -> Duration {
     let client = || {
-        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE);
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .timeout(PATIENCE);
         client.redirect(Policy::none()).build().unwrap()
     };
     let root = deployment.service.url();
     let invoices = client().get(format!("{root}/v1/tax-payers/invoices"));
     let form = url::form_urlencoded::Serializer::new(String::new());
-    let form = { form }.extend_pairs([("email", email), ("password", password)]).finish();
+    let form = { form }
+        .extend_pairs([("email", email), ("password", password)])
+        .finish();
     let sign_in = client().post(format!("{root}/sign-in")).body(form);
     let requests = [
         (client().get(format!("{root}/health/live")), StatusCode::OK),
-        (invoices.header("x-api-key", deployment.taxpayer.key()), StatusCode::OK),
-        (sign_in.header("content-type", "application/x-www-form-urlencoded"), StatusCode::SEE_OTHER),
+        (
+            invoices.header("x-api-key", deployment.taxpayer.key()),
+            StatusCode::OK,
+        ),
+        (
+            sign_in.header("content-type", "application/x-www-form-urlencoded"),
+            StatusCode::SEE_OTHER,
+        ),
     ];
     let mut slowest = Duration::ZERO;
     for (request, expected) in requests {

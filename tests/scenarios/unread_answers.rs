@@ -47,7 +47,10 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
     let lists = size("EINVOICE_UNREAD_LISTS", 20);
     let deployment = Deployment::with(Backend::Sqlite, &[STALLED_AFTER]).await;
     for number in 0..invoices {
-        deployment.taxpayer.create_invoice(&large_invoice(number)).await;
+        deployment
+            .taxpayer
+            .create_invoice(&large_invoice(number))
+            .await;
     }
     let before = deployment.service.memory_bytes();
     let sockets = deployment.service.sockets();
@@ -62,7 +65,10 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
     let mut highest = 0;
     let begun = Instant::now();
     while deployment.service.sockets() > sockets {
-        assert!(begun.elapsed() < PATIENCE, "a connection whose client takes nothing is closed");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "a connection whose client takes nothing is closed"
+        );
         highest = highest.max(deployment.service.memory_bytes());
         sleep(Duration::from_millis(50)).await;
     }
@@ -71,13 +77,19 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
         highest / MIB,
         before / MIB
     );
-    assert!(highest.saturating_sub(before) < UNREAD_BYTES_MAX, "{highest} bytes, before {before}");
+    assert!(
+        highest.saturating_sub(before) < UNREAD_BYTES_MAX,
+        "{highest} bytes, before {before}"
+    );
 
     for mut stream in unread {
         let mut received = Vec::new();
         // The end is a reset where bytes were still on their way.
         let _ = stream.read_to_end(&mut received).await;
-        assert!(!received.ends_with(b"0\r\n\r\n"), "an answer went on although nobody read it");
+        assert!(
+            !received.ends_with(b"0\r\n\r\n"),
+            "an answer went on although nobody read it"
+        );
     }
     assert_every_line_arrives(&deployment, invoices).await;
 }
@@ -85,7 +97,9 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
 /// Asks for a list, and reads nothing.
 async fn ask_for_list(deployment: &Deployment) -> TcpStream {
     let url = deployment.service.url();
-    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap())
+        .await
+        .unwrap();
     let key = deployment.taxpayer.key();
     let request = format!("GET {LIST} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -96,14 +110,26 @@ async fn assert_every_line_arrives(deployment: &Deployment, invoices: usize) {
     let listed = deployment.taxpayer.get(LIST).await.unwrap().body["data"].clone();
     let rows = listed["data"].as_array().unwrap();
     assert_eq!(json!(rows.len()), listed["total"]);
-    let large: Vec<_> =
-        rows.iter().filter(|row| row["invoice_no"].as_str().unwrap().starts_with("LARGE")).collect();
+    let large: Vec<_> = rows
+        .iter()
+        .filter(|row| row["invoice_no"].as_str().unwrap().starts_with("LARGE"))
+        .collect();
     assert_eq!(large.len(), invoices);
     for row in large {
-        assert_eq!(row["invoice_lines"].as_array().unwrap().len(), LINES_PER_INVOICE);
+        assert_eq!(
+            row["invoice_lines"].as_array().unwrap().len(),
+            LINES_PER_INVOICE
+        );
         let body = json!({ "unique_no": row["irn"], "unique_no_type": "IRN" });
         let path = "/v1/tax-payers/invoices/get-by-unique-no";
-        let one = deployment.taxpayer.call(Method::POST, path, Some(&body)).await.unwrap();
-        assert!(one.body["data"] == *row, "the list shows an invoice as it is");
+        let one = deployment
+            .taxpayer
+            .call(Method::POST, path, Some(&body))
+            .await
+            .unwrap();
+        assert!(
+            one.body["data"] == *row,
+            "the list shows an invoice as it is"
+        );
     }
 }

@@ -24,7 +24,10 @@ const INVOICES: usize = 10;
 /// Moves of each invoice before a replay: more events than a replay queues in one part (250).
 const REPLAYED_ROUNDS: usize = 30;
 /// Enough attempts that a notification which is refused now and then is never given up.
-const SCHEDULE: (&str, &str) = ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 1, 1, 1, 1, 1, 1, 1, 1]");
+const SCHEDULE: (&str, &str) = (
+    "EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S",
+    "[0, 0, 1, 1, 1, 1, 1, 1, 1, 1]",
+);
 
 fn kills() -> usize {
     size("EINVOICE_DELIVERY_KILLS", 3)
@@ -38,26 +41,44 @@ async fn notifications_survive_kills(backend: Backend) {
     let receiver = Behaviour::RELUCTANT.start();
     deployment.set_webhook(&receiver.url()).await;
     let before = deployment.taxpayer.events().await.len();
-    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("HOOK{number}"))).collect();
-    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
+    let bodies: Vec<_> = (0..INVOICES)
+        .map(|number| invoice_numbered(&format!("HOOK{number}")))
+        .collect();
+    let invoices = join_all(
+        bodies
+            .iter()
+            .map(|body| deployment.taxpayer.create_invoice(body)),
+    )
+    .await;
     let queries = DatabaseQueries::open(&deployment).await;
     let mut chance = StdRng::seed_from_u64(11);
     for round in 0..kills {
         for status in ["approved", "draft"] {
-            let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, status));
-            assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
+            let moves = invoices
+                .iter()
+                .map(|created| deployment.taxpayer.set_status(&created.irn, status));
+            assert!(
+                join_all(moves)
+                    .await
+                    .into_iter()
+                    .all(|answer| answer.unwrap().status == 200)
+            );
         }
         let seen = receiver.requests();
         let what = format!("a notification in round {round}");
         eventually(&what, async || (receiver.requests() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..150))).await;
-        let epoch = queries.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
+        let epoch = queries
+            .number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'")
+            .await;
         deployment.restart_after_kill().await;
         all_counted_have_ended(&queries, epoch).await;
     }
     let events = deployment.intact_events().await;
-    let due: BTreeSet<i64> =
-        events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+    let due: BTreeSet<i64> = events[before..]
+        .iter()
+        .map(|event| event["sequence"].as_i64().unwrap())
+        .collect();
     assert_eq!(due.len(), INVOICES * (1 + 2 * kills));
     eventually("every notification to be accepted", async || {
         (receiver.accepted_sequences(deployment.taxpayer_id()) == due).then_some(())
@@ -67,7 +88,11 @@ async fn notifications_survive_kills(backend: Backend) {
     assert_order(&arrivals);
     for arrival in &arrivals {
         let event = &events[usize::try_from(arrival.sequence() - 1).unwrap()];
-        assert_eq!(event["id"], json!(arrival.id), "a notification carries the id of its event");
+        assert_eq!(
+            event["id"],
+            json!(arrival.id),
+            "a notification carries the id of its event"
+        );
     }
     println!(
         "{backend:?}: {kills} kills while delivering, {}",
@@ -82,21 +107,49 @@ async fn a_replay_survives_kills(backend: Backend) {
     let started = Instant::now();
     let mut deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::RELUCTANT.start();
-    let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("OLD{number}"))).collect();
-    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.create_invoice(body))).await;
+    let bodies: Vec<_> = (0..INVOICES)
+        .map(|number| invoice_numbered(&format!("OLD{number}")))
+        .collect();
+    let invoices = join_all(
+        bodies
+            .iter()
+            .map(|body| deployment.taxpayer.create_invoice(body)),
+    )
+    .await;
     for round in 0..REPLAYED_ROUNDS {
         let status = ["approved", "draft"][round % 2];
-        let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, status));
-        assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
+        let moves = invoices
+            .iter()
+            .map(|created| deployment.taxpayer.set_status(&created.irn, status));
+        assert!(
+            join_all(moves)
+                .await
+                .into_iter()
+                .all(|answer| answer.unwrap().status == 200)
+        );
     }
     let missing = notified_sequences(&deployment.taxpayer.events().await);
     deployment.set_webhook(&receiver.url()).await;
-    let path = format!("/v1/system-integrators/taxpayers/{}/webhook/replay", deployment.taxpayer_id());
+    let path = format!(
+        "/v1/system-integrators/taxpayers/{}/webhook/replay",
+        deployment.taxpayer_id()
+    );
     let body = json!({ "since": 0, "only": "missing" });
-    let begun = deployment.integrator.call(reqwest::Method::POST, &path, Some(&body)).await.unwrap();
+    let begun = deployment
+        .integrator
+        .call(reqwest::Method::POST, &path, Some(&body))
+        .await
+        .unwrap();
     assert_eq!(begun.status, 200, "{begun:?}");
-    let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, "approved"));
-    assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
+    let moves = invoices
+        .iter()
+        .map(|created| deployment.taxpayer.set_status(&created.irn, "approved"));
+    assert!(
+        join_all(moves)
+            .await
+            .into_iter()
+            .all(|answer| answer.unwrap().status == 200)
+    );
     let queries = DatabaseQueries::open(&deployment).await;
     let mut chance = StdRng::seed_from_u64(13);
     for round in 0..kills {
@@ -104,7 +157,9 @@ async fn a_replay_survives_kills(backend: Backend) {
         let what = format!("a replayed notification in round {round}");
         eventually(&what, async || (receiver.requests() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..100))).await;
-        let epoch = queries.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
+        let epoch = queries
+            .number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'")
+            .await;
         deployment.restart_after_kill().await;
         all_counted_have_ended(&queries, epoch).await;
     }
@@ -122,7 +177,11 @@ async fn a_replay_survives_kills(backend: Backend) {
     );
     let replay = deployment.integrator.get(&path).await.unwrap().body["data"].clone();
     assert_eq!(replay["state"], json!("done"));
-    assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
+    assert_eq!(
+        replay["queued"],
+        json!(missing.len()),
+        "nothing was queued twice: {replay}"
+    );
 }
 
 /// Waits until what was under way at a kill has ended, where the lane had this epoch. The third kill that meets the same
@@ -142,12 +201,19 @@ async fn all_counted_have_ended(queries: &DatabaseQueries, epoch: i64) {
 fn describe_deliveries(events: usize, arrivals: &[Received], begun: Instant) -> String {
     let count = arrivals.len();
     let twice = duplicates(arrivals);
-    format!("{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all", begun.elapsed())
+    format!(
+        "{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all",
+        begun.elapsed()
+    )
 }
 
 /// Returns the numbers of the events that are notified.
 fn notified_sequences(events: &[serde_json::Value]) -> BTreeSet<i64> {
     let names = ["invoice.created", "invoice.status-updated"];
     let is_named = |event: &&serde_json::Value| names.iter().any(|name| event["type"] == *name);
-    events.iter().filter(is_named).map(|event| event["sequence"].as_i64().unwrap()).collect()
+    events
+        .iter()
+        .filter(is_named)
+        .map(|event| event["sequence"].as_i64().unwrap())
+        .collect()
 }

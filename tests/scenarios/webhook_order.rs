@@ -19,8 +19,10 @@ const EVENTS_PER_INVOICE: usize = 5;
 /// Requests under way at a time.
 const AT_ONCE: usize = 16;
 /// Enough attempts that none is given up, however the dice fall, and none waits long.
-const SCHEDULE: (&str, &str) =
-    ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]");
+const SCHEDULE: (&str, &str) = (
+    "EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S",
+    "[0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]",
+);
 
 #[each_database]
 async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Backend) {
@@ -31,10 +33,15 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
     let before = deployment.taxpayer.events().await.len();
     let begun = Instant::now();
     stream::iter(0..invoices)
-        .for_each_concurrent(AT_ONCE, async |number| create_and_move(&deployment, number).await)
+        .for_each_concurrent(AT_ONCE, async |number| {
+            create_and_move(&deployment, number).await;
+        })
         .await;
     let events = deployment.intact_events().await;
-    let due = events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+    let due = events[before..]
+        .iter()
+        .map(|event| event["sequence"].as_i64().unwrap())
+        .collect();
     let count = invoices * EVENTS_PER_INVOICE;
     let patience = PATIENCE + Duration::from_millis(20) * u32::try_from(count).unwrap();
     eventually_within(patience, "every notification to be accepted", async || {
@@ -42,11 +49,20 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
     })
     .await;
     let taken = begun.elapsed();
-    assert_eq!(receiver.accepted_sequences(deployment.taxpayer_id()), due, "the accepted events and the log");
+    assert_eq!(
+        receiver.accepted_sequences(deployment.taxpayer_id()),
+        due,
+        "the accepted events and the log"
+    );
     let arrivals = receiver.received_notifications();
     assert_order(&arrivals);
-    let refused = arrivals.iter().filter(|arrival| !arrival.is_accepted()).count();
-    println!("{backend:?}: {count} events of {invoices} IRNs accepted in {taken:?}, each IRN in order");
+    let refused = arrivals
+        .iter()
+        .filter(|arrival| !arrival.is_accepted())
+        .count();
+    println!(
+        "{backend:?}: {count} events of {invoices} IRNs accepted in {taken:?}, each IRN in order"
+    );
     println!(
         "  {} arrivals, {refused} of them refused, {} of them duplicates",
         arrivals.len(),
@@ -56,8 +72,23 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
 
 /// An invoice from its creation on, a notification for each thing that happens to it.
 async fn create_and_move(deployment: &Deployment, number: usize) {
-    let created = deployment.taxpayer.create_invoice(&invoice_numbered(&format!("ORDER{number}"))).await;
-    for status in ["approved", "draft"].into_iter().cycle().take(EVENTS_PER_INVOICE - 1) {
-        assert_eq!(deployment.taxpayer.set_status(&created.irn, status).await.unwrap().status, 200);
+    let created = deployment
+        .taxpayer
+        .create_invoice(&invoice_numbered(&format!("ORDER{number}")))
+        .await;
+    for status in ["approved", "draft"]
+        .into_iter()
+        .cycle()
+        .take(EVENTS_PER_INVOICE - 1)
+    {
+        assert_eq!(
+            deployment
+                .taxpayer
+                .set_status(&created.irn, status)
+                .await
+                .unwrap()
+                .status,
+            200
+        );
     }
 }

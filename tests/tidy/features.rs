@@ -9,9 +9,15 @@ use std::process::Command;
 const EXACT: &[(&str, &str)] = &[
     // `preserve_order` would change digests, which rely on sorted keys. `raw_value` comes with sqlx: with it and with
     // `arbitrary_precision` no text may be given to the parsers of the crate, so clippy bans them.
-    ("serde_json", "arbitrary_precision,default,raw_value,std,unbounded_depth"),
+    (
+        "serde_json",
+        "arbitrary_precision,default,raw_value,std,unbounded_depth",
+    ),
     // Nothing that loads code into the process or replaces the library that is compiled in.
-    ("libsqlite3-sys", "bundled,bundled_bindings,cc,pkg-config,unlock_notify,vcpkg"),
+    (
+        "libsqlite3-sys",
+        "bundled,bundled_bindings,cc,pkg-config,unlock_notify,vcpkg",
+    ),
 ];
 
 /// Crates that nothing may bring in: TLS is rustls, in one implementation of its cryptography for HTTP, and passwords
@@ -34,7 +40,11 @@ fn graph() -> io::Result<BTreeMap<String, String>> {
             "{p}|{f}",
         ])
         .output()?;
-    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    assert!(
+        tree.status.success(),
+        "{}",
+        String::from_utf8_lossy(&tree.stderr)
+    );
     let text = String::from_utf8_lossy(&tree.stdout).into_owned();
     let row = |line: &str| {
         let (package, features) = line.split_once('|')?;
@@ -62,10 +72,22 @@ fn the_features_that_matter_for_safety_are_those_that_were_looked_at() -> io::Re
 
 #[test]
 fn a_panic_unwinds_in_every_profile() {
-    let manifest: toml::Table = include_str!("../../Cargo.toml").parse().expect("Cargo.toml");
+    let manifest: toml::Table = include_str!("../../Cargo.toml")
+        .parse()
+        .expect("Cargo.toml");
     let profiles = manifest["profile"].as_table().expect("profiles");
-    assert_eq!(profiles["release"].get("panic").and_then(toml::Value::as_str), Some("unwind"));
+    assert_eq!(
+        profiles["release"]
+            .get("panic")
+            .and_then(toml::Value::as_str),
+        Some("unwind")
+    );
     for (name, profile) in profiles {
-        assert!(profile.get("panic").is_none_or(|how| how.as_str() == Some("unwind")), "profile {name}");
+        assert!(
+            profile
+                .get("panic")
+                .is_none_or(|how| how.as_str() == Some("unwind")),
+            "profile {name}"
+        );
     }
 }

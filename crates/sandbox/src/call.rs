@@ -26,7 +26,9 @@ impl Call {
     /// Parses a request. Returns `None` if the authority has no route for its method and path.
     pub(crate) fn read(request: &HttpRequest, body: &[u8]) -> Option<Self> {
         let route = Route::find(request.method().as_str(), path_below_root(request)?)?;
-        let query = Query::from_query(request.query_string()).map(Query::into_inner).unwrap_or_default();
+        let query = Query::from_query(request.query_string())
+            .map(Query::into_inner)
+            .unwrap_or_default();
         Some(Self {
             operation: route.operation,
             subject: route.subject,
@@ -59,5 +61,10 @@ fn path_below_root(request: &HttpRequest) -> Option<&str> {
 }
 
 fn header(request: &HttpRequest, name: &str) -> String {
-    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    request
+        .headers()
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -107,7 +107,12 @@ impl CallLog {
             at: clock::now().to_string(),
             duration_ms: 0,
         });
-        Recording { log: self, line, ending: Ending::Abandoned, started: Instant::now() }
+        Recording {
+            log: self,
+            line,
+            ending: Ending::Abandoned,
+            started: Instant::now(),
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<CallRecord> {

@@ -12,7 +12,9 @@ pub(crate) fn from_number(number: &Number) -> Option<Decimal> {
 
 /// Parses a number that was sent as text, in decimal or scientific notation. VAT reports contain their numbers as text.
 pub(crate) fn from_text(text: &str) -> Option<Decimal> {
-    Decimal::from_str_exact(text).ok().or_else(|| Decimal::from_scientific(text).ok())
+    Decimal::from_str_exact(text)
+        .ok()
+        .or_else(|| Decimal::from_scientific(text).ok())
 }
 
 pub(crate) fn from_value(value: &Value) -> Option<Decimal> {
@@ -23,7 +25,8 @@ pub(crate) fn from_value(value: &Value) -> Option<Decimal> {
 }
 
 pub(crate) fn are_within_tolerance(left: Decimal, right: Decimal) -> bool {
-    left.checked_sub(right).is_some_and(|gap| gap.abs() <= TOLERANCE)
+    left.checked_sub(right)
+        .is_some_and(|gap| gap.abs() <= TOLERANCE)
 }
 
 /// Returns the sum; `None` if the sum exceeds the range of a decimal.

@@ -30,16 +30,23 @@ impl Dialect {
     pub(crate) fn data(self, operation: Operation, data: Value) -> Value {
         match (self, operation, data) {
             (Self::Long, Operation::Pull, rows) => json!({ "invoices": rows }),
-            (Self::Long, Operation::Lookup, Value::Object(fields)) => {
-                Value::Object(fields.into_iter().map(|(name, value)| rename_party(&name, value)).collect())
-            }
+            (Self::Long, Operation::Lookup, Value::Object(fields)) => Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(name, value)| rename_party(&name, value))
+                    .collect(),
+            ),
             (_, _, data) => data,
         }
     }
 
     /// Returns the message of a refusal in this dialect. Only `AMBIGUOUS` has two versions.
     pub(crate) fn words(self, words: &str) -> &str {
-        if self == Self::Long && words == reply::AMBIGUOUS { BUSY_TEXT } else { words }
+        if self == Self::Long && words == reply::AMBIGUOUS {
+            BUSY_TEXT
+        } else {
+            words
+        }
     }
 }
 

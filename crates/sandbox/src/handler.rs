@@ -60,20 +60,33 @@ fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
 /// Counts the call and returns the effect of its fault, if any. Sets `call.offline` and `call.unhealthy`.
 fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
-    call.nth = state.ledger.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
+    call.nth = state
+        .ledger
+        .open()
+        .tally
+        .count(call.operation, irn.as_deref().unwrap_or_default());
     let moment = moment(call);
     if let Some(Err(error)) = fault_for_all(&moment).map(|order| state.add_fault(order)) {
         tracing::warn!(error, "a magic word gave an invalid fault");
     }
-    let effect = state.faults.apply(state.seed(), &moment).or_else(|| magic_effect(&moment));
+    let effect = state
+        .faults
+        .apply(state.seed(), &moment)
+        .or_else(|| magic_effect(&moment));
     let kind = effect.map(|effect| effect.kind);
-    call.offline = kind == Some(FaultKind::AccessPointOffline) || irn.as_deref().is_some_and(is_offline);
+    call.offline =
+        kind == Some(FaultKind::AccessPointOffline) || irn.as_deref().is_some_and(is_offline);
     call.unhealthy = kind == Some(FaultKind::HealthDown);
     effect
 }
 
 fn moment(call: &Call) -> FaultContext<'_> {
-    FaultContext { operation: call.operation, irn: call.irn(), nth: call.nth, at: clock::now() }
+    FaultContext {
+        operation: call.operation,
+        irn: call.irn(),
+        nth: call.nth,
+        at: clock::now(),
+    }
 }
 
 /// Handles a call with a fault. A latency delays only the answer: the operation itself is performed at once.
@@ -102,7 +115,11 @@ async fn apply_fault(
         tokio::time::sleep(STALL).await;
     }
     recording.ending = Ending::Dropped;
-    if effect.kind == FaultKind::Reset { wire::reset_connection(request) } else { wire::drop_reply() }
+    if effect.kind == FaultKind::Reset {
+        wire::reset_connection(request)
+    } else {
+        wire::drop_reply()
+    }
 }
 
 /// Waits for a free slot and performs the operation. Answers after the operation's latency.
@@ -129,7 +146,10 @@ fn perform(call: &Call, state: &State) -> AuthorityReply {
 fn fail(call: &Call, state: &State, refusal: &Refusal) -> AuthorityReply {
     let name = call.operation.name();
     let id = format!("{name}-{}", clock::now().as_nanosecond());
-    refusal.clone().spoken_in(state.dialect()).reply(&id, &format!("{name}_handler"))
+    refusal
+        .clone()
+        .spoken_in(state.dialect())
+        .reply(&id, &format!("{name}_handler"))
 }
 
 fn send(recording: &mut Recording<'_>, reply: &AuthorityReply) -> HttpResponse {

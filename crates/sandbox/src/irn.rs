@@ -26,7 +26,11 @@ impl<'a> Irn<'a> {
             return Err("must hold a service id of 8 hexadecimal characters");
         }
         let day = parse_day(day).ok_or("must end with a date of the form YYYYMMDD")?;
-        Ok(Self { invoice_no, service_id, day })
+        Ok(Self {
+            invoice_no,
+            service_id,
+            day,
+        })
     }
 }
 
@@ -44,7 +48,10 @@ mod tests {
     #[test]
     fn a_reference_number_comes_apart_into_its_three_segments() {
         let irn = Irn::parse("INV001-94ND90NR-20261121");
-        assert_eq!(irn, Err("must hold a service id of 8 hexadecimal characters"));
+        assert_eq!(
+            irn,
+            Err("must hold a service id of 8 hexadecimal characters")
+        );
         let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
         assert_eq!((irn.invoice_no, irn.service_id), ("INV001", "94AD90FB"));
         assert_eq!(irn.day, jiff::civil::date(2026, 11, 21));

@@ -7,20 +7,35 @@ use serde_json::Value;
 const FILES: [(&str, &str); 11] = [
     ("invoice-types", include_str!("../data/invoice-types.json")),
     ("payment-means", include_str!("../data/payment-means.json")),
-    ("tax-categories", include_str!("../data/tax-categories.json")),
+    (
+        "tax-categories",
+        include_str!("../data/tax-categories.json"),
+    ),
     ("currencies", include_str!("../data/currencies.json")),
-    ("vat-exemptions", include_str!("../data/vat-exemptions.json")),
+    (
+        "vat-exemptions",
+        include_str!("../data/vat-exemptions.json"),
+    ),
     ("hs-codes", include_str!("../data/hs-codes.json")),
-    ("services-codes", include_str!("../data/services-codes.json")),
-    ("invoice-quantity-codes", include_str!("../data/invoice-quantity-codes.json")),
+    (
+        "services-codes",
+        include_str!("../data/services-codes.json"),
+    ),
+    (
+        "invoice-quantity-codes",
+        include_str!("../data/invoice-quantity-codes.json"),
+    ),
     ("lgas", include_str!("../data/lgas.json")),
     ("states", include_str!("../data/states.json")),
     ("countries", include_str!("../data/countries.json")),
 ];
 
-pub(crate) static INVOICE_TYPES: LazyLock<HashSet<String>> = LazyLock::new(|| codes("invoice-types"));
-pub(crate) static PAYMENT_MEANS: LazyLock<HashSet<String>> = LazyLock::new(|| codes("payment-means"));
-pub(crate) static TAX_CATEGORIES: LazyLock<HashSet<String>> = LazyLock::new(|| codes("tax-categories"));
+pub(crate) static INVOICE_TYPES: LazyLock<HashSet<String>> =
+    LazyLock::new(|| codes("invoice-types"));
+pub(crate) static PAYMENT_MEANS: LazyLock<HashSet<String>> =
+    LazyLock::new(|| codes("payment-means"));
+pub(crate) static TAX_CATEGORIES: LazyLock<HashSet<String>> =
+    LazyLock::new(|| codes("tax-categories"));
 pub(crate) static CURRENCIES: LazyLock<HashSet<String>> = LazyLock::new(|| codes("currencies"));
 
 /// Returns the rows of the list with this name; `None` if there is no such list.
@@ -32,7 +47,11 @@ pub(crate) fn rows(list: &str) -> Option<Value> {
 fn codes(list: &str) -> HashSet<String> {
     let rows = rows(list).unwrap_or_default();
     let code = |row: &Value| row["code"].as_str().map(str::to_owned);
-    rows.as_array().into_iter().flatten().filter_map(code).collect()
+    rows.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(code)
+        .collect()
 }
 
 #[cfg(test)]
@@ -42,7 +61,10 @@ mod tests {
     #[test]
     fn every_list_is_a_filled_array_and_the_checked_ones_have_codes() {
         for (name, _) in FILES {
-            assert!(rows(name).is_some_and(|rows| !rows.as_array().unwrap().is_empty()), "{name}");
+            assert!(
+                rows(name).is_some_and(|rows| !rows.as_array().unwrap().is_empty()),
+                "{name}"
+            );
         }
         assert!(INVOICE_TYPES.contains("380") && PAYMENT_MEANS.contains("ZZZ"));
         assert!(TAX_CATEGORIES.contains("STANDARD_VAT") && CURRENCIES.contains("NGN"));

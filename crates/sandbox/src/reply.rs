@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::dialect::Dialect;
 
 /// The authority's message for a duplicate and also for a busy moment, so a client cannot tell the two apart.
-pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
+pub(crate) const AMBIGUOUS: &str =
+    "unable to complete this operation at this time, kindly try again later";
 
 /// The status and body of an answer, before a fault is applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,11 +23,19 @@ pub(crate) struct AuthorityReply {
 impl AuthorityReply {
     pub(crate) fn success(status: u16, data: &Value) -> Self {
         let body = json!({ "code": status, "data": data, "message": "success" });
-        Self { status, body, retry_after_s: None }
+        Self {
+            status,
+            body,
+            retry_after_s: None,
+        }
     }
 
     pub(crate) fn bare(status: u16, body: Value) -> Self {
-        Self { status, body, retry_after_s: None }
+        Self {
+            status,
+            body,
+            retry_after_s: None,
+        }
     }
 }
 
@@ -55,7 +64,11 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(status: u16, words: impl Into<String>) -> Self {
-        Self { status, words: words.into(), shape: Shape::Plain }
+        Self {
+            status,
+            words: words.into(),
+            shape: Shape::Plain,
+        }
     }
 
     pub(crate) fn ambiguous(status: u16) -> Self {
@@ -68,24 +81,43 @@ impl Refusal {
 
     /// Refuses a document. `words` is the fault: a path and the rule that the value there breaks.
     pub(crate) fn document(words: String) -> Self {
-        Self { status: 400, words, shape: Shape::Details }
+        Self {
+            status: 400,
+            words,
+            shape: Shape::Details,
+        }
     }
 
     pub(crate) fn field(field: &str, rule: &str) -> Self {
-        Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
+        Self {
+            status: 400,
+            words: format!("{field} {rule}"),
+            shape: Shape::Fields(field.to_owned()),
+        }
     }
 
     /// Returns a server error. Its member `error` is plain text, as in the server errors of the real authority.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
-        Self { status, words: words.to_owned(), shape: Shape::Text }
+        Self {
+            status,
+            words: words.to_owned(),
+            shape: Shape::Text,
+        }
     }
 
     pub(crate) fn unknown_route() -> Self {
-        Self { status: 404, words: "the requested route does not exist".into(), shape: Shape::Absent }
+        Self {
+            status: 404,
+            words: "the requested route does not exist".into(),
+            shape: Shape::Absent,
+        }
     }
 
     pub(crate) fn spoken_in(self, dialect: Dialect) -> Self {
-        Self { words: dialect.words(&self.words).to_owned(), ..self }
+        Self {
+            words: dialect.words(&self.words).to_owned(),
+            ..self
+        }
     }
 
     /// Returns the answer. `id` and `handler` become members of `error`.
@@ -97,7 +129,9 @@ impl Refusal {
             Shape::Text => error = json!(self.words),
             Shape::Plain => {}
             Shape::Details => error["details"] = json!(self.words),
-            Shape::Fields(field) => error["errors"] = json!([{ "field": field, "message": self.words }]),
+            Shape::Fields(field) => {
+                error["errors"] = json!([{ "field": field, "message": self.words }]);
+            }
         }
         body["error"] = error;
         AuthorityReply::bare(self.status, body)

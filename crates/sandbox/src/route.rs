@@ -86,7 +86,10 @@ pub(crate) struct Route {
 
 impl Route {
     pub(crate) fn find(method: &str, path: &str) -> Option<Self> {
-        let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let segments: Vec<&str> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect();
         let (operation, subject) = match (method, &segments[..]) {
             ("GET", []) => (Operation::Root, Subject::None),
             ("POST", ["vat", "postpayment"]) => (Operation::Report, Subject::None),
@@ -134,10 +137,22 @@ mod tests {
     #[test]
     fn a_fixed_word_wins_over_a_business_and_a_lookup_over_a_transmission() {
         let operation = |method, path| Route::find(method, path).map(|route| route.operation);
-        assert_eq!(operation("GET", "/invoice/transmit/pull"), Some(Operation::Pull));
-        assert_eq!(operation("GET", "/invoice/transmit/lookup/tin/1"), Some(Operation::Lookup));
-        assert_eq!(operation("PATCH", "/invoice/transmit/A"), Some(Operation::Acknowledge));
-        assert_eq!(operation("GET", "/invoice/some-business"), Some(Operation::Search));
+        assert_eq!(
+            operation("GET", "/invoice/transmit/pull"),
+            Some(Operation::Pull)
+        );
+        assert_eq!(
+            operation("GET", "/invoice/transmit/lookup/tin/1"),
+            Some(Operation::Lookup)
+        );
+        assert_eq!(
+            operation("PATCH", "/invoice/transmit/A"),
+            Some(Operation::Acknowledge)
+        );
+        assert_eq!(
+            operation("GET", "/invoice/some-business"),
+            Some(Operation::Search)
+        );
         assert_eq!(operation("GET", "/invoice/sign/x"), None);
         assert_eq!(operation("DELETE", "/invoice/sign"), None);
     }

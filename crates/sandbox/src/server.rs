@@ -40,7 +40,9 @@ pub struct Sandbox {
 
 /// Starts the simulator. Returns as soon as it accepts calls. Fails if the address cannot be bound.
 pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
-    let listener = tokio::net::TcpListener::bind(&settings.bind).await?.into_std()?;
+    let listener = tokio::net::TcpListener::bind(&settings.bind)
+        .await?
+        .into_std()?;
     let base_url = format!("http://{}", listener.local_addr()?);
     let state = Arc::new(State::new(settings, Handle::current()));
     let shared = Data::from(Arc::clone(&state));
@@ -58,7 +60,12 @@ pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
     .listen(listener)?
     .run();
     let handle = server.handle();
-    Ok(Sandbox { base_url, state, server: handle, serving: tokio::spawn(server) })
+    Ok(Sandbox {
+        base_url,
+        state,
+        server: handle,
+        serving: tokio::spawn(server),
+    })
 }
 
 impl Sandbox {

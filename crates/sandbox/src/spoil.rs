@@ -33,9 +33,10 @@ pub(crate) fn spoilt_response(kind: FaultKind, reply: &AuthorityReply) -> HttpRe
     match kind {
         FaultKind::Garbage => text(reply, "text/html", GARBAGE_BODY.to_owned()),
         FaultKind::Xml => text(reply, "application/xml", xml()),
-        FaultKind::MissingFields => {
-            plain_response(&AuthorityReply::bare(reply.status, json!({ "code": reply.status })))
-        }
+        FaultKind::MissingFields => plain_response(&AuthorityReply::bare(
+            reply.status,
+            json!({ "code": reply.status }),
+        )),
         _ => plain_response(reply),
     }
 }
@@ -50,7 +51,9 @@ pub(crate) fn plain_response(reply: &AuthorityReply) -> HttpResponse {
 }
 
 fn text(reply: &AuthorityReply, content_type: &str, body: String) -> HttpResponse {
-    HttpResponse::build(status(reply)).insert_header((CONTENT_TYPE, content_type)).body(body)
+    HttpResponse::build(status(reply))
+        .insert_header((CONTENT_TYPE, content_type))
+        .body(body)
 }
 
 fn status(reply: &AuthorityReply) -> StatusCode {

@@ -102,7 +102,10 @@ impl State {
     /// Returns the records of all signed invoices, ordered by time of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
         let ledger = self.ledger.open();
-        ledger.oldest_first().map(|invoice| InvoiceSheet::from_ledger(&invoice.irn, &ledger)).collect()
+        ledger
+            .oldest_first()
+            .map(|invoice| InvoiceSheet::from_ledger(&invoice.irn, &ledger))
+            .collect()
     }
 
     /// Enrols a business or a party. If it is already enrolled, changes the members that are given.

@@ -24,7 +24,9 @@ struct Wire(Socket);
 
 /// Stores a second handle of the connection's socket. The server calls this once for each new connection.
 pub(crate) fn keep_socket(connection: &dyn Any, extensions: &mut Extensions) {
-    let socket = connection.downcast_ref::<TcpStream>().map(|stream| SockRef::from(stream).try_clone());
+    let socket = connection
+        .downcast_ref::<TcpStream>()
+        .map(|stream| SockRef::from(stream).try_clone());
     if let Some(Ok(socket)) = socket {
         extensions.insert(Wire(socket));
     }
@@ -55,7 +57,10 @@ impl MessageBody for SeveredBody {
         BodySize::Sized(1)
     }
 
-    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+    fn poll_next(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         Poll::Ready(Some(Err(std::io::ErrorKind::ConnectionAborted.into())))
     }
 }

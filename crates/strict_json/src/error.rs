@@ -7,7 +7,11 @@ use serde_json::Error;
 pub enum JsonError {
     /// Lines and columns count from 1. Columns count bytes, not characters.
     #[error("{message} at line {line} column {column}")]
-    Syntax { message: String, line: u64, column: u64 },
+    Syntax {
+        message: String,
+        line: u64,
+        column: u64,
+    },
     #[error("it is nested more than {max} levels deep")]
     TooDeep { max: usize },
     #[error("it has more values than a text of its length may have")]

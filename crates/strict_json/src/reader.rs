@@ -48,17 +48,28 @@ pub struct JsonLimits {
 
 impl JsonLimits {
     /// The limits for the body of a request.
-    pub const REQUEST: Self =
-        Self { depth_max: REQUEST_DEPTH_MAX, memory_bytes_per_text_byte: Some(MEMORY_BYTES_PER_TEXT_BYTE) };
+    pub const REQUEST: Self = Self {
+        depth_max: REQUEST_DEPTH_MAX,
+        memory_bytes_per_text_byte: Some(MEMORY_BYTES_PER_TEXT_BYTE),
+    };
     /// The limits for the response to one of our calls.
-    pub const ANSWER: Self =
-        Self { depth_max: DEPTH_MAX, memory_bytes_per_text_byte: Some(MEMORY_BYTES_PER_TEXT_BYTE) };
+    pub const ANSWER: Self = Self {
+        depth_max: DEPTH_MAX,
+        memory_bytes_per_text_byte: Some(MEMORY_BYTES_PER_TEXT_BYTE),
+    };
     /// The limits for text that this service wrote. Its memory was counted when it came in.
-    pub const TRUSTED: Self = Self { depth_max: DEPTH_MAX, memory_bytes_per_text_byte: None };
+    pub const TRUSTED: Self = Self {
+        depth_max: DEPTH_MAX,
+        memory_bytes_per_text_byte: None,
+    };
 
     /// Returns the maximum memory for reading a text, in bytes.
     pub fn memory_bytes_max(self, text: &[u8]) -> usize {
-        let of_text = |per_byte: usize| text.len().saturating_mul(per_byte).saturating_add(MEMORY_BYTES_FREE);
+        let of_text = |per_byte: usize| {
+            text.len()
+                .saturating_mul(per_byte)
+                .saturating_add(MEMORY_BYTES_FREE)
+        };
         self.memory_bytes_per_text_byte.map_or(usize::MAX, of_text)
     }
 }
@@ -82,7 +93,10 @@ pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
 fn read_typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T, JsonError> {
     let mut refused = None;
     let value = read(text, limits, |fault| {
-        refused.get_or_insert_with(|| JsonError::Key { path: fault_path(fault), kind: fault.kind });
+        refused.get_or_insert_with(|| JsonError::Key {
+            path: fault_path(fault),
+            kind: fault.kind,
+        });
     })?;
     drop(value);
     refused.map_or_else(|| read_exact(text), Err)
@@ -90,9 +104,13 @@ fn read_typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T,
 
 /// Reads a text that was checked before. Starts from the text, because converting the value of [`read`] to
 /// `T` would change the spelling of numbers.
-#[expect(clippy::disallowed_methods, reason = "the text has no private token, and its depth is bounded")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the text has no private token, and its depth is bounded"
+)]
 fn read_exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
-    let mut json = serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
+    let mut json =
+        serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
     json.disable_recursion_limit();
     let value = T::deserialize(&mut json).map_err(JsonError::Shape)?;
     json.end().map_err(JsonError::Shape)?;
@@ -132,7 +150,10 @@ pub fn read(
             JsonEvent::StartObject => builder.open(Container::Object(Members::default()))?,
             JsonEvent::ObjectKey(key) => {
                 if let Some(kind) = builder.begin_member(key)? {
-                    on_fault(&KeyError { kind, open: &builder.open });
+                    on_fault(&KeyError {
+                        kind,
+                        open: &builder.open,
+                    });
                 }
             }
             JsonEvent::EndArray | JsonEvent::EndObject => builder.close()?,
@@ -143,7 +164,11 @@ pub fn read(
 
 fn syntax_error(error: &JsonSyntaxError) -> JsonError {
     let start = error.location().start;
-    JsonError::Syntax { message: error.message().to_owned(), line: start.line + 1, column: start.column + 1 }
+    JsonError::Syntax {
+        message: error.message().to_owned(),
+        line: start.line + 1,
+        column: start.column + 1,
+    }
 }
 
 /// An array or object whose end has not been read.
@@ -188,7 +213,9 @@ struct Builder {
 impl Builder {
     fn open(&mut self, container: Container) -> Result<(), JsonError> {
         if self.open.len() >= self.depth_max {
-            return Err(JsonError::TooDeep { max: self.depth_max });
+            return Err(JsonError::TooDeep {
+                max: self.depth_max,
+            });
         }
         self.open.push(container);
         Ok(())
@@ -217,7 +244,9 @@ impl Builder {
     /// but its value is dropped.
     fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyErrorKind>, JsonError> {
         self.take_memory(key.len().max(TEXT_BYTES_MIN))?;
-        let Some(Container::Object(members)) = self.open.last_mut() else { return Ok(None) };
+        let Some(Container::Object(members)) = self.open.last_mut() else {
+            return Ok(None);
+        };
         let fault = if key.starts_with(PRIVATE_TOKEN) {
             Some(KeyErrorKind::Reserved)
         } else if members.kept.contains_key(key.as_ref()) {
@@ -250,7 +279,10 @@ impl Builder {
     }
 
     fn take_memory(&mut self, bytes: usize) -> Result<(), JsonError> {
-        self.memory_left = self.memory_left.checked_sub(bytes).ok_or(JsonError::TooManyValues)?;
+        self.memory_left = self
+            .memory_left
+            .checked_sub(bytes)
+            .ok_or(JsonError::TooManyValues)?;
         Ok(())
     }
 }
@@ -273,14 +305,23 @@ mod tests {
     }
 
     fn refused(text: &str) -> String {
-        from_untrusted::<Value>(text.as_bytes()).unwrap_err().to_string()
+        from_untrusted::<Value>(text.as_bytes())
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn numbers_keep_their_digits() {
-        for digits in
-            ["0", "-0", "0.0", "0.10", "0.0000001", "12345678901234567890.1234567890", "-1.50e+3", "1e-400"]
-        {
+        for digits in [
+            "0",
+            "-0",
+            "0.0",
+            "0.10",
+            "0.0000001",
+            "12345678901234567890.1234567890",
+            "-1.50e+3",
+            "1e-400",
+        ] {
             assert_eq!(value(digits).to_string(), digits);
             let number = read(digits.as_bytes(), JsonLimits::REQUEST, |_| {}).unwrap();
             assert_eq!(number.to_string(), digits);
@@ -343,13 +384,22 @@ mod tests {
         assert!(from_untrusted::<Value>(b"\"\xff\"").is_err());
         assert!(from_untrusted::<Value>(b"{\"\xc3\":1}").is_err());
         assert_eq!(value("\u{feff} {}\r\n"), Value::Object(Map::new()));
-        assert_eq!(value(r#""\ud83d\ude00\u00e9\/\b\n""#), Value::from("\u{1f600}é/\u{8}\n"));
+        assert_eq!(
+            value(r#""\ud83d\ude00\u00e9\/\b\n""#),
+            Value::from("\u{1f600}é/\u{8}\n")
+        );
     }
 
     #[test]
     fn an_error_names_its_line_and_column() {
-        assert_eq!(refused("{\n  \"a\": x}"), "Unexpected char: 'x' at line 2 column 8");
-        assert_eq!(refused(r#"{"a":[{"b":1,"b":2}]}"#), "the key a.0.b is sent twice");
+        assert_eq!(
+            refused("{\n  \"a\": x}"),
+            "Unexpected char: 'x' at line 2 column 8"
+        );
+        assert_eq!(
+            refused(r#"{"a":[{"b":1,"b":2}]}"#),
+            "the key a.0.b is sent twice"
+        );
         let error = from_trusted::<u8>("256").unwrap_err();
         assert!(matches!(error, JsonError::Shape(_)), "{error}");
     }
@@ -368,14 +418,23 @@ mod tests {
                     format!(r#"{{"a":1,"{prefix}{token}":{{"b":2}}}}"#),
                 ] {
                     let found = faults(&text);
-                    assert!(found.len() == 1 && found[0].starts_with("Reserved "), "{text}: {found:?}");
+                    assert!(
+                        found.len() == 1 && found[0].starts_with("Reserved "),
+                        "{text}: {found:?}"
+                    );
                     assert!(refused(&text).ends_with("is reserved"), "{text}");
                 }
             }
         }
         // As a value the token is a text like any other. Without the dollar sign it is a key like any other.
-        assert_eq!(value(r#"["$serde_json::private::RawValue"]"#)[0], "$serde_json::private::RawValue");
-        assert_eq!(faults(r#"{"serde_json::private::RawValue":"1","$serde_json":1}"#), [""; 0]);
+        assert_eq!(
+            value(r#"["$serde_json::private::RawValue"]"#)[0],
+            "$serde_json::private::RawValue"
+        );
+        assert_eq!(
+            faults(r#"{"serde_json::private::RawValue":"1","$serde_json":1}"#),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -390,26 +449,43 @@ mod tests {
         let text = r#"{"amount":1,"x":[-1,{"y":2}],"a":{"b":[{"c":1},{"c":1,"d":null,"c":2}]},"amount":{"z":1,"z":1},"":1,"":2}"#;
         let named = ["a.b.1.c", "amount", "amount.z", ""].map(|path| format!("Duplicate {path}"));
         assert_eq!(faults(text), named);
-        assert_eq!(faults(r#"{"amount":1,"\u0061mount":2}"#), ["Duplicate amount"]);
-        assert_eq!(faults(r#"{"a":{"a":{"a":1}},"A":[{"a":1},{"a":1}]}"#), [""; 0]);
+        assert_eq!(
+            faults(r#"{"amount":1,"\u0061mount":2}"#),
+            ["Duplicate amount"]
+        );
+        assert_eq!(
+            faults(r#"{"a":{"a":{"a":1}},"A":[{"a":1},{"a":1}]}"#),
+            [""; 0]
+        );
     }
 
     fn nested(depth: usize) -> String {
-        format!("{}1{}", "[{\"a\":".repeat(depth / 2), "}]".repeat(depth / 2))
+        format!(
+            "{}1{}",
+            "[{\"a\":".repeat(depth / 2),
+            "}]".repeat(depth / 2)
+        )
     }
 
     #[test]
     fn the_depth_is_bounded_and_takes_no_stack() {
         let deepest = |limits, depth| read(nested(depth).as_bytes(), limits, |_| {});
-        assert!(deepest(JsonLimits::REQUEST, 128).is_ok() && deepest(JsonLimits::ANSWER, 192).is_ok());
+        assert!(
+            deepest(JsonLimits::REQUEST, 128).is_ok() && deepest(JsonLimits::ANSWER, 192).is_ok()
+        );
         // An accepted text stays readable inside the containers that it is stored in, and its value can be
         // dropped.
         let kept: Value = from_trusted(&nested(192)).unwrap();
         assert_eq!(from_trusted::<Value>(&kept.to_string()).unwrap(), kept);
-        for (limits, depth) in
-            [(JsonLimits::REQUEST, 130), (JsonLimits::ANSWER, 194), (JsonLimits::TRUSTED, 1_000_000)]
-        {
-            assert!(matches!(deepest(limits, depth), Err(JsonError::TooDeep { .. })), "{depth}");
+        for (limits, depth) in [
+            (JsonLimits::REQUEST, 130),
+            (JsonLimits::ANSWER, 194),
+            (JsonLimits::TRUSTED, 1_000_000),
+        ] {
+            assert!(
+                matches!(deepest(limits, depth), Err(JsonError::TooDeep { .. })),
+                "{depth}"
+            );
         }
     }
 
@@ -419,12 +495,18 @@ mod tests {
         for item in ["0,", "[0],", "{\"a\":0},", "\"\",", "[[[[0]]]],"] {
             let text = of(item, 2_000_000 / item.len());
             let read = |limits| read(text.as_bytes(), limits, |_| {});
-            assert!(matches!(read(JsonLimits::REQUEST), Err(JsonError::TooManyValues)), "{item}");
+            assert!(
+                matches!(read(JsonLimits::REQUEST), Err(JsonError::TooManyValues)),
+                "{item}"
+            );
             assert!(read(JsonLimits::TRUSTED).is_ok(), "{item}");
         }
         // A short text may consist of tiny values only.
         for item in ["0,", "{\"a\":0},"] {
-            assert!(read(of(item, 1_000).as_bytes(), JsonLimits::REQUEST, |_| {}).is_ok(), "{item}");
+            assert!(
+                read(of(item, 1_000).as_bytes(), JsonLimits::REQUEST, |_| {}).is_ok(),
+                "{item}"
+            );
         }
     }
 }

@@ -52,9 +52,18 @@ impl Answer {
         let headers = response.headers().clone();
         let text = response.text().await?;
         let body = strict_json::from_trusted(&text).unwrap_or(Value::Null);
-        let answer = Self { status, headers, body, text };
+        let answer = Self {
+            status,
+            headers,
+            body,
+            text,
+        };
         if let Some(check) = CHECK.get() {
-            check(Exchange { method: method.as_str(), path: &path, answer: &answer });
+            check(Exchange {
+                method: method.as_str(),
+                path: &path,
+                answer: &answer,
+            });
         }
         Ok(answer)
     }
@@ -78,18 +87,24 @@ impl Answer {
     }
 
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
     }
 
     /// Returns the warnings of a successful answer, one per line.
     pub fn warnings(&self) -> String {
         let all = self.headers.get_all("x-system-warning").iter();
-        all.map(|value| value.to_str().unwrap()).collect::<Vec<_>>().join("\n")
+        all.map(|value| value.to_str().unwrap())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// Returns the dot paths that `errors` names, in order.
     pub fn faulty_paths(&self) -> Vec<&str> {
-        self.body["errors"].as_object().map_or_else(Vec::new, |all| all.keys().map(String::as_str).collect())
+        self.body["errors"]
+            .as_object()
+            .map_or_else(Vec::new, |all| all.keys().map(String::as_str).collect())
     }
 
     /// Expects a refusal with this status and code, in the JSON envelope of the API.
@@ -117,21 +132,34 @@ impl Answer {
     #[track_caller]
     pub fn expect_invalid(self, paths: &[&str]) -> Self {
         assert_eq!(self.status, 400, "{}", self.text);
-        Self { status: 422, ..self }.expect_faults(paths)
+        Self {
+            status: 422,
+            ..self
+        }
+        .expect_faults(paths)
     }
 
     /// Asserts that the message is one of the sentences in `errors` and tells how many others there are.
     #[track_caller]
     fn assert_sentences(&self) {
         let errors = self.body["errors"].as_object().unwrap();
-        let sentences: Vec<_> = errors.values().flat_map(|all| all.as_array().unwrap()).collect();
+        let sentences: Vec<_> = errors
+            .values()
+            .flat_map(|all| all.as_array().unwrap())
+            .collect();
         let suffix = match sentences.len() - 1 {
             0 => String::new(),
             1 => " (and 1 more error)".to_owned(),
             more => format!(" (and {more} more errors)"),
         };
         let first = self.message().strip_suffix(&suffix).unwrap();
-        assert!(sentences.iter().any(|sentence| sentence.as_str() == Some(first)), "{}", self.text);
+        assert!(
+            sentences
+                .iter()
+                .any(|sentence| sentence.as_str() == Some(first)),
+            "{}",
+            self.text
+        );
     }
 }
 

@@ -18,19 +18,33 @@ impl Client {
     /// Returns a caller without a key. It speaks plain HTTP only, because reading the certificates of the system takes
     /// longer than a call.
     pub fn new(root: String) -> Self {
-        let http =
-            reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE).build().unwrap();
-        Self { http, root, key: None }
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .timeout(PATIENCE)
+            .build()
+            .unwrap();
+        Self {
+            http,
+            root,
+            key: None,
+        }
     }
 
     /// Returns the same caller with another key.
     pub fn with_key(&self, key: &str) -> Self {
-        Self { key: Some(key.to_owned()), ..self.clone() }
+        Self {
+            key: Some(key.to_owned()),
+            ..self.clone()
+        }
     }
 
     /// Returns the same caller at another address.
     pub fn at(&self, root: String) -> Self {
-        Self { root, ..self.clone() }
+        Self {
+            root,
+            ..self.clone()
+        }
     }
 
     pub fn root(&self) -> &str {
@@ -66,12 +80,25 @@ impl Client {
 
     /// Sends a write with an `Idempotency-Key`.
     pub async fn send_keyed(&self, key: &str, method: &str, path: &str, body: &Value) -> Answer {
-        Answer::to(self.request(method, path).header("idempotency-key", key).json(body)).await
+        Answer::to(
+            self.request(method, path)
+                .header("idempotency-key", key)
+                .json(body),
+        )
+        .await
     }
 
     /// Sends a body as it is, JSON or not.
-    pub async fn send_text(&self, method: &str, path: &str, body: impl Into<reqwest::Body>) -> Answer {
-        let request = self.request(method, path).header("content-type", "application/json").body(body);
+    pub async fn send_text(
+        &self,
+        method: &str,
+        path: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let request = self
+            .request(method, path)
+            .header("content-type", "application/json")
+            .body(body);
         Answer::to(request).await
     }
 }

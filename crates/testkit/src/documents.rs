@@ -202,7 +202,11 @@ pub fn submission(taxpayer: &impl AsRef<Registration>, invoice_no: &str) -> Valu
 pub fn validation(taxpayer: &impl AsRef<Registration>, invoice_no: &str) -> Value {
     let registration = taxpayer.as_ref();
     let mut supplier = party("Trading Ltd", &registration.tin, "Lagos");
-    supplier["postal_address"].as_object_mut().unwrap().remove("postal_zone").unwrap();
+    supplier["postal_address"]
+        .as_object_mut()
+        .unwrap()
+        .remove("postal_zone")
+        .unwrap();
     json!({
         "business_id": registration.business_id,
         "irn": irn(taxpayer, invoice_no),

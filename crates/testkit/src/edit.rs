@@ -23,7 +23,11 @@ pub fn without(body: &Value, path: &str) -> Value {
 
 fn parent_and_name<'b, 'p>(body: &'b mut Value, path: &'p str) -> (&'b mut Value, &'p str) {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let pointer = if parent.is_empty() { String::new() } else { format!("/{}", parent.replace('.', "/")) };
+    let pointer = if parent.is_empty() {
+        String::new()
+    } else {
+        format!("/{}", parent.replace('.', "/"))
+    };
     (body.pointer_mut(&pointer).unwrap(), name)
 }
 
@@ -35,14 +39,22 @@ pub fn exact(digits: &str) -> Value {
 /// Returns the dot path of every field of a body, objects and lists included.
 pub fn paths(body: &Value) -> Vec<String> {
     let below = |name: String, value: &Value| {
-        let deeper: Vec<_> = paths(value).iter().map(|path| format!("{name}.{path}")).collect();
+        let deeper: Vec<_> = paths(value)
+            .iter()
+            .map(|path| format!("{name}.{path}"))
+            .collect();
         std::iter::once(name).chain(deeper).collect::<Vec<_>>()
     };
     match body {
-        Value::Object(fields) => fields.iter().flat_map(|(name, value)| below(name.clone(), value)).collect(),
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(at, value)| below(at.to_string(), value)).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, value)| below(name.clone(), value))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .flat_map(|(at, value)| below(at.to_string(), value))
+            .collect(),
         _ => Vec::new(),
     }
 }

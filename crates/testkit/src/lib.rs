@@ -10,7 +10,10 @@
 //! | waiting for an event that must come | `patience` |
 //! | the databases that a case runs on | `backend`; the attributes are in `testkit_macros` |
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends by panicking"
+)]
 #![expect(
     clippy::return_self_not_must_use,
     reason = "an answer that was checked is often not needed any more"

@@ -24,7 +24,10 @@ pub async fn eventually_within<T>(
         if let Some(seen) = look().await {
             return seen;
         }
-        assert!(begun.elapsed() < patience, "in vain: waited {patience:?} for {what}");
+        assert!(
+            begun.elapsed() < patience,
+            "in vain: waited {patience:?} for {what}"
+        );
         sleep(LOOK_EVERY).await;
     }
 }

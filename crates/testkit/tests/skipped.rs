@@ -19,7 +19,10 @@ mod support {
         _name: &str,
         case: impl FnOnce(Backend) -> Pin<Box<dyn Future<Output = ()> + 'c>>,
     ) {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(case(backend));
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(case(backend));
     }
 }
 
@@ -34,18 +37,26 @@ async fn a_case(backend: Backend) {
 /// error.
 fn case_output(server: Option<&str>) -> (String, String) {
     let mut suite = Command::new(env::current_exe().unwrap());
-    suite.args(["--exact", "a_case_on_postgresql", "--show-output"]).env_remove(SERVER_VARIABLE);
+    suite
+        .args(["--exact", "a_case_on_postgresql", "--show-output"])
+        .env_remove(SERVER_VARIABLE);
     suite.envs(server.map(|server| (SERVER_VARIABLE, server)));
     let done = suite.output().unwrap();
     assert!(done.status.success());
-    (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
+    (
+        String::from_utf8(done.stdout).unwrap(),
+        String::from_utf8(done.stderr).unwrap(),
+    )
 }
 
 #[test]
 fn a_case_without_its_database_says_that_it_was_skipped() {
     let (output, errors) = case_output(None);
     assert!(!output.contains("the case was run"), "{output}");
-    assert_eq!(errors, "skipped: skipped::a_case_on_postgresql: EINVOICE_TEST_POSTGRES is not set\n");
+    assert_eq!(
+        errors,
+        "skipped: skipped::a_case_on_postgresql: EINVOICE_TEST_POSTGRES is not set\n"
+    );
     let (output, errors) = case_output(Some("postgres://server.example"));
     assert!(output.contains("the case was run"), "{output}");
     assert_eq!(errors, "");

@@ -17,8 +17,8 @@ use crate::store::webhooks;
 use crate::webhook::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
 use crate::webhook::format::{FormattedRequest, interpret_body};
 use crate::webhook::{
-    AttemptOutcome, AttemptResult, GuardedClient, PostRequest, SecretFault, SignedMessage, SigningSecret,
-    TransportFault,
+    AttemptOutcome, AttemptResult, GuardedClient, PostRequest, SecretFault, SignedMessage,
+    SigningSecret, TransportFault,
 };
 
 const UNAUTHORIZED: u16 = 401;
@@ -37,10 +37,23 @@ impl TryFrom<webhooks::LoadedEndpoint> for DeliveryTarget {
     type Error = SecretFault;
 
     fn try_from(found: webhooks::LoadedEndpoint) -> Result<Self, SecretFault> {
-        let secrets =
-            found.secrets.iter().map(|text| SigningSecret::parse(text)).collect::<Result<_, _>>()?;
-        let webhooks::LoadedEndpoint { endpoint, integration, is_replaying, .. } = found;
-        Ok(Self { endpoint, secrets, integration, is_replaying })
+        let secrets = found
+            .secrets
+            .iter()
+            .map(|text| SigningSecret::parse(text))
+            .collect::<Result<_, _>>()?;
+        let webhooks::LoadedEndpoint {
+            endpoint,
+            integration,
+            is_replaying,
+            ..
+        } = found;
+        Ok(Self {
+            endpoint,
+            secrets,
+            integration,
+            is_replaying,
+        })
     }
 }
 
@@ -64,7 +77,16 @@ impl DeliveryDeps {
         at: Timestamp,
         keep_bytes: usize,
     ) -> AttemptResult {
-        self.send(OutgoingEvent { to, event, at, keep_bytes }, |message| message.headers(&to.secrets)).await
+        self.send(
+            OutgoingEvent {
+                to,
+                event,
+                at,
+                keep_bytes,
+            },
+            |message| message.headers(&to.secrets),
+        )
+        .await
     }
 
     /// Makes one attempt with the signature headers that `sign` returns.
@@ -73,13 +95,22 @@ impl DeliveryDeps {
         outgoing: OutgoingEvent<'_>,
         sign: impl FnOnce(&SignedMessage<'_>) -> Vec<(&'static str, String)>,
     ) -> AttemptResult {
-        let OutgoingEvent { to, event, at, keep_bytes } = outgoing;
+        let OutgoingEvent {
+            to,
+            event,
+            at,
+            keep_bytes,
+        } = outgoing;
         let notification = event.notification();
         let id = event.id.to_string();
         let format = &to.integration.format;
         let request = FormattedRequest::new(format, &id, &notification);
         let body = request.body.as_bytes();
-        let mut headers = sign(&SignedMessage { id: &id, timestamp: at.as_second(), body });
+        let mut headers = sign(&SignedMessage {
+            id: &id,
+            timestamp: at.as_second(),
+            body,
+        });
         headers.extend(request.headers);
         let post = PostRequest {
             url: &to.endpoint.url,
@@ -87,35 +118,64 @@ impl DeliveryDeps {
             body,
             keep_bytes: FormattedRequest::body_bytes_to_keep(format, keep_bytes),
         };
-        interpret_body(self.post_authenticated(to, post).await, format, &id, keep_bytes)
+        interpret_body(
+            self.post_authenticated(to, post).await,
+            format,
+            &id,
+            keep_bytes,
+        )
     }
 
     /// Sends a request with the credentials of the integration, but only to the origin that the credentials were set
     /// for. A request to another origin is not sent at all: without credentials it would disclose the event to a
     /// stranger, and the stranger's rejection would look like a fault of the ERP.
-    async fn post_authenticated(&self, to: &DeliveryTarget, post: PostRequest<'_>) -> AttemptResult {
+    async fn post_authenticated(
+        &self,
+        to: &DeliveryTarget,
+        post: PostRequest<'_>,
+    ) -> AttemptResult {
         if !to.integration.may_authenticate_at(post.url) {
             return AttemptResult::from_auth_fault(AuthFault::OtherOrigin);
         }
         let Ok(client) = self.client.for_networks(&to.integration.allowed_networks) else {
-            return AttemptResult::without_response(AttemptOutcome::Unreachable(TransportFault::Tls));
+            return AttemptResult::without_response(AttemptOutcome::Unreachable(
+                TransportFault::Tls,
+            ));
         };
         match &to.integration.auth {
             Auth::None => client.post(post).await,
             Auth::Basic { username, password } => {
-                post_with_credentials(&client, Credentials::basic(username, password.expose()), post).await
+                post_with_credentials(
+                    &client,
+                    Credentials::basic(username, password.expose()),
+                    post,
+                )
+                .await
             }
             Auth::ApiKey { header, value } => {
-                post_with_credentials(&client, Credentials::api_key(header, value.expose()), post).await
+                post_with_credentials(&client, Credentials::api_key(header, value.expose()), post)
+                    .await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
-                self.with_timeout(self.post_with_token(&client, to, post)).await
+                self.with_timeout(self.post_with_token(&client, to, post))
+                    .await
             }
-            Auth::Ntlm { username, password, domain } => {
-                let login = NtlmLogin { username, password, domain: domain.as_deref().unwrap_or_default() };
-                let nonce_and_time =
-                    NonceAndTime { nonce: clock::system_rng().random(), now: self.clock.now() };
-                self.with_timeout(self.tokens.ntlm.post(&client, post, login, nonce_and_time)).await
+            Auth::Ntlm {
+                username,
+                password,
+                domain,
+            } => {
+                let login = NtlmLogin {
+                    username,
+                    password,
+                    domain: domain.as_deref().unwrap_or_default(),
+                };
+                let nonce_and_time = NonceAndTime {
+                    nonce: clock::system_rng().random(),
+                    now: self.clock.now(),
+                };
+                self.with_timeout(self.tokens.ntlm.post(&client, post, login, nonce_and_time))
+                    .await
             }
         }
     }
@@ -131,12 +191,15 @@ impl DeliveryDeps {
             Ok(token) => token,
             Err(fault) => return AttemptResult::from_auth_fault(fault),
         };
-        let attempt = post_with_credentials(client, Credentials::bearer(token.expose()), post).await;
+        let attempt =
+            post_with_credentials(client, Credentials::bearer(token.expose()), post).await;
         if attempt.status != Some(UNAUTHORIZED) {
             return attempt;
         }
         match self.token_for(to, Some(token)).await {
-            Ok(fresh) => post_with_credentials(client, Credentials::bearer(fresh.expose()), post).await,
+            Ok(fresh) => {
+                post_with_credentials(client, Credentials::bearer(fresh.expose()), post).await
+            }
             Err(fault) => AttemptResult::from_auth_fault(fault),
         }
     }
@@ -146,17 +209,27 @@ impl DeliveryDeps {
         to: &DeliveryTarget,
         refused: Option<SecretText>,
     ) -> Result<SecretText, AuthFault> {
-        let Integration { version, origin, .. } = &to.integration;
-        let wanted =
-            TokenRequest { version: *version, origin: origin.clone(), now: self.clock.now(), refused };
+        let Integration {
+            version, origin, ..
+        } = &to.integration;
+        let wanted = TokenRequest {
+            version: *version,
+            origin: origin.clone(),
+            now: self.clock.now(),
+            refused,
+        };
         self.token(to.endpoint.taxpayer_id, wanted).await
     }
 
     async fn with_timeout(&self, attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
         let started = Instant::now();
         let made = tokio::time::timeout(self.client.timeout(), attempt).await;
-        let made = made.unwrap_or_else(|_| AttemptResult::without_response(AttemptOutcome::TimedOut));
-        AttemptResult { duration: started.elapsed(), ..made }
+        let made =
+            made.unwrap_or_else(|_| AttemptResult::without_response(AttemptOutcome::TimedOut));
+        AttemptResult {
+            duration: started.elapsed(),
+            ..made
+        }
     }
 }
 

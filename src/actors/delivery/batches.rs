@@ -57,14 +57,21 @@ impl<W: BatchWork> Batches<W> {
             requests: Arc::new(Mutex::new(requests)),
             node: node.clone(),
         };
-        Self { queue, _actor: supervise(arbiter, node, RestartPolicy::default(), |_| runner) }
+        Self {
+            queue,
+            _actor: supervise(arbiter, node, RestartPolicy::default(), |_| runner),
+        }
     }
 
     /// Waits until a batch has handled the request, and returns the answer. Fails with `Unsettled` if the actor has
     /// ended, and with `Panic` if the request panics even when it runs separately.
     pub(super) async fn ask(&self, request: W::Request) -> Result<W::Answer, DeliveryError> {
         let (answer, answered) = oneshot::channel();
-        let asked = QueuedRequest { request, at: Instant::now(), answer };
+        let asked = QueuedRequest {
+            request,
+            at: Instant::now(),
+            answer,
+        };
         if self.queue.send(asked).is_err() {
             return Err(StoreError::Unsettled.into());
         }
@@ -85,7 +92,11 @@ impl<W: BatchWork> Actor for BatchRunner<W> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let running = run_batches(Arc::clone(&self.work), Arc::clone(&self.requests), self.node.clone());
+        let running = run_batches(
+            Arc::clone(&self.work),
+            Arc::clone(&self.requests),
+            self.node.clone(),
+        );
         ctx.spawn(running.into_actor(self));
     }
 }
@@ -111,7 +122,10 @@ async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>
 
 async fn run_batch<W: BatchWork>(work: &W, batch: Vec<QueuedRequest<W>>, node: &Node) {
     let begun = Instant::now();
-    let waits: Vec<Duration> = batch.iter().map(|asked| begun.duration_since(asked.at)).collect();
+    let waits: Vec<Duration> = batch
+        .iter()
+        .map(|asked| begun.duration_since(asked.at))
+        .collect();
     node.record_wait(waits.iter().max().copied().unwrap_or_default());
     node.mark_batch_started();
     let requests: Vec<_> = batch.iter().map(|asked| &asked.request).collect();
@@ -131,10 +145,15 @@ async fn answer_all<W: BatchWork>(
     node: &Node,
 ) -> Vec<Result<W::Answer, DeliveryError>> {
     match survive_panic(node, work.run(all)).await {
-        Some(Ok(answers)) => answers.into_iter().map(|answer| answer.map_err(Into::into)).collect(),
+        Some(Ok(answers)) => answers
+            .into_iter()
+            .map(|answer| answer.map_err(Into::into))
+            .collect(),
         // An error that no single request has caused, such as a lost connection, would also occur for each request
         // alone. So every request gets this error.
-        Some(Err(error)) if all.len() == 1 || !error.may_concern_one_member() || error.is_timeout() => {
+        Some(Err(error))
+            if all.len() == 1 || !error.may_concern_one_member() || error.is_timeout() =>
+        {
             all.iter().map(|_| Err(error.clone().into())).collect()
         }
         None if all.len() == 1 => vec![Err(DeliveryError::Panic)],
@@ -153,7 +172,9 @@ async fn answer_one<W: BatchWork>(
     one: &W::Request,
     node: &Node,
 ) -> Result<W::Answer, DeliveryError> {
-    let ran = survive_panic(node, work.run(&[one])).await.ok_or(DeliveryError::Panic)?;
+    let ran = survive_panic(node, work.run(&[one]))
+        .await
+        .ok_or(DeliveryError::Panic)?;
     Ok(ran?.pop().unwrap_or(Err(StoreError::Unsettled))?)
 }
 
@@ -182,7 +203,11 @@ mod tests {
             if let Some(bad) = all.iter().find(|one| ***one < 0) {
                 let id = bad.to_string();
                 let reason = "negative".to_owned();
-                return Err(StoreError::Corrupt { table: "numbers", id, reason });
+                return Err(StoreError::Corrupt {
+                    table: "numbers",
+                    id,
+                    reason,
+                });
             }
             Ok(all.iter().map(|one| Ok(**one / 2)).collect())
         }
@@ -201,17 +226,34 @@ mod tests {
         let all = halves([2, 4, 6, 8, 10, 12]).await;
         assert_eq!(all, [Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]);
         let one_fails = halves([4, -1, 6, 8, 10, 12]).await;
-        assert_eq!(one_fails, [Some(2), None, Some(3), Some(4), Some(5), Some(6)]);
+        assert_eq!(
+            one_fails,
+            [Some(2), None, Some(3), Some(4), Some(5), Some(6)]
+        );
         let one_panics = halves([4, 0, 6, 8, 10, 12]).await;
-        assert_eq!(one_panics, [Some(2), None, Some(3), Some(4), Some(5), Some(6)]);
+        assert_eq!(
+            one_panics,
+            [Some(2), None, Some(3), Some(4), Some(5), Some(6)]
+        );
         for _ in 0..9 {
             assert!(matches!(batches.ask(0).await, Err(DeliveryError::Panic)));
         }
-        assert_eq!(batches.ask(12).await.unwrap(), 6, "it goes on, however often one panics");
-        assert_eq!(tree.counters().snapshot().panics, 2 + 9, "in its batch, and alone");
+        assert_eq!(
+            batches.ask(12).await.unwrap(),
+            6,
+            "it goes on, however often one panics"
+        );
+        assert_eq!(
+            tree.counters().snapshot().panics,
+            2 + 9,
+            "in its batch, and alone"
+        );
         arbiters.stop();
         assert!(arbiters.join().await);
         let late = batches.ask(14).await;
-        assert!(matches!(late, Err(DeliveryError::Store(StoreError::Unsettled))));
+        assert!(matches!(
+            late,
+            Err(DeliveryError::Store(StoreError::Unsettled))
+        ));
     }
 }

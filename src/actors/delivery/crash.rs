@@ -25,7 +25,10 @@ const CRASH_COUNT_FACTOR: usize = 2;
 impl DeliveryDeps {
     /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases
     /// that are still held: their deliveries go on.
-    pub(super) async fn count_crashes(&self, crashed: &[LeasedLane]) -> Result<Vec<Lease>, StoreError> {
+    pub(super) async fn count_crashes(
+        &self,
+        crashed: &[LeasedLane],
+    ) -> Result<Vec<Lease>, StoreError> {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
@@ -42,9 +45,17 @@ impl DeliveryDeps {
         tx.commit().await?;
         let failure = "the process crashed three times during its attempts";
         for (delivery, kind) in dead {
-            self.incidents.record_dead_letter(&delivery, kind, DeadLetterCause::Quarantined, failure);
+            self.incidents.record_dead_letter(
+                &delivery,
+                kind,
+                DeadLetterCause::Quarantined,
+                failure,
+            );
         }
-        Ok(leases.into_iter().filter(|lease| held.contains(lease)).collect())
+        Ok(leases
+            .into_iter()
+            .filter(|lease| held.contains(lease))
+            .collect())
     }
 
     fn crashed_endpoint(&self, lane: &LeasedLane) -> Option<CrashedEndpoint> {

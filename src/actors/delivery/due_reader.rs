@@ -45,11 +45,20 @@ impl BatchWork for DueReader {
         let at = self.0.clock.now();
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::load_due_by_taxpayer(store, &taxpayers, at, max_in_flight(self.0.max_concurrent))
+            delivery_queue::load_due_by_taxpayer(
+                store,
+                &taxpayers,
+                at,
+                max_in_flight(self.0.max_concurrent)
+            )
         )?;
         let found = taxpayers.iter().map(|taxpayer| {
             let recipient = recipients.remove(taxpayer)?;
-            Some(DueWork { recipient, next: next.remove(taxpayer).unwrap_or_default().into(), at })
+            Some(DueWork {
+                recipient,
+                next: next.remove(taxpayer).unwrap_or_default().into(),
+                at,
+            })
         });
         Ok(found.map(Ok).collect())
     }

@@ -121,9 +121,9 @@ impl EndpointWorker {
         let found = match self.shared.due_reader.ask(self.taxpayer).await {
             // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
             // be sent again.
-            Err(DeliveryError::Store(StoreError::Unavailable(error) | StoreError::Broken(error)))
-                if !self.in_flight.is_empty() && !self.deps.is_closing() =>
-            {
+            Err(DeliveryError::Store(
+                StoreError::Unavailable(error) | StoreError::Broken(error),
+            )) if !self.in_flight.is_empty() && !self.deps.is_closing() => {
                 tracing::warn!(taxpayer = %self.taxpayer, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
                 return Ok(WorkStatus::More);
@@ -131,7 +131,9 @@ impl EndpointWorker {
             found => found?,
         };
         let Some(found) = found else {
-            return self.write(OutcomeReport::without_endpoint(&self.lease, self.taxpayer)).await;
+            return self
+                .write(OutcomeReport::without_endpoint(&self.lease, self.taxpayer))
+                .await;
         };
         let mut work = LoadedWork::new(found, &self.deps, &self.in_flight)?;
         if work.slots > 0 && work.to.is_replaying {
@@ -140,15 +142,19 @@ impl EndpointWorker {
         loop {
             self.start_attempts(&mut work).await?;
             self.wait(new_work.as_mut()).await?;
-            let handled =
-                if self.in_flight.is_writing() { WorkStatus::More } else { self.report(&mut work).await? };
+            let handled = if self.in_flight.is_writing() {
+                WorkStatus::More
+            } else {
+                self.report(&mut work).await?
+            };
             if self.deps.is_closing() {
                 // Nothing more is loaded during shutdown: this round waits for the attempts in flight.
                 work.next.clear();
                 if self.in_flight.is_empty() || handled != WorkStatus::More {
                     return Ok(handled);
                 }
-            } else if new_work.is_terminated() || work.is_used_up() || !self.in_flight.is_writing() {
+            } else if new_work.is_terminated() || work.is_used_up() || !self.in_flight.is_writing()
+            {
                 return Ok(handled);
             }
         }
@@ -166,13 +172,15 @@ impl EndpointWorker {
             work.next.clear();
             return Ok(());
         }
-        let mut replays = replays::open_owned_by(deps.store.reader(), work.to.endpoint.taxpayer_id).await?;
+        let mut replays =
+            replays::open_owned_by(deps.store.reader(), work.to.endpoint.taxpayer_id).await?;
         let next = std::mem::take(&mut work.next);
         work.next = deps.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
             replays.retain(|replay| !self.in_flight.has_event_ahead_of(replay));
-            deps.queue_next_part(&self.lease, &work.to.endpoint, replays).await?;
+            deps.queue_next_part(&self.lease, &work.to.endpoint, replays)
+                .await?;
         }
         Ok(())
     }
@@ -182,7 +190,9 @@ impl EndpointWorker {
     async fn start_attempts(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let mut starting = Vec::new();
         while self.in_flight.free_slots(work.slots) > starting.len() {
-            let Some(next) = work.next.pop_front() else { break };
+            let Some(next) = work.next.pop_front() else {
+                break;
+            };
             if next.0.must_run_alone() {
                 let is_alone = starting.is_empty() && self.in_flight.is_empty();
                 work.next.push_front(next);
@@ -193,10 +203,15 @@ impl EndpointWorker {
             }
             starting.push(next);
         }
-        let suspects: HashSet<_> =
-            starting.iter().filter(|(delivery, _)| delivery.is_suspect()).map(|(one, _)| one.id).collect();
+        let suspects: HashSet<_> = starting
+            .iter()
+            .filter(|(delivery, _)| delivery.is_suspect())
+            .map(|(one, _)| one.id)
+            .collect();
         if !suspects.is_empty() {
-            self.deps.record_in_flight(&self.lease, &(&suspects | self.in_flight.suspects())).await?;
+            self.deps
+                .record_in_flight(&self.lease, &(&suspects | self.in_flight.suspects()))
+                .await?;
         }
         for next in starting {
             self.start(work, next, None);
@@ -207,9 +222,15 @@ impl EndpointWorker {
     /// Starts the next delivery, which goes alone: nothing else of the endpoint is in flight until its outcome is
     /// written. The delivery also needs the turn that all endpoints share. Does nothing if the turn does not come soon.
     async fn start_alone(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
-        let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else { return Ok(()) };
-        let Some(next) = work.next.pop_front() else { return Ok(()) };
-        self.deps.record_in_flight(&self.lease, &HashSet::from([next.0.id])).await?;
+        let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else {
+            return Ok(());
+        };
+        let Some(next) = work.next.pop_front() else {
+            return Ok(());
+        };
+        self.deps
+            .record_in_flight(&self.lease, &HashSet::from([next.0.id]))
+            .await?;
         self.start(work, next, Some(turn));
         Ok(())
     }
@@ -222,14 +243,22 @@ impl EndpointWorker {
         }
         let deps = Arc::clone(&self.deps);
         let to = Arc::clone(&work.to);
-        self.in_flight.start(delivery.id, delivery.sequence, async move {
-            let at = deps.clock.now();
-            let attempt = deps.attempt(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
-            let attempt = run_in_turn(turn, attempt).await;
-            deps.durations.record_attempt(attempt.outcome.name(), attempt.duration);
-            let as_of = to.endpoint.updated_at;
-            CompletedAttempt { delivery, kind: event.kind, attempt, at, as_of }
-        });
+        self.in_flight
+            .start(delivery.id, delivery.sequence, async move {
+                let at = deps.clock.now();
+                let attempt = deps.attempt(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
+                let attempt = run_in_turn(turn, attempt).await;
+                deps.durations
+                    .record_attempt(attempt.outcome.name(), attempt.duration);
+                let as_of = to.endpoint.updated_at;
+                CompletedAttempt {
+                    delivery,
+                    kind: event.kind,
+                    attempt,
+                    at,
+                    as_of,
+                }
+            });
     }
 
     /// Waits for a finished attempt, new work or the poll interval. Returns at once if finished attempts can be written
@@ -273,26 +302,43 @@ impl EndpointWorker {
         let report = OutcomeReport {
             lease: self.lease.clone(),
             taxpayer: self.taxpayer,
-            outcomes: completed.into_iter().map(|one| deps.apply_attempt(one, endpoint)).collect(),
+            outcomes: completed
+                .into_iter()
+                .map(|one| deps.apply_attempt(one, endpoint))
+                .collect(),
             still_recorded,
             has_recovered: health.has_recovered(),
-            failure_streak: health.has_changed().then(|| (endpoint.clone(), health.after.clone())),
+            failure_streak: health
+                .has_changed()
+                .then(|| (endpoint.clone(), health.after.clone())),
             rest,
         };
         // A report that changes the recorded deliveries is not written in the background: attempts that start meanwhile
         // would change the record, too.
         if health.is_healthy() && rest.is_none() && !work.to.is_replaying && !has_suspect {
             let shared = Arc::clone(&self.shared);
-            self.in_flight.write(ids, async move { shared.outcome_writer.write(report).await });
+            self.in_flight.write(
+                ids,
+                async move { shared.outcome_writer.write(report).await },
+            );
             return Ok(WorkStatus::More);
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
         if let Some((failures, until)) = health.first_park() {
-            deps.incidents.record_parked_endpoint(endpoint, failures, until);
+            deps.incidents
+                .record_parked_endpoint(endpoint, failures, until);
         }
         if let Some(reason) = health.reason_to_disable() {
-            deps.taxpayers.send(self.taxpayer, DisableEndpoint { as_of, reason: reason.to_owned() }).await?;
+            deps.taxpayers
+                .send(
+                    self.taxpayer,
+                    DisableEndpoint {
+                        as_of,
+                        reason: reason.to_owned(),
+                    },
+                )
+                .await?;
             deps.incidents.record_disabled_endpoint(endpoint, reason);
         }
         work.failure_streak = health.after;

@@ -58,9 +58,18 @@ impl DeliveryDeps {
         let to = self.test_target(taxpayer, now).await?;
         let subject = format!("test-{}", clock::new_id());
         let first = test_event(&to.endpoint, 0, now, check_data(GradeCheck::Good, &subject));
-        let mut series = TestSeries { to, first, subject, left: SERIES_TIMEOUT };
+        let mut series = TestSeries {
+            to,
+            first,
+            subject,
+            left: SERIES_TIMEOUT,
+        };
         let mut answers = Vec::new();
-        for check in GradeCheck::ALL.iter().copied().filter(|check| *check != GradeCheck::Speed) {
+        for check in GradeCheck::ALL
+            .iter()
+            .copied()
+            .filter(|check| *check != GradeCheck::Speed)
+        {
             let answer = self.run_check(&mut series, check).await;
             match (check, &answer) {
                 (GradeCheck::Good, Some(attempt)) if attempt.status.is_none() => {
@@ -96,17 +105,36 @@ impl DeliveryDeps {
         worst
     }
 
-    async fn send_signed(&self, series: &TestSeries, event: &Event, signing: Signing) -> AttemptResult {
-        let age = if signing == Signing::Old { OLD_TIMESTAMP_AGE } else { Duration::ZERO };
-        let at = self.clock.now().saturating_sub(age).unwrap_or(Timestamp::MIN);
-        let outgoing =
-            OutgoingEvent { to: &series.to, event, at, keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG };
+    async fn send_signed(
+        &self,
+        series: &TestSeries,
+        event: &Event,
+        signing: Signing,
+    ) -> AttemptResult {
+        let age = if signing == Signing::Old {
+            OLD_TIMESTAMP_AGE
+        } else {
+            Duration::ZERO
+        };
+        let at = self
+            .clock
+            .now()
+            .saturating_sub(age)
+            .unwrap_or(Timestamp::MIN);
+        let outgoing = OutgoingEvent {
+            to: &series.to,
+            event,
+            at,
+            keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
+        };
         self.send(outgoing, |message| {
             let mut headers = match signing {
                 Signing::WithOtherSecret => {
                     message.headers(&[SigningSecret::generate(&mut clock::system_rng())])
                 }
-                Signing::Right | Signing::Absent | Signing::Old => message.headers(&series.to.secrets),
+                Signing::Right | Signing::Absent | Signing::Old => {
+                    message.headers(&series.to.secrets)
+                }
             };
             headers.retain(|(name, _)| signing != Signing::Absent || *name != "webhook-signature");
             headers
@@ -118,14 +146,24 @@ impl DeliveryDeps {
 impl TestSeries {
     fn messages(&self, check: GradeCheck, now: Timestamp) -> Vec<(Event, Signing)> {
         let made = |sequence, moment| {
-            test_event(&self.to.endpoint, sequence, moment, check_data(check, &self.subject))
+            test_event(
+                &self.to.endpoint,
+                sequence,
+                moment,
+                check_data(check, &self.subject),
+            )
         };
         let plain = || made(0, now);
         match check {
             GradeCheck::Good | GradeCheck::Duplicate => vec![(self.first.clone(), Signing::Right)],
-            GradeCheck::Reordered => vec![(made(2, now), Signing::Right), (made(1, now), Signing::Right)],
+            GradeCheck::Reordered => vec![
+                (made(2, now), Signing::Right),
+                (made(1, now), Signing::Right),
+            ],
             GradeCheck::Delayed => {
-                let then = now.saturating_sub(DELAYED_EVENT_AGE).unwrap_or(Timestamp::MIN);
+                let then = now
+                    .saturating_sub(DELAYED_EVENT_AGE)
+                    .unwrap_or(Timestamp::MIN);
                 vec![(made(0, then), Signing::Right)]
             }
             GradeCheck::BadSignature => vec![(plain(), Signing::WithOtherSecret)],

@@ -26,11 +26,23 @@ impl HealthChange {
         completed: &[CompletedAttempt],
     ) -> Self {
         // An attempt at an earlier version of the endpoint does not count for the health of the current version.
-        let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
+        let current = || {
+            completed
+                .iter()
+                .filter(|one| one.is_for(endpoint))
+                .map(|one| &one.attempt)
+        };
         let is_gone = current().any(webhook::AttemptResult::is_gone);
         let after = deps.failure_streak_after(before.clone(), current());
-        let should_disable = after.as_ref().is_some_and(|streak| streak.should_disable(&deps.circuit));
-        Self { before, after, is_gone, should_disable }
+        let should_disable = after
+            .as_ref()
+            .is_some_and(|streak| streak.should_disable(&deps.circuit));
+        Self {
+            before,
+            after,
+            is_gone,
+            should_disable,
+        }
     }
 
     /// True if the endpoint was healthy and still is.
@@ -50,7 +62,9 @@ impl HealthChange {
     /// Returns the number of failures and the end of the wait if these attempts parked the endpoint for the first time
     /// in its streak.
     pub(super) fn first_park(&self) -> Option<(u32, Timestamp)> {
-        self.after.as_ref().and_then(|after| after.first_park(self.before.as_ref()))
+        self.after
+            .as_ref()
+            .and_then(|after| after.first_park(self.before.as_ref()))
     }
 
     /// Returns the reason why the endpoint must be disabled; `None` if it stays enabled.

@@ -90,7 +90,9 @@ impl InFlight {
     /// True if an event in flight is one that the replay has not queued yet. The replay must then wait: if it queued
     /// the event now, the outcome of the attempt in flight would overwrite the replayed delivery.
     pub(super) fn has_event_ahead_of(&self, replay: &Replay) -> bool {
-        self.held.values().any(|sequence| replay.must_still_process(*sequence))
+        self.held
+            .values()
+            .any(|sequence| replay.must_still_process(*sequence))
     }
 
     pub(super) fn start(
@@ -100,7 +102,9 @@ impl InFlight {
         attempt: impl Future<Output = CompletedAttempt> + 'static,
     ) {
         self.held.insert(id, sequence);
-        let task = self.tasks.spawn_local(async { FinishedTask::Attempt(Box::new(attempt.await)) });
+        let task = self
+            .tasks
+            .spawn_local(async { FinishedTask::Attempt(Box::new(attempt.await)) });
         self.running.insert(task.id(), id);
     }
 
@@ -129,7 +133,8 @@ impl InFlight {
         report: impl Future<Output = Result<LaneStatus, DeliveryError>> + 'static,
     ) {
         self.is_writing = true;
-        self.tasks.spawn_local(async { FinishedTask::Write(ids, report.await) });
+        self.tasks
+            .spawn_local(async { FinishedTask::Write(ids, report.await) });
     }
 
     pub(super) fn forget(&mut self, ids: &[Uuid]) {
@@ -158,7 +163,10 @@ impl InFlight {
         Ok(())
     }
 
-    fn collect(&mut self, ended: Result<(Id, FinishedTask), JoinError>) -> Result<(), DeliveryError> {
+    fn collect(
+        &mut self,
+        ended: Result<(Id, FinishedTask), JoinError>,
+    ) -> Result<(), DeliveryError> {
         match ended.map_err(|_| DeliveryError::Panic)? {
             (task, FinishedTask::Attempt(completed)) => {
                 self.running.remove(&task);
@@ -215,13 +223,23 @@ mod tests {
             response_head: String::new(),
         };
         let at = Timestamp::UNIX_EPOCH;
-        CompletedAttempt { delivery, kind: EventKind::InvoiceCreated, attempt, at, as_of: at }
+        CompletedAttempt {
+            delivery,
+            kind: EventKind::InvoiceCreated,
+            attempt,
+            at,
+            as_of: at,
+        }
     }
 
     async fn finish_attempts(in_flight: &mut InFlight, numbers: std::ops::Range<u128>) {
         for number in numbers {
             let delivery = delivery(number);
-            in_flight.start(delivery.id, delivery.sequence, ready(completed_attempt(delivery)));
+            in_flight.start(
+                delivery.id,
+                delivery.sequence,
+                ready(completed_attempt(delivery)),
+            );
         }
         in_flight.next_finished().await.unwrap();
     }
@@ -230,16 +248,32 @@ mod tests {
     async fn a_finished_attempt_is_held_until_its_outcome_is_written() {
         let mut in_flight = InFlight::default();
         finish_attempts(&mut in_flight, 0..2).await;
-        assert_eq!((in_flight.has_running(), in_flight.free_slots(2)), (false, 2), "the slots are free");
-        let ids: Vec<_> = in_flight.take_completed().iter().map(|one| one.delivery.id).collect();
+        assert_eq!(
+            (in_flight.has_running(), in_flight.free_slots(2)),
+            (false, 2),
+            "the slots are free"
+        );
+        let ids: Vec<_> = in_flight
+            .take_completed()
+            .iter()
+            .map(|one| one.delivery.id)
+            .collect();
         let (commit, committed) = oneshot::channel();
         in_flight.write(ids, async { Ok(committed.await.unwrap()) });
         finish_attempts(&mut in_flight, 2..4).await;
         assert!(in_flight.is_writing() && in_flight.holds(&delivery(0)));
-        assert_eq!(in_flight.free_slots(2), 0, "as many wait for their write as there are slots");
+        assert_eq!(
+            in_flight.free_slots(2),
+            0,
+            "as many wait for their write as there are slots"
+        );
         commit.send(LaneStatus::Held).unwrap();
         in_flight.next_finished().await.unwrap();
-        assert!(!in_flight.is_writing() && !in_flight.holds(&delivery(0)) && in_flight.holds(&delivery(2)));
+        assert!(
+            !in_flight.is_writing()
+                && !in_flight.holds(&delivery(0))
+                && in_flight.holds(&delivery(2))
+        );
         assert_eq!(in_flight.free_slots(2), 2);
     }
 
@@ -264,13 +298,19 @@ mod tests {
     async fn a_failed_write_stops_the_deliveries() {
         let mut in_flight = InFlight::default();
         in_flight.write(Vec::new(), ready(Err(StoreError::Stale.into())));
-        assert!(matches!(in_flight.next_finished().await, Err(DeliveryError::Store(StoreError::Stale))));
+        assert!(matches!(
+            in_flight.next_finished().await,
+            Err(DeliveryError::Store(StoreError::Stale))
+        ));
     }
 
     #[actix_rt::test]
     async fn an_attempt_that_panics_stops_the_deliveries() {
         let mut in_flight = InFlight::default();
         in_flight.start(Uuid::nil(), 1, async { panic!("a defect") });
-        assert!(matches!(in_flight.next_finished().await, Err(DeliveryError::Panic)));
+        assert!(matches!(
+            in_flight.next_finished().await,
+            Err(DeliveryError::Panic)
+        ));
     }
 }

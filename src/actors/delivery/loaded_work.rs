@@ -39,10 +39,15 @@ impl LoadedWork {
         deps: &DeliveryDeps,
         in_flight: &InFlight,
     ) -> Result<Self, SecretFault> {
-        let DueWork { mut recipient, mut next, at } = found;
+        let DueWork {
+            mut recipient,
+            mut next,
+            at,
+        } = found;
         let failure_streak = recipient.failure_streak.take();
-        let circuit_state =
-            failure_streak.as_ref().map_or(CircuitState::Closed, |streak| streak.circuit_state(at));
+        let circuit_state = failure_streak
+            .as_ref()
+            .map_or(CircuitState::Closed, |streak| streak.circuit_state(at));
         let to = Arc::new(DeliveryTarget::try_from(recipient)?);
         let slots = match circuit_state {
             _ if !to.endpoint.is_active || deps.is_closing() => 0,
@@ -57,7 +62,15 @@ impl LoadedWork {
         } else {
             next.retain(|(delivery, _)| !in_flight.holds(delivery));
         }
-        Ok(Self { to, failure_streak, circuit_state, slots, next, has_all_due, loaded_at })
+        Ok(Self {
+            to,
+            failure_streak,
+            circuit_state,
+            slots,
+            next,
+            has_all_due,
+            loaded_at,
+        })
     }
 
     pub(super) fn is_used_up(&self) -> bool {

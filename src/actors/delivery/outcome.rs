@@ -8,7 +8,9 @@ use rand::RngExt;
 
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
-use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations};
+use crate::domain::events::delivery::{
+    Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations,
+};
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock;
@@ -33,8 +35,12 @@ impl DeliveryDeps {
             let jitter = clock::system_rng().random();
             let retry_after = attempt.retry_after.map(|header| header.wait(at));
             let failure = attempt.outcome.name();
-            let failure =
-                endpoint_health::EndpointFailure { at, requested_wait: retry_after, jitter, failure };
+            let failure = endpoint_health::EndpointFailure {
+                at,
+                requested_wait: retry_after,
+                jitter,
+                failure,
+            };
             Some(FailureStreak::after(before, failure, &self.circuit))
         })
     }
@@ -46,12 +52,21 @@ impl DeliveryDeps {
         completed: CompletedAttempt,
         endpoint: &Endpoint,
     ) -> (Delivery, EventKind, DeliveryAttempt) {
-        let CompletedAttempt { mut delivery, kind, attempt, at, .. } = completed;
+        let CompletedAttempt {
+            mut delivery,
+            kind,
+            attempt,
+            at,
+            ..
+        } = completed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
         // The attempt has ended without a crash, so the delivery did not cause the earlier crashes.
         delivery.crash_history = CrashHistory::default();
-        match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {
+        match (
+            attempt.outcome,
+            self.next_attempt(&delivery, &attempt, endpoint),
+        ) {
             (AttemptOutcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
             (AttemptOutcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,
             (_, Some(next)) => delivery.next_attempt_at = Some(next),
@@ -66,7 +81,8 @@ impl DeliveryDeps {
         endpoint: &Endpoint,
     ) -> Option<Timestamp> {
         let made = usize::try_from(delivery.schedule_attempts()).unwrap_or(usize::MAX);
-        let schedule = RetrySchedule::for_endpoint(&self.schedule, endpoint.retry_schedule.as_deref());
+        let schedule =
+            RetrySchedule::for_endpoint(&self.schedule, endpoint.retry_schedule.as_deref());
         let now = self.clock.now();
         let retry_after = attempt.retry_after.map(|header| header.wait(now));
         let delay = schedule.next(made, retry_after, clock::system_rng().random())?;

@@ -87,7 +87,11 @@ pub(super) struct OutcomeWriter {
 
 impl OutcomeWriter {
     pub(super) fn new(deps: &DeliveryDeps) -> Self {
-        Self { store: deps.store.clone(), clock: deps.clock.clone(), incidents: Arc::clone(&deps.incidents) }
+        Self {
+            store: deps.store.clone(),
+            clock: deps.clock.clone(),
+            incidents: Arc::clone(&deps.incidents),
+        }
     }
 
     fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &DeliveryAttempt) {
@@ -100,7 +104,8 @@ impl OutcomeWriter {
         } else {
             DeadLetterCause::GivenUp
         };
-        self.incidents.record_dead_letter(delivery, kind, cause, failure);
+        self.incidents
+            .record_dead_letter(delivery, kind, cause, failure);
     }
 }
 
@@ -112,7 +117,9 @@ impl Batches<OutcomeWriter> {
         let mut pause = RETRY_FIRST;
         loop {
             match self.ask(Arc::clone(&report)).await {
-                Err(DeliveryError::Store(StoreError::Locked)) if begun.elapsed() < LANE_WAIT_MAX => {
+                Err(DeliveryError::Store(StoreError::Locked))
+                    if begun.elapsed() < LANE_WAIT_MAX =>
+                {
                     sleep(pause).await;
                     pause = pause.saturating_mul(2).min(RETRY_MAX);
                 }
@@ -138,10 +145,15 @@ impl BatchWork for OutcomeWriter {
         let now = self.clock.now();
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
         let FencedLeases { held, skipped } = leases::fence(&tx, &leases, IfTaken::Skip).await?;
-        let held_reports: Vec<&OutcomeReport> =
-            reports.iter().map(|report| &***report).filter(|report| held.contains(&report.lease)).collect();
-        let outcomes: Vec<_> =
-            held_reports.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
+        let held_reports: Vec<&OutcomeReport> = reports
+            .iter()
+            .map(|report| &***report)
+            .filter(|report| held.contains(&report.lease))
+            .collect();
+        let outcomes: Vec<_> = held_reports
+            .iter()
+            .flat_map(|report| report.outcomes.iter().cloned())
+            .collect();
         deliveries::record(&tx, &outcomes, now).await?;
         for report in &held_reports {
             if let Some((endpoint, streak)) = &report.failure_streak {
@@ -152,7 +164,8 @@ impl BatchWork for OutcomeWriter {
             }
             if let Some(recorded) = &report.still_recorded {
                 let recorded = to_working_on(recorded);
-                leases::write_note(&tx, &report.lease, LaneNote::WorkingOn(recorded.as_deref())).await?;
+                leases::write_note(&tx, &report.lease, LaneNote::WorkingOn(recorded.as_deref()))
+                    .await?;
             }
         }
         let rests = idle_lane_releases(&tx, &held_reports, now).await?;
@@ -179,7 +192,10 @@ async fn idle_lane_releases(
     reports: &[&OutcomeReport],
     now: Timestamp,
 ) -> Result<Vec<LaneRelease>, StoreError> {
-    let resting: Vec<_> = reports.iter().filter_map(|report| Some((*report, report.rest?))).collect();
+    let resting: Vec<_> = reports
+        .iter()
+        .filter_map(|report| Some((*report, report.rest?)))
+        .collect();
     if resting.is_empty() {
         return Ok(Vec::new());
     }
@@ -192,7 +208,10 @@ async fn idle_lane_releases(
             return None;
         }
         let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(PROBE_STEP);
-        Some(LaneRelease { next_step, ..LaneRelease::new(&report.lease, delay) })
+        Some(LaneRelease {
+            next_step,
+            ..LaneRelease::new(&report.lease, delay)
+        })
     });
     Ok(releases.collect())
 }
@@ -207,7 +226,11 @@ fn idle_time(
     due: &HashMap<TaxpayerId, Timestamp>,
     now: Timestamp,
 ) -> Option<Duration> {
-    let next = if *is_replaying.get(&taxpayer)? { Some(now) } else { due.get(&taxpayer).copied() }?;
+    let next = if *is_replaying.get(&taxpayer)? {
+        Some(now)
+    } else {
+        due.get(&taxpayer).copied()
+    }?;
     let next = match circuit_state {
         CircuitState::Parked(until) => until,
         CircuitState::Closed | CircuitState::Probe => next,
@@ -231,9 +254,13 @@ mod tests {
             let store = &test.store;
             let keys = ["7", "8"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9)
+                .await
+                .unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let report = |lease: &Lease| {
                 let taxpayer = lease.key.parse().map(TaxpayerId).unwrap();
@@ -247,14 +274,29 @@ mod tests {
             };
             if store.backend() == sea_orm::DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "7")], IfTaken::Await).await.unwrap();
-                let written = writer.run(&reports.iter().collect::<Vec<_>>()).await.unwrap();
+                lanes::lock(
+                    &other,
+                    &[LaneName::new(LaneKind::Endpoint, "7")],
+                    IfTaken::Await,
+                )
+                .await
+                .unwrap();
+                let written = writer
+                    .run(&reports.iter().collect::<Vec<_>>())
+                    .await
+                    .unwrap();
                 let is_locked = matches!(written[0], Err(StoreError::Locked));
-                assert!(is_locked && matches!(written[1], Ok(LaneStatus::Released)), "{written:?}");
+                assert!(
+                    is_locked && matches!(written[1], Ok(LaneStatus::Released)),
+                    "{written:?}"
+                );
                 other.rollback().await.unwrap();
             }
             let written = writer.run(&[&reports[0]]).await.unwrap();
-            assert!(matches!(written[..], [Ok(LaneStatus::Released)]), "{written:?}");
+            assert!(
+                matches!(written[..], [Ok(LaneStatus::Released)]),
+                "{written:?}"
+            );
         }
     }
 
@@ -282,7 +324,15 @@ mod tests {
     fn a_parked_endpoint_rests_until_its_probe() {
         let parked = CircuitState::Parked(second(105));
         assert_eq!(rests(parked, Some(90)), Some(5));
-        assert_eq!(rests(parked, Some(3_700)), Some(5), "a new event is due at the probe");
-        assert_eq!(rests(parked, None), None, "the next event makes the lane due");
+        assert_eq!(
+            rests(parked, Some(3_700)),
+            Some(5),
+            "a new event is due at the probe"
+        );
+        assert_eq!(
+            rests(parked, None),
+            None,
+            "the next event makes the lane due"
+        );
     }
 }

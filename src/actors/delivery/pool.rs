@@ -54,10 +54,14 @@ impl DeliveryPool {
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let serving = Arc::clone(self);
         let counting = Arc::clone(&self.deps);
-        Dispatcher::new(self.deps.store.clone(), config, move |Assignment { lease, .. }| {
-            let pool = Arc::clone(&serving);
-            async move { pool.endpoints.track_future(pool.serve(lease)).await }.boxed_local()
-        })
+        Dispatcher::new(
+            self.deps.store.clone(),
+            config,
+            move |Assignment { lease, .. }| {
+                let pool = Arc::clone(&serving);
+                async move { pool.endpoints.track_future(pool.serve(lease)).await }.boxed_local()
+            },
+        )
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
             async move { deps.count_crashes(&crashed).await }.boxed_local()
@@ -67,7 +71,9 @@ impl DeliveryPool {
     /// Delivers to the endpoint until nothing is due. After an error or a panic all attempts in flight are dropped, and
     /// their events are delivered again later.
     async fn serve(&self, lease: Lease) -> WorkStatus {
-        let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return WorkStatus::Unfinished };
+        let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else {
+            return WorkStatus::Unfinished;
+        };
         if self.deps.is_closing() {
             return WorkStatus::Unfinished;
         }
@@ -84,7 +90,9 @@ impl DeliveryPool {
         match run_task(arbiter, node, move |node| worker.serve(node)).await {
             TaskEnd::Returned(Ok(handled)) => handled,
             TaskEnd::Returned(Err(DeliveryError::Store(StoreError::Stale))) => WorkStatus::Released,
-            TaskEnd::Returned(Err(DeliveryError::Panic)) | TaskEnd::Panicked => WorkStatus::Panicked,
+            TaskEnd::Returned(Err(DeliveryError::Panic)) | TaskEnd::Panicked => {
+                WorkStatus::Panicked
+            }
             TaskEnd::Returned(Err(error)) => {
                 tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
                 WorkStatus::Unfinished

@@ -22,12 +22,21 @@ impl DeliveryDeps {
         next: Vec<(Delivery, Event)>,
         replays: &[Replay],
     ) -> Result<Vec<(Delivery, Event)>, StoreError> {
-        let is_ahead =
-            |delivery: &Delivery| replays.iter().any(|replay| replay.must_still_process(delivery.sequence));
-        let mut next: Vec<_> = next.into_iter().filter(|(delivery, _)| !is_ahead(delivery)).collect();
+        let is_ahead = |delivery: &Delivery| {
+            replays
+                .iter()
+                .any(|replay| replay.must_still_process(delivery.sequence))
+        };
+        let mut next: Vec<_> = next
+            .into_iter()
+            .filter(|(delivery, _)| !is_ahead(delivery))
+            .collect();
         for replay in replays {
             let is_newer = |delivery: &Delivery| delivery.sequence > replay.until;
-            let newer = next.iter().map(|(delivery, _)| delivery).filter(|delivery| is_newer(delivery));
+            let newer = next
+                .iter()
+                .map(|(delivery, _)| delivery)
+                .filter(|delivery| is_newer(delivery));
             let irns: Vec<_> = newer.filter_map(Delivery::irn).map(str::to_owned).collect();
             if irns.is_empty() {
                 continue;
@@ -48,10 +57,14 @@ impl DeliveryDeps {
         endpoint: &Endpoint,
         replays: Vec<Replay>,
     ) -> Result<(), StoreError> {
-        let Some(replay) = replays.into_iter().min_by_key(Replay::remaining_events) else { return Ok(()) };
+        let Some(replay) = replays.into_iter().min_by_key(Replay::remaining_events) else {
+            return Ok(());
+        };
         let tx = self.store.begin().await?;
         let now = self.clock.now();
-        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+            .await?
+            .require(lease)?;
         let replay = replays::queue(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
         let taxpayer = endpoint.taxpayer_id;

@@ -38,7 +38,11 @@ impl ServedEndpoints {
             task_end: CancellationToken::new(),
         };
         let former = self.0.insert(lease.key.clone(), task.clone());
-        let served = ServedEndpoint { serving: Arc::clone(&self.0), lane: lease.key.clone(), task };
+        let served = ServedEndpoint {
+            serving: Arc::clone(&self.0),
+            lane: lease.key.clone(),
+            task,
+        };
         if let Some(former) = former {
             former.lease_end.cancel();
             former.task_end.cancelled().await;
@@ -56,7 +60,8 @@ impl ServedEndpoint {
 
 impl Drop for ServedEndpoint {
     fn drop(&mut self) {
-        self.serving.remove_if(&self.lane, |_, task| task.epoch == self.task.epoch);
+        self.serving
+            .remove_if(&self.lane, |_, task| task.epoch == self.task.epoch);
         self.task.task_end.cancel();
     }
 }
@@ -69,7 +74,11 @@ mod tests {
     use crate::store::lanes::LaneKind;
 
     fn lease(key: &str, epoch: i64) -> Lease {
-        Lease { kind: LaneKind::Endpoint, key: key.to_owned(), epoch }
+        Lease {
+            kind: LaneKind::Endpoint,
+            key: key.to_owned(),
+            epoch,
+        }
     }
 
     #[tokio::test]
@@ -79,7 +88,10 @@ mod tests {
         let other = serving.begin(&lease("8", 1)).await;
         let next_lease = lease("7", 2);
         let mut next = Box::pin(serving.begin(&next_lease));
-        assert!(next.as_mut().now_or_never().is_none(), "the former task has not ended");
+        assert!(
+            next.as_mut().now_or_never().is_none(),
+            "the former task has not ended"
+        );
         assert!(former.lease_end().is_cancelled() && !other.lease_end().is_cancelled());
         drop(former);
         let next = next.await;

@@ -36,7 +36,9 @@ impl DeliveryDeps {
         let now = self.clock.now();
         let to = self.test_target(taxpayer, now).await?;
         let event = test_event(&to.endpoint, 0, now, Value::Null);
-        Ok(self.attempt(&to, &event, now, PostRequest::KEEP_BYTES_FOR_TEST).await)
+        Ok(self
+            .attempt(&to, &event, now, PostRequest::KEEP_BYTES_FOR_TEST)
+            .await)
     }
 
     /// Returns the taxpayer's endpoint as the target of a test, even if the endpoint is disabled.
@@ -52,7 +54,12 @@ impl DeliveryDeps {
 }
 
 /// Returns the event of a test notification. The members of `extra` are added to the data that every test contains.
-pub(super) fn test_event(endpoint: &Endpoint, sequence: i64, timestamp: Timestamp, extra: Value) -> Event {
+pub(super) fn test_event(
+    endpoint: &Endpoint,
+    sequence: i64,
+    timestamp: Timestamp,
+    extra: Value,
+) -> Event {
     let mut data = json!({
         "taxpayer_id": endpoint.taxpayer_id,
         "message": "This is a test notification: nothing has happened.",

@@ -84,14 +84,19 @@ impl TokenSlot {
     fn usable_token(&self, request: &TokenRequest) -> Option<SecretText> {
         let held = self.token.as_ref()?;
         let is_for_these = held.version >= request.version && held.origin == request.origin;
-        let is_refused = request.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access));
+        let is_refused = request
+            .refused
+            .as_ref()
+            .is_some_and(|refused| refused.is_same(&held.access));
         (is_for_these && held.until > request.now && !is_refused).then(|| held.access.clone())
     }
 
     /// Returns the reason of the last failure if the failure happened between `moment` and `now`. A failure after `now`
     /// is ignored: its time is from before the clock was set back.
     fn failure_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
-        self.fault.filter(|(at, _)| moment <= *at && *at <= now).map(|(_, fault)| fault)
+        self.fault
+            .filter(|(at, _)| moment <= *at && *at <= now)
+            .map(|(_, fault)| fault)
     }
 }
 
@@ -116,10 +121,13 @@ impl DeliveryDeps {
             if let Some(token) = slot.lock().await.usable_token(&request) {
                 return Ok(token);
             }
-            let fetched = tokio::spawn(async move { refresh.run(&mut *slot.lock().await, &request).await });
+            let fetched =
+                tokio::spawn(async move { refresh.run(&mut *slot.lock().await, &request).await });
             fetched.await.unwrap_or(Err(AuthFault::TokenUnreachable))
         };
-        tokio::time::timeout(wait_max, found).await.unwrap_or(Err(AuthFault::TokenUnreachable))
+        tokio::time::timeout(wait_max, found)
+            .await
+            .unwrap_or(Err(AuthFault::TokenUnreachable))
     }
 }
 
@@ -133,7 +141,11 @@ struct TokenRefresh {
 }
 
 impl TokenRefresh {
-    async fn run(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
+    async fn run(
+        &self,
+        slot: &mut TokenSlot,
+        request: &TokenRequest,
+    ) -> Result<SecretText, AuthFault> {
         if let Some(token) = slot.usable_token(request) {
             return Ok(token);
         }
@@ -142,49 +154,84 @@ impl TokenRefresh {
         }
         slot.token = None;
         let fetched = self.fetch(slot, request).await;
-        slot.fault = fetched.as_ref().err().map(|fault| (self.clock.now(), *fault));
+        slot.fault = fetched
+            .as_ref()
+            .err()
+            .map(|fault| (self.clock.now(), *fault));
         fetched
     }
 
     /// Fetches a token with the settings that are stored now, because they may contain a newer refresh token than the
     /// attempt knows. If the server rejects the refresh token and another process has stored a newer one since, tries
     /// once more with the newer one.
-    async fn fetch(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
+    async fn fetch(
+        &self,
+        slot: &mut TokenSlot,
+        request: &TokenRequest,
+    ) -> Result<SecretText, AuthFault> {
         self.store_rotated_refresh_token(slot).await?;
         let mut found = self.load_settings(request).await?;
         let mut fetched = self.request_token(&found).await;
-        if fetched.as_ref().is_err_and(|fault| fault.is_invalid_grant()) {
+        if fetched
+            .as_ref()
+            .is_err_and(|fault| fault.is_invalid_grant())
+        {
             let spent = found.auth.refresh_token().cloned();
             found = self.load_settings(request).await?;
-            if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))
+            if found
+                .auth
+                .refresh_token()
+                .zip(spent.as_ref())
+                .is_some_and(|(now, spent)| !now.is_same(spent))
             {
                 fetched = self.request_token(&found).await;
             }
         }
         let token = fetched?;
-        let until = self.clock.now().saturating_add(token.lifetime).unwrap_or(Timestamp::MAX);
-        slot.unstored = token.refresh_token.and_then(|given| refresh_token_renewal(&found.auth, given));
+        let until = self
+            .clock
+            .now()
+            .saturating_add(token.lifetime)
+            .unwrap_or(Timestamp::MAX);
+        slot.unstored = token
+            .refresh_token
+            .and_then(|given| refresh_token_renewal(&found.auth, given));
         self.store_rotated_refresh_token(slot).await?;
-        let Integration { version, origin, .. } = found;
-        slot.token = Some(CachedToken { access: token.access_token.clone(), until, version, origin });
+        let Integration {
+            version, origin, ..
+        } = found;
+        slot.token = Some(CachedToken {
+            access: token.access_token.clone(),
+            until,
+            version,
+            origin,
+        });
         Ok(token.access_token)
     }
 
     async fn request_token(&self, found: &Integration) -> Result<auth::Token, AuthFault> {
         let client = self.client.for_networks(&found.allowed_networks);
-        auth::fetch(&client.map_err(|_| AuthFault::TokenUnreachable)?, &found.auth).await
+        auth::fetch(
+            &client.map_err(|_| AuthFault::TokenUnreachable)?,
+            &found.auth,
+        )
+        .await
     }
 
     /// Loads the current settings. Fails if their origin differs from the origin in the attempt's settings.
     async fn load_settings(&self, request: &TokenRequest) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
         let found = found.map_err(|_| AuthFault::NotStored)?;
-        found.filter(|found| found.origin == request.origin).ok_or(AuthFault::Changed)
+        found
+            .filter(|found| found.origin == request.origin)
+            .ok_or(AuthFault::Changed)
     }
 
     /// Stores the rotated refresh token of the slot, if there is one that is not stored yet.
     async fn store_rotated_refresh_token(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
-        let Some(renewed) = slot.unstored.clone() else { return Ok(()) };
+        let Some(renewed) = slot.unstored.clone() else {
+            return Ok(());
+        };
         match self.taxpayers.send(self.taxpayer, renewed).await {
             Ok(()) => {
                 slot.unstored = None;
@@ -201,8 +248,14 @@ impl TokenRefresh {
 
 /// Returns the old and the new refresh token if the server has replaced the refresh token.
 fn refresh_token_renewal(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
-    let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
-    Some(StoreRefreshToken { used_token: used, new_token: given })
+    let used = auth
+        .refresh_token()
+        .filter(|used| !used.is_same(&given))?
+        .clone();
+    Some(StoreRefreshToken {
+        used_token: used,
+        new_token: given,
+    })
 }
 
 #[cfg(test)]
@@ -240,11 +293,18 @@ mod tests {
         let counted = Arc::clone(&calls);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let body = body.replace('#', &(counted.fetch_add(1, Ordering::Relaxed) + 1).to_string());
+                let body = body.replace(
+                    '#',
+                    &(counted.fetch_add(1, Ordering::Relaxed) + 1).to_string(),
+                );
                 let _ = stream.read(&mut [0; 4_096]).await;
-                let head =
-                    format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
-                let _ = stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await;
+                let head = format!(
+                    "HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}",
+                    body.len()
+                );
+                let _ = stream
+                    .write_all(format!("{head}\r\n\r\n{body}").as_bytes())
+                    .await;
             }
         });
         (address, calls)
@@ -259,8 +319,13 @@ mod tests {
     impl TokenFixture {
         /// Creates a taxpayer whose access tokens come from `server`.
         async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
-            let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
-            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
+            let (clock, arbiters): (SharedClock, _) =
+                (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(
+                &test.store,
+                clock.clone(),
+                &arbiters,
+            ));
             taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let policy = AddressPolicy::new(vec!["127.0.0.0/8".parse().unwrap()]);
             let deps = DeliveryDeps {
@@ -278,8 +343,14 @@ mod tests {
                 incidents: Arc::default(),
                 durations: Arc::default(),
             };
-            let fixture = Self { deps, arbiters, test };
-            fixture.set(&format!("http://{server}/token"), Some("refresh-0")).await;
+            let fixture = Self {
+                deps,
+                arbiters,
+                test,
+            };
+            fixture
+                .set(&format!("http://{server}/token"), Some("refresh-0"))
+                .await;
             fixture
         }
 
@@ -294,7 +365,10 @@ mod tests {
             };
             let command = SetIntegration {
                 erp_system: None,
-                auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
+                auth: Auth::OAuth2 {
+                    client,
+                    refresh_token: refresh_token.map(secret),
+                },
                 origin: Origin::from_url(ORIGIN),
                 format: Format::Rest,
                 allowed_networks: None,
@@ -306,13 +380,21 @@ mod tests {
 
         async fn stored_token(&self) -> (i64, String) {
             let store = &self.test.store;
-            let found = integrations::owned_by(store, store.reader(), ID).await.unwrap().unwrap();
-            let Auth::OAuth2 { refresh_token, .. } = found.auth else { panic!() };
+            let found = integrations::owned_by(store, store.reader(), ID)
+                .await
+                .unwrap()
+                .unwrap();
+            let Auth::OAuth2 { refresh_token, .. } = found.auth else {
+                panic!()
+            };
             (found.version, refresh_token.expose().to_owned())
         }
 
         async fn token(&self, wanted: &TokenRequest) -> Result<String, AuthFault> {
-            self.deps.token(ID, wanted.clone()).await.map(|token| token.expose().to_owned())
+            self.deps
+                .token(ID, wanted.clone())
+                .await
+                .map(|token| token.expose().to_owned())
         }
 
         async fn close(self) {
@@ -323,7 +405,12 @@ mod tests {
     }
 
     fn token_request() -> TokenRequest {
-        TokenRequest { version: 1, origin: Origin::from_url(ORIGIN), now: SystemClock.now(), refused: None }
+        TokenRequest {
+            version: 1,
+            origin: Origin::from_url(ORIGIN),
+            now: SystemClock.now(),
+            refused: None,
+        }
     }
 
     #[actix_rt::test]
@@ -333,16 +420,40 @@ mod tests {
             let fixture = TokenFixture::with_tokens_of(test, address).await;
             let wanted = token_request();
             let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
-            assert!(tokens.iter().all(|token| token.as_deref() == Ok("t1")), "{tokens:?}");
-            let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..wanted.clone() };
+            assert!(
+                tokens.iter().all(|token| token.as_deref() == Ok("t1")),
+                "{tokens:?}"
+            );
+            let refused = TokenRequest {
+                refused: Some("t1".to_owned().into()),
+                ..wanted.clone()
+            };
             let tokens = join_all((0..8).map(|_| fixture.token(&refused))).await;
-            assert!(tokens.iter().all(|token| token.as_deref() == Ok("t2")), "{tokens:?}");
+            assert!(
+                tokens.iter().all(|token| token.as_deref() == Ok("t2")),
+                "{tokens:?}"
+            );
             assert_eq!(
-                fixture.token(&TokenRequest { version: 2, ..wanted.clone() }).await.as_deref(),
+                fixture
+                    .token(&TokenRequest {
+                        version: 2,
+                        ..wanted.clone()
+                    })
+                    .await
+                    .as_deref(),
                 Ok("t3")
             );
             let later = wanted.now.saturating_add(Duration::from_mins(2)).unwrap();
-            assert_eq!(fixture.token(&TokenRequest { now: later, ..wanted }).await.as_deref(), Ok("t4"));
+            assert_eq!(
+                fixture
+                    .token(&TokenRequest {
+                        now: later,
+                        ..wanted
+                    })
+                    .await
+                    .as_deref(),
+                Ok("t4")
+            );
             assert_eq!(calls.load(Ordering::Relaxed), 4);
             fixture.close().await;
         }
@@ -354,12 +465,25 @@ mod tests {
             let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
             let wanted = token_request();
-            let fault = AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant };
+            let fault = AuthFault::TokenRefused {
+                status: 400,
+                error: TokenError::InvalidGrant,
+            };
             let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
-            assert!(tokens.iter().all(|token| *token == Err(fault)), "{tokens:?}");
+            assert!(
+                tokens.iter().all(|token| *token == Err(fault)),
+                "{tokens:?}"
+            );
             assert_eq!(calls.load(Ordering::Relaxed), 1);
-            assert_eq!(fixture.token(&super::tests::token_request()).await, Err(fault));
-            assert_eq!(calls.load(Ordering::Relaxed), 2, "a later attempt asks again");
+            assert_eq!(
+                fixture.token(&super::tests::token_request()).await,
+                Err(fault)
+            );
+            assert_eq!(
+                calls.load(Ordering::Relaxed),
+                2,
+                "a later attempt asks again"
+            );
             fixture.close().await;
         }
     }
@@ -367,16 +491,27 @@ mod tests {
     #[actix_rt::test]
     async fn a_rotated_refresh_token_is_stored_before_its_access_token_is_used() {
         for test in stores().await {
-            let (address, calls) = server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
+            let (address, calls) =
+                server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
             assert_eq!(fixture.token(&token_request()).await.as_deref(), Ok("t1"));
             assert_eq!(fixture.stored_token().await, (1, "refresh-1".to_owned()));
             fixture.deps.taxpayers.registry().close();
-            let refused = TokenRequest { refused: Some("t1".to_owned().into()), ..token_request() };
+            let refused = TokenRequest {
+                refused: Some("t1".to_owned().into()),
+                ..token_request()
+            };
             for _ in 0..3 {
-                let again = TokenRequest { now: SystemClock.now(), ..refused.clone() };
+                let again = TokenRequest {
+                    now: SystemClock.now(),
+                    ..refused.clone()
+                };
                 assert_eq!(fixture.token(&again).await, Err(AuthFault::NotStored));
-                assert_eq!(calls.load(Ordering::Relaxed), 2, "a used refresh token is not used again");
+                assert_eq!(
+                    calls.load(Ordering::Relaxed),
+                    2,
+                    "a used refresh token is not used again"
+                );
             }
             fixture.close().await;
         }
@@ -387,12 +522,18 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            let elsewhere =
-                TokenRequest { origin: Origin::from_url("https://evil.example"), ..token_request() };
+            let elsewhere = TokenRequest {
+                origin: Origin::from_url("https://evil.example"),
+                ..token_request()
+            };
             assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed));
             assert_eq!(calls.load(Ordering::Relaxed), 0, "no token was fetched");
             assert_eq!(fixture.token(&token_request()).await.as_deref(), Ok("t1"));
-            assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed), "not from the cache either");
+            assert_eq!(
+                fixture.token(&elsewhere).await,
+                Err(AuthFault::Changed),
+                "not from the cache either"
+            );
             assert_eq!(calls.load(Ordering::Relaxed), 1);
             fixture.close().await;
         }
@@ -407,20 +548,40 @@ mod tests {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut request = Vec::new();
                 while !String::from_utf8_lossy(&request).contains("refresh_token=refresh-") {
-                    assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0, "it ended early");
+                    assert_ne!(
+                        stream.read_buf(&mut request).await.unwrap(),
+                        0,
+                        "it ended early"
+                    );
                 }
                 let used = "refresh-0".to_owned().into();
                 let given = "refresh-1".to_owned().into();
-                let other = StoreRefreshToken { used_token: used, new_token: given };
+                let other = StoreRefreshToken {
+                    used_token: used,
+                    new_token: given,
+                };
                 fixture.deps.taxpayers.send(ID, other).await.unwrap();
-                let head =
-                    format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
-                stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
+                let head = format!(
+                    "HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}",
+                    body.len()
+                );
+                stream
+                    .write_all(format!("{head}\r\n\r\n{body}").as_bytes())
+                    .await
+                    .unwrap();
                 String::from_utf8_lossy(&request).into_owned()
             };
             let server = async {
-                assert!(answer(400, r#"{"error":"invalid_grant"}"#).await.contains("refresh-0"));
-                assert!(answer(200, r#"{"access_token":"t"}"#).await.contains("refresh-1"));
+                assert!(
+                    answer(400, r#"{"error":"invalid_grant"}"#)
+                        .await
+                        .contains("refresh-0")
+                );
+                assert!(
+                    answer(200, r#"{"access_token":"t"}"#)
+                        .await
+                        .contains("refresh-1")
+                );
             };
             let wanted = token_request();
             let (token, ()) = tokio::join!(fixture.token(&wanted), server);
@@ -438,12 +599,19 @@ mod tests {
             let keep = async |used: &str, given: &str| {
                 let used = used.to_owned().into();
                 let given = given.to_owned().into();
-                let token = StoreRefreshToken { used_token: used, new_token: given };
+                let token = StoreRefreshToken {
+                    used_token: used,
+                    new_token: given,
+                };
                 fixture.deps.taxpayers.send(ID, token).await.unwrap();
                 fixture.stored_token().await
             };
             assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));
-            assert_eq!(keep("refresh-0", "b").await, (1, "a".to_owned()), "another rotation came first");
+            assert_eq!(
+                keep("refresh-0", "b").await,
+                (1, "a".to_owned()),
+                "another rotation came first"
+            );
             fixture.set(&url, None).await;
             assert_eq!(fixture.stored_token().await, (2, "a".to_owned()));
             assert_eq!(
@@ -452,7 +620,11 @@ mod tests {
                 "rotated, whatever else an operator changed"
             );
             fixture.set(&url, Some("e")).await;
-            assert_eq!(keep("c", "f").await, (3, "e".to_owned()), "an operator set another one");
+            assert_eq!(
+                keep("c", "f").await,
+                (3, "e".to_owned()),
+                "an operator set another one"
+            );
             fixture.close().await;
         }
     }

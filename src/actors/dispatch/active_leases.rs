@@ -20,7 +20,10 @@ impl ActiveLeases {
     /// the taxpayer's active lanes.
     pub(super) fn take(&self, lease: &Lease, taxpayer: Option<i64>) -> ActiveLease {
         self.lock().insert(lease.clone(), taxpayer);
-        ActiveLease { all: self.clone(), lease: lease.clone() }
+        ActiveLease {
+            all: self.clone(),
+            lease: lease.clone(),
+        }
     }
 
     pub(super) fn leases(&self) -> Vec<Lease> {

@@ -79,7 +79,9 @@ impl DirectDispatch {
 
     /// True if the step was blocked for the taxpayer at the dispatcher's last claim.
     pub fn is_blocked(&self, step: &str, taxpayer: i64) -> bool {
-        let Some(open) = self.0.get() else { return false };
+        let Some(open) = self.0.get() else {
+            return false;
+        };
         let blocked = open.blocked.lock().unwrap_or_else(PoisonError::into_inner);
         blocked.iter().any(|entry| entry.blocks(step, taxpayer))
     }
@@ -109,7 +111,11 @@ impl ReservedSlot<'_> {
     /// Sends a lane to the dispatcher. Call this after the lane's lease is committed. If the dispatcher no longer runs,
     /// the lease is not renewed and expires, and the lane is claimed again.
     pub fn hand_over(self, lease: Lease, taxpayer: Option<i64>) {
-        let _ = self.open.arrivals.send(Arrival { lease, taxpayer, slot: self.slot });
+        let _ = self.open.arrivals.send(Arrival {
+            lease,
+            taxpayer,
+            slot: self.slot,
+        });
     }
 }
 
@@ -125,16 +131,32 @@ mod tests {
         let handover = DirectDispatch::default();
         let slots = Arc::new(Semaphore::new(8));
         let blocked = BlockedSteps::default();
-        assert!(handover.reserve_slot().is_none() && !handover.is_blocked("sign", 7), "not open yet");
+        assert!(
+            handover.reserve_slot().is_none() && !handover.is_blocked("sign", 7),
+            "not open yet"
+        );
         let mut arrivals = handover.open("me", LEASE, &slots, &blocked);
         let mut places: Vec<_> = std::iter::from_fn(|| handover.reserve_slot()).collect();
         assert_eq!((places.len(), slots.available_permits()), (6, 2));
-        blocked.lock().unwrap().push(BlockedStep { step: "sign", taxpayers: Some(vec![7]) });
+        blocked.lock().unwrap().push(BlockedStep {
+            step: "sign",
+            taxpayers: Some(vec![7]),
+        });
         let asked = [("sign", 7), ("sign", 8), ("send", 7)];
-        assert_eq!(asked.map(|(step, taxpayer)| handover.is_blocked(step, taxpayer)), [true, false, false]);
+        assert_eq!(
+            asked.map(|(step, taxpayer)| handover.is_blocked(step, taxpayer)),
+            [true, false, false]
+        );
         let place = places.pop().unwrap();
         assert_eq!((place.owner(), place.lease()), ("me", LEASE));
-        place.hand_over(Lease { kind: LaneKind::Endpoint, key: "7".into(), epoch: 1 }, None);
+        place.hand_over(
+            Lease {
+                kind: LaneKind::Endpoint,
+                key: "7".into(),
+                epoch: 1,
+            },
+            None,
+        );
         drop(places);
         assert_eq!(slots.available_permits(), 7, "one is on its way");
         let Arrival { lease, slot, .. } = arrivals.recv().await.unwrap();

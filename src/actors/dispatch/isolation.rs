@@ -82,10 +82,18 @@ impl Dispatcher {
         }
         // The slot is acquired first, so that the turn is not taken by a dispatcher that has no slot for it.
         let slot = Arc::clone(&self.slots).acquire_owned().await;
-        let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else { return Ok(false) };
-        let claimed = claim::claim(&self.store, Claimable::Ended(EndedLanes::Isolated), &ask).await?;
-        let Some(claimed) = claimed.lanes.into_iter().next() else { return Ok(false) };
-        let assignment = Assignment { lease: claimed.lane.lease, turn: Some(turn) };
+        let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else {
+            return Ok(false);
+        };
+        let claimed =
+            claim::claim(&self.store, Claimable::Ended(EndedLanes::Isolated), &ask).await?;
+        let Some(claimed) = claimed.lanes.into_iter().next() else {
+            return Ok(false);
+        };
+        let assignment = Assignment {
+            lease: claimed.lane.lease,
+            turn: Some(turn),
+        };
         self.hand_out(assignment, Some(claimed.taxpayer_id), Some(slot));
         Ok(true)
     }
@@ -119,7 +127,9 @@ mod tests {
             tokio::task::yield_now().await;
             steps.borrow_mut().push(format!("{number} ends"));
         });
-        let expected = ["1 begins", "1 ends", "2 begins", "2 ends", "3 begins", "3 ends"];
+        let expected = [
+            "1 begins", "1 ends", "2 begins", "2 ends", "3 begins", "3 ends",
+        ];
         assert_eq!(steps.await, expected);
     }
 

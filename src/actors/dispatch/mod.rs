@@ -128,24 +128,43 @@ impl Dispatcher {
 
     /// Makes the dispatcher skip lanes whose next step is one that `blocked` returns.
     #[must_use]
-    pub fn with_blocked_steps(self, blocked: impl Fn() -> Vec<BlockedStep> + Send + Sync + 'static) -> Self {
-        Self { list_blocked: Arc::new(blocked), ..self }
+    pub fn with_blocked_steps(
+        self,
+        blocked: impl Fn() -> Vec<BlockedStep> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            list_blocked: Arc::new(blocked),
+            ..self
+        }
     }
 
     /// Makes the dispatcher also accept the lanes that transactions of this process lease and send through `handover`.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
-        let arrivals = handover.open(&self.config.owner, self.config.lease, &self.slots, &self.blocked);
-        Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
+        let arrivals = handover.open(
+            &self.config.owner,
+            self.config.lease,
+            &self.slots,
+            &self.blocked,
+        );
+        Self {
+            arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))),
+            ..self
+        }
     }
 
     /// Starts the dispatcher under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: NodeKind) -> Addr<DispatcherActor> {
         let node = tree.node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
-        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| DispatcherActor {
-            dispatcher: self,
-            _address: ctx.address(),
-        })
+        supervise(
+            arbiters.background(),
+            node,
+            RestartPolicy::default(),
+            |ctx| DispatcherActor {
+                dispatcher: self,
+                _address: ctx.address(),
+            },
+        )
     }
 
     /// Claims due lanes and hands them to their workers. Returns the number of claimed lanes.
@@ -157,7 +176,9 @@ impl Dispatcher {
         }
         // Acquires the slots before the claim, so that there is a slot for every claimed lane.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
-        let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
+        let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else {
+            return Ok(0);
+        };
         let request = self.claim_request(free, &blocked);
         let taken = claim::claim(&self.store, Claimable::Due, &request).await?;
         if let Some(last) = taken.last_taxpayer {
@@ -165,7 +186,11 @@ impl Dispatcher {
         }
         let count = taken.lanes.len();
         for turn in taken.lanes {
-            self.hand_out(turn.lane.lease.into(), Some(turn.taxpayer_id), slots.split(1));
+            self.hand_out(
+                turn.lane.lease.into(),
+                Some(turn.taxpayer_id),
+                slots.split(1),
+            );
         }
         Ok(count)
     }
@@ -210,7 +235,11 @@ impl Dispatcher {
             .map(|entry| entry.step)
             .collect();
         if !opened.is_empty() {
-            let waiting = WaitingLanes::For { kind: self.config.kind, steps: &opened, blocked: &blocked };
+            let waiting = WaitingLanes::For {
+                kind: self.config.kind,
+                steps: &opened,
+                blocked: &blocked,
+            };
             lanes::make_waiting_due(&self.store, waiting).await?;
         }
         Ok(blocked)
@@ -220,7 +249,12 @@ impl Dispatcher {
         self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(&self, assignment: Assignment, taxpayer: Option<i64>, slot: Option<OwnedSemaphorePermit>) {
+    fn hand_out(
+        &self,
+        assignment: Assignment,
+        taxpayer: Option<i64>,
+        slot: Option<OwnedSemaphorePermit>,
+    ) {
         let lease = assignment.lease.clone();
         let hold = self.active_leases.take(&lease, taxpayer);
         let dispatcher = self.clone();
@@ -246,9 +280,16 @@ impl Dispatcher {
 
     /// Hands each directly dispatched lane to its worker, until this future is dropped.
     async fn receive(self) {
-        let Some(arrivals) = &self.arrivals else { return };
+        let Some(arrivals) = &self.arrivals else {
+            return;
+        };
         let mut arrivals = arrivals.lock().await;
-        while let Some(Arrival { lease, taxpayer, slot }) = arrivals.recv().await {
+        while let Some(Arrival {
+            lease,
+            taxpayer,
+            slot,
+        }) = arrivals.recv().await
+        {
             self.hand_out(lease.into(), taxpayer, Some(slot));
         }
     }
@@ -350,12 +391,17 @@ mod tests {
 
     async fn make_due(store: &Store, key: &str) {
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &[key.to_owned()], Wake::All).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &[key.to_owned()], Wake::All)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
     /// Returns a dispatcher whose workers never finish, and a channel that receives its lanes.
-    fn endless(store: &Store, handover: &DirectDispatch) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
+    fn endless(
+        store: &Store,
+        handover: &DirectDispatch,
+    ) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
         let (seen, lanes) = mpsc::unbounded_channel();
         let dispatcher = Dispatcher::new(store.clone(), config("me"), move |assignment| {
             seen.send(assignment.lease).unwrap();
@@ -367,7 +413,10 @@ mod tests {
     fn start(dispatcher: Dispatcher) -> (Addr<DispatcherActor>, Arbiters) {
         let arbiters = Arbiters::start(1);
         let tree = Tree::new(Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)));
-        (dispatcher.start(&tree, &arbiters, NodeKind::Webhook), arbiters)
+        (
+            dispatcher.start(&tree, &arbiters, NodeKind::Webhook),
+            arbiters,
+        )
     }
 
     #[actix::test]
@@ -376,14 +425,21 @@ mod tests {
             let store = &test.store;
             // The lane is leased without the dispatcher, as if the answer to its commit had been lost.
             make_due(store, "lost").await;
-            claim_due(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
+            claim_due(store, LaneKind::Endpoint, "me", LEASE, 1)
+                .await
+                .unwrap();
             make_due(store, "held").await;
             let (dispatcher, mut lanes_seen) = endless(store, &DirectDispatch::default());
             let (_address, arbiters) = start(dispatcher);
             assert_eq!(lanes_seen.recv().await.unwrap().key, "held");
-            let again = timeout(LEASE * 10, lanes_seen.recv()).await.expect("its lease expires");
+            let again = timeout(LEASE * 10, lanes_seen.recv())
+                .await
+                .expect("its lease expires");
             assert_eq!(again.unwrap().key, "lost");
-            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "both are active");
+            assert!(
+                timeout(LEASE * 2, lanes_seen.recv()).await.is_err(),
+                "both are active"
+            );
             arbiters.stop();
         }
     }
@@ -401,16 +457,23 @@ mod tests {
             };
             let queue = async |lanes: &[QueuedLane]| {
                 let tx = store.begin().await.unwrap();
-                lanes::enqueue(&tx, LaneKind::Endpoint, lanes).await.unwrap();
+                lanes::enqueue(&tx, LaneKind::Endpoint, lanes)
+                    .await
+                    .unwrap();
                 tx.commit().await.unwrap();
             };
             queue(&(0..20).map(|number| of(1, number)).collect::<Vec<_>>()).await;
-            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 7, "one slot of eight is left");
+            assert_eq!(
+                dispatcher.dispatch_due().await.unwrap(),
+                7,
+                "one slot of eight is left"
+            );
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 0);
             queue(&[of(2, 0)]).await;
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
-            let mut keys: Vec<String> =
-                std::iter::from_fn(|| lanes_seen.try_recv().ok()).map(|lease| lease.key).collect();
+            let mut keys: Vec<String> = std::iter::from_fn(|| lanes_seen.try_recv().ok())
+                .map(|lease| lease.key)
+                .collect();
             assert_eq!(keys.pop().as_deref(), Some("2/0"));
             assert_eq!(keys.len(), 7);
         }
@@ -428,13 +491,24 @@ mod tests {
                 let tx = store.begin().await.unwrap();
                 for taxpayer_id in taxpayers {
                     let key = format!("{taxpayer_id}/0");
-                    let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
-                    lanes::enqueue(&tx, LaneKind::Endpoint, &[lane]).await.unwrap();
+                    let lane = QueuedLane {
+                        key,
+                        taxpayer_id,
+                        deadline: 0,
+                        next_step: None,
+                    };
+                    lanes::enqueue(&tx, LaneKind::Endpoint, &[lane])
+                        .await
+                        .unwrap();
                 }
                 tx.commit().await.unwrap();
             };
             queue(1, 1..26).await;
-            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 7, "one slot of eight is left");
+            assert_eq!(
+                dispatcher.dispatch_due().await.unwrap(),
+                7,
+                "one slot of eight is left"
+            );
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 0);
             queue(2, 99..100).await;
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
@@ -455,13 +529,18 @@ mod tests {
             let owner = place.owner();
             let lease = place.lease();
             let keys = ["7".to_owned()];
-            let taken =
-                claim::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease).await.unwrap().remove(0);
+            let taken = claim::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease)
+                .await
+                .unwrap()
+                .remove(0);
             tx.commit().await.unwrap();
             let (_address, arbiters) = start(dispatcher);
             place.hand_over(taken.clone(), None);
             assert_eq!(lanes_seen.recv().await, Some(taken));
-            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "this replica keeps the lane");
+            assert!(
+                timeout(LEASE * 2, lanes_seen.recv()).await.is_err(),
+                "this replica keeps the lane"
+            );
             arbiters.stop();
         }
     }
@@ -478,12 +557,25 @@ mod tests {
                 ("panicked", WorkStatus::Panicked),
             ] {
                 make_due(store, key).await;
-                let lease = claim_due(store, LaneKind::Endpoint, "me", LEASE * 9, 1).await.unwrap().remove(0);
+                let lease = claim_due(store, LaneKind::Endpoint, "me", LEASE * 9, 1)
+                    .await
+                    .unwrap()
+                    .remove(0);
                 dispatcher.finish(&lease, status).await;
                 let now = dialect(store.backend()).clock();
-                let sql = format!("SELECT next_due_at - {now} AS wait FROM lanes WHERE key = '{key}'");
-                let row = store.reader().query_one_raw(Statement::from_string(store.backend(), sql));
-                waits.insert(key, row.await.unwrap().unwrap().try_get::<i64>("", "wait").unwrap());
+                let sql =
+                    format!("SELECT next_due_at - {now} AS wait FROM lanes WHERE key = '{key}'");
+                let row = store
+                    .reader()
+                    .query_one_raw(Statement::from_string(store.backend(), sql));
+                waits.insert(
+                    key,
+                    row.await
+                        .unwrap()
+                        .unwrap()
+                        .try_get::<i64>("", "wait")
+                        .unwrap(),
+                );
             }
             let within = |key: &str, wait: Duration| {
                 let longest = i64::try_from(wait.as_micros()).unwrap();
@@ -493,7 +585,10 @@ mod tests {
                 within("unfinished", DELAY_AFTER_FAILURE) && within("panicked", DELAY_AFTER_PANIC),
                 "{waits:?}"
             );
-            assert!(waits["released"] <= 0, "its worker has released it: {waits:?}");
+            assert!(
+                waits["released"] <= 0,
+                "its worker has released it: {waits:?}"
+            );
         }
     }
 }

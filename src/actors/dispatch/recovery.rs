@@ -26,8 +26,11 @@ const CRASH_BACKOFF: Duration = Duration::from_secs(15);
 
 /// A function that counts a crash for the work of each lane. It returns the leases of the lanes whose work goes on now;
 /// it has released the others.
-pub(super) type CountCrashes =
-    Arc<dyn Fn(Vec<LeasedLane>) -> LocalBoxFuture<'static, Result<Vec<Lease>, StoreError>> + Send + Sync>;
+pub(super) type CountCrashes = Arc<
+    dyn Fn(Vec<LeasedLane>) -> LocalBoxFuture<'static, Result<Vec<Lease>, StoreError>>
+        + Send
+        + Sync,
+>;
 
 /// Returns the function for lanes that count the crashes of their work themselves. From the second crash on, such a
 /// lane waits, each time longer, and its work then begins alone.
@@ -35,23 +38,37 @@ pub(super) fn count_by_lane(store: Store) -> CountCrashes {
     Arc::new(move |crashed| count_lane_crashes(store.clone(), crashed).boxed_local())
 }
 
-async fn count_lane_crashes(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>, StoreError> {
+async fn count_lane_crashes(
+    store: Store,
+    crashed: Vec<LeasedLane>,
+) -> Result<Vec<Lease>, StoreError> {
     let tx = store.begin().await?;
     let mut going_on = Vec::new();
     let mut held_back = Vec::new();
     for LeasedLane { lease, crashes, .. } in crashed {
-        let history = CrashHistory { crashes, ..CrashHistory::default() };
+        let history = CrashHistory {
+            crashes,
+            ..CrashHistory::default()
+        };
         if !history.must_run_alone() {
             going_on.push(lease);
             continue;
         }
         let wait = CRASH_BACKOFF.saturating_mul(crashes.saturating_mul(crashes));
         let next_claim = NextClaim::AloneAndCounted;
-        held_back.push(LaneRelease { next_claim, ..LaneRelease::new(&lease, Some(wait)) });
+        held_back.push(LaneRelease {
+            next_claim,
+            ..LaneRelease::new(&lease, Some(wait))
+        });
         if history.is_quarantined() {
             let kind = lease.kind.as_str();
             let lane = &lease.key;
-            tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
+            tracing::warn!(
+                kind,
+                lane,
+                crashes,
+                "processes crashed repeatedly on this work; it is held back"
+            );
         }
     }
     leases::release(&tx, &held_back).await?;
@@ -69,7 +86,10 @@ impl Dispatcher {
             + Sync
             + 'static,
     {
-        Self { count_crashes: Arc::new(count), ..self }
+        Self {
+            count_crashes: Arc::new(count),
+            ..self
+        }
     }
 
     /// Takes abandoned lanes over in a loop, until this future is dropped.
@@ -96,16 +116,26 @@ impl Dispatcher {
         }
         // Waits for the first slot. Otherwise new work could take every slot that becomes free, and these lanes would
         // never get one.
-        let Ok(mut slots) = Arc::clone(&self.slots).acquire_owned().await else { return Ok(0) };
+        let Ok(mut slots) = Arc::clone(&self.slots).acquire_owned().await else {
+            return Ok(0);
+        };
         let more = self.slots.available_permits().min(ask.limit - 1);
-        if let Ok(more) = Arc::clone(&self.slots).try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+        if let Ok(more) =
+            Arc::clone(&self.slots).try_acquire_many_owned(u32::try_from(more).unwrap_or(0))
+        {
             slots.merge(more);
         }
         let ask = self.claim_request(slots.num_permits(), &blocked);
-        let claimed = claim::claim(&self.store, Claimable::Ended(EndedLanes::Abandoned), &ask).await?.lanes;
+        let claimed = claim::claim(&self.store, Claimable::Ended(EndedLanes::Abandoned), &ask)
+            .await?
+            .lanes;
         let count = claimed.len();
         for ClaimedLane { taxpayer_id, lane } in self.count(claimed).await {
-            self.hand_out(Assignment::from(lane.lease), Some(taxpayer_id), slots.split(1));
+            self.hand_out(
+                Assignment::from(lane.lease),
+                Some(taxpayer_id),
+                slots.split(1),
+            );
         }
         Ok(count)
     }
@@ -114,8 +144,11 @@ impl Dispatcher {
     /// lives and only lost its lease has no crash.
     async fn count(&self, claimed: Vec<ClaimedLane>) -> Vec<ClaimedLane> {
         let is_crashed = |one: &ClaimedLane| one.lane.crashes > 0;
-        let crashed: Vec<_> =
-            claimed.iter().filter(|one| is_crashed(one)).map(|one| one.lane.clone()).collect();
+        let crashed: Vec<_> = claimed
+            .iter()
+            .filter(|one| is_crashed(one))
+            .map(|one| one.lane.clone())
+            .collect();
         if crashed.is_empty() {
             return claimed;
         }
@@ -124,7 +157,10 @@ impl Dispatcher {
             // One faulty lane makes the call fail for all lanes.
             Err(_) => self.count_one_by_one(crashed).await,
         };
-        claimed.into_iter().filter(|one| !is_crashed(one) || going_on.contains(&one.lane.lease)).collect()
+        claimed
+            .into_iter()
+            .filter(|one| !is_crashed(one) || going_on.contains(&one.lane.lease))
+            .collect()
     }
 
     /// Counts the crash for each lane in a transaction of its own. If that fails, the lane waits until its lease ends,
@@ -157,8 +193,12 @@ mod tests {
     use crate::store::testing::stores;
 
     /// The kinds of lanes that count the crashes of their work themselves.
-    const KINDS: [LaneKind; 4] =
-        [LaneKind::Pull, LaneKind::Outage, LaneKind::Reconciliation, LaneKind::Verification];
+    const KINDS: [LaneKind; 4] = [
+        LaneKind::Pull,
+        LaneKind::Outage,
+        LaneKind::Reconciliation,
+        LaneKind::Verification,
+    ];
     const LANES: i64 = 3;
 
     /// Returns the dispatcher of another process, whose leases end at once, and a channel that receives its work.
@@ -197,7 +237,9 @@ mod tests {
             next_step: None,
         };
         let tx = store.begin().await.unwrap();
-        lanes::enqueue(&tx, kind, &(0..LANES).map(lane).collect::<Vec<_>>()).await.unwrap();
+        lanes::enqueue(&tx, kind, &(0..LANES).map(lane).collect::<Vec<_>>())
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -214,20 +256,32 @@ mod tests {
                 let (second, mut work) = process(store, kind, "second");
                 assert_eq!(second.take_over().await.unwrap(), lanes);
                 for _ in 0..LANES {
-                    assert!(work.try_recv().unwrap().turn.is_none(), "{kind:?}: beside the others");
+                    assert!(
+                        work.try_recv().unwrap().turn.is_none(),
+                        "{kind:?}: beside the others"
+                    );
                 }
                 crash().await;
                 let (third, mut work) = process(store, kind, "third");
                 assert_eq!(third.take_over().await.unwrap(), lanes);
-                assert!(work.try_recv().is_err(), "{kind:?}: each waits before it goes alone");
+                assert!(
+                    work.try_recv().is_err(),
+                    "{kind:?}: each waits before it goes alone"
+                );
                 assert!(!third.claim_isolated().await.unwrap());
                 make_due(store, kind).await;
                 assert!(third.claim_isolated().await.unwrap());
                 let alone = work.try_recv().unwrap();
                 assert!(alone.turn.is_some(), "{kind:?}");
-                assert!(third.turns.take().now_or_never().is_none(), "{kind:?}: the next waits for the turn");
+                assert!(
+                    third.turns.take().now_or_never().is_none(),
+                    "{kind:?}: the next waits for the turn"
+                );
                 let (other, _work) = process(store, LaneKind::Run, "third");
-                assert!(other.turns.take().now_or_never().is_some(), "each kind has a turn of its own");
+                assert!(
+                    other.turns.take().now_or_never().is_some(),
+                    "each kind has a turn of its own"
+                );
                 drop(alone);
                 assert!(third.claim_isolated().await.unwrap());
                 assert!(work.try_recv().unwrap().turn.is_some(), "{kind:?}");
@@ -246,10 +300,15 @@ mod tests {
             for owner in ["second", "third"] {
                 crash().await;
                 let (next, mut work) = process(store, kind, owner);
-                assert_eq!(next.take_over().await.unwrap(), usize::try_from(LANES).unwrap());
+                assert_eq!(
+                    next.take_over().await.unwrap(),
+                    usize::try_from(LANES).unwrap()
+                );
                 let tx = store.begin().await.unwrap();
                 while let Ok(Assignment { lease, .. }) = work.try_recv() {
-                    leases::release(&tx, &[LaneRelease::new(&lease, Some(Duration::ZERO))]).await.unwrap();
+                    leases::release(&tx, &[LaneRelease::new(&lease, Some(Duration::ZERO))])
+                        .await
+                        .unwrap();
                 }
                 tx.commit().await.unwrap();
                 next.dispatch_due().await.unwrap();
@@ -257,7 +316,10 @@ mod tests {
             crash().await;
             let (last, mut work) = process(store, kind, "last");
             last.take_over().await.unwrap();
-            assert!(work.try_recv().is_ok(), "it was not in flight at two crashes in a row");
+            assert!(
+                work.try_recv().is_ok(),
+                "it was not in flight at two crashes in a row"
+            );
         }
     }
 }

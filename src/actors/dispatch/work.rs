@@ -31,7 +31,11 @@ impl Dispatcher {
                 wake.notify_one();
                 worked.unwrap_or_else(|_| {
                     tree.counters().panics.up();
-                    tracing::error!(kind = lease.kind.as_str(), lane = lease.key, "work on a lane panicked");
+                    tracing::error!(
+                        kind = lease.kind.as_str(),
+                        lane = lease.key,
+                        "work on a lane panicked"
+                    );
                     WorkStatus::Released
                 })
             }
@@ -74,7 +78,14 @@ mod tests {
     async fn a_lane_waits_for_a_slot_no_longer_than_the_work_before_it_even_if_that_panics() {
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Pull, &["1", "2"].map(str::to_owned), Wake::All).await.unwrap();
+            lanes::wake(
+                &tx,
+                LaneKind::Pull,
+                &["1", "2"].map(str::to_owned),
+                Wake::All,
+            )
+            .await
+            .unwrap();
             tx.commit().await.unwrap();
             let config = DispatcherConfig {
                 kind: LaneKind::Pull,
@@ -88,12 +99,18 @@ mod tests {
             let arbiters = Arbiters::start(1);
             let clock = MockClock::at(jiff::Timestamp::UNIX_EPOCH);
             let (tree, (seen, mut keys)) = (Tree::new(Arc::new(clock)), mpsc::unbounded_channel());
-            let dispatcher = Dispatcher::for_work(test.store.clone(), config, &tree, async move |lease| {
-                seen.send(lease.key.clone()).unwrap();
-                panic!("{}", lease.key)
-            });
+            let dispatcher =
+                Dispatcher::for_work(test.store.clone(), config, &tree, async move |lease| {
+                    seen.send(lease.key.clone()).unwrap();
+                    panic!("{}", lease.key)
+                });
             let _address = dispatcher.start(&tree, &arbiters, NodeKind::Inbound);
-            let mut next = async || timeout(Duration::from_secs(20), keys.recv()).await.unwrap().unwrap();
+            let mut next = async || {
+                timeout(Duration::from_secs(20), keys.recv())
+                    .await
+                    .unwrap()
+                    .unwrap()
+            };
             let mut worked_on = [next().await, next().await];
             worked_on.sort();
             assert_eq!(worked_on, ["1", "2"]);

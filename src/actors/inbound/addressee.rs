@@ -37,7 +37,14 @@ impl Inbound {
         policy: VerificationPolicy,
     ) -> Self {
         let slots = Semaphore::new(MAX_CONCURRENT_NOTICES);
-        Self { store, taxpayers, authority, slots, policy, withheld: AtomicU64::default() }
+        Self {
+            store,
+            taxpayers,
+            authority,
+            slots,
+            policy,
+            withheld: AtomicU64::default(),
+        }
     }
 
     /// Returns how often an invoice was withheld because its buyer was not verified, since the start of the process.
@@ -84,7 +91,11 @@ pub enum NoticeError {
 impl From<AuthorityFailure> for NoticeError {
     /// A final refusal means that the authority does not have the invoice or does not give it to us.
     fn from(failure: AuthorityFailure) -> Self {
-        if failure.is_final() { Self::UnknownInvoice } else { Self::Authority(failure) }
+        if failure.is_final() {
+            Self::UnknownInvoice
+        } else {
+            Self::Authority(failure)
+        }
     }
 }
 

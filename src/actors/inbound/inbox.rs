@@ -51,10 +51,19 @@ impl From<Refusal> for InboxError {
 
 impl Inbound {
     /// Returns the document of an invoice in the inbox: from the authority if possible, else the stored copy.
-    pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<InboxDocument, InboxError> {
+    pub async fn document(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<InboxDocument, InboxError> {
         let invoice = self.find_addressed_to(taxpayer, irn).await?;
-        if let Ok(Some(document)) = timeout(LIVE_TIMEOUT, self.download_live(taxpayer, &invoice.irn)).await {
-            return Ok(InboxDocument { document, is_live: true });
+        if let Ok(Some(document)) =
+            timeout(LIVE_TIMEOUT, self.download_live(taxpayer, &invoice.irn)).await
+        {
+            return Ok(InboxDocument {
+                document,
+                is_live: true,
+            });
         }
         let kept = supplier_invoices::document_owned_by(&self.store, taxpayer, irn).await?;
         let document = kept.ok_or_else(|| StoreError::Corrupt {
@@ -62,17 +71,27 @@ impl Inbound {
             id: format!("{taxpayer}/{irn}"),
             reason: "the document of an invoice in the inbox is missing".to_owned(),
         })?;
-        Ok(InboxDocument { document, is_live: false })
+        Ok(InboxDocument {
+            document,
+            is_live: false,
+        })
     }
 
     /// Acknowledges an invoice to the authority, then records this. May be repeated after a crash.
-    pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
+    pub async fn acknowledge(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.find_addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
         self.relay_acknowledgement(taxpayer, &invoice.irn).await?;
-        Ok(self.taxpayers.send(taxpayer, AcknowledgeSupplierInvoice { irn: invoice.irn }).await?)
+        Ok(self
+            .taxpayers
+            .send(taxpayer, AcknowledgeSupplierInvoice { irn: invoice.irn })
+            .await?)
     }
 
     async fn find_addressed_to(
@@ -85,7 +104,11 @@ impl Inbound {
     }
 
     /// Acknowledges an invoice to the authority. If the outcome is unknown, asks for the invoice's status.
-    async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), InboxError> {
+    async fn relay_acknowledgement(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<(), InboxError> {
         let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
         let unknown = match authority.acknowledge(irn.as_str()).await {
             Ok(_) => return Ok(()),
@@ -93,14 +116,24 @@ impl Inbound {
             Err(failure) => return Err(failure.into()),
         };
         let confirmed = authority.confirm(irn.as_str()).await;
-        if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown.into()) }
+        if confirmed.is_ok_and(|confirmation| confirmation.delivered) {
+            Ok(())
+        } else {
+            Err(unknown.into())
+        }
     }
 
     /// Returns the authority's document, or `None` if it cannot be downloaded or decrypted.
     async fn download_live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
-        let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await.ok()?;
+        let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer)
+            .await
+            .ok()?;
         let sealed = authority.download(irn.as_str()).await.ok()?;
         let document = authority.decrypt(irn.as_str(), &sealed).ok()?;
-        Some(SupplierDocument::from_document(irn, document).ok()?.document)
+        Some(
+            SupplierDocument::from_document(irn, document)
+                .ok()?
+                .document,
+        )
     }
 }

@@ -39,19 +39,31 @@ struct OutgoingInvoice {
 
 impl Inbound {
     /// Processes a notice about an invoice. On success all effects of the notice are durable.
-    pub async fn handle_notice(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
+    pub async fn handle_notice(
+        &self,
+        irn: &Irn,
+        message: NoticeMessage,
+    ) -> Result<(), NoticeError> {
         let _slot = self.slots.try_acquire().map_err(|_| NoticeError::Busy)?;
-        timeout(NOTICE_TIMEOUT, self.ask_about(irn, message)).await.map_err(|_| NoticeError::TimedOut)?
+        timeout(NOTICE_TIMEOUT, self.ask_about(irn, message))
+            .await
+            .map_err(|_| NoticeError::TimedOut)?
     }
 
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
-        let Some(sent) = self.outgoing_invoice(irn).await? else { return self.receive(irn).await };
+        let Some(sent) = self.outgoing_invoice(irn).await? else {
+            return self.receive(irn).await;
+        };
         let transmitted = self.refresh_transmission(&sent).await;
         // The authority may send this notice before it answers our call to transmit.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
         // The buyer's inbox is updated even if the status of the sender's invoice could not be fetched.
         let is_in_transit = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
-        let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
+        let received = if is_in_transit {
+            self.receive_from(&sent).await
+        } else {
+            Ok(())
+        };
         transmitted?;
         match received {
             // The supplier's status is recorded, so the notice has succeeded. The poller retries the withheld invoice.
@@ -61,12 +73,28 @@ impl Inbound {
     }
 
     /// Processes one line of the list of invoices in transit. The line contains the transmission status.
-    pub(super) async fn process_line(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
-        let Some(sent) = self.outgoing_invoice(irn).await? else { return self.receive(irn).await };
-        let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
+    pub(super) async fn process_line(
+        &self,
+        irn: &Irn,
+        is_delivered: bool,
+    ) -> Result<(), NoticeError> {
+        let Some(sent) = self.outgoing_invoice(irn).await? else {
+            return self.receive(irn).await;
+        };
+        let is_known = if is_delivered {
+            sent.is_acknowledged
+        } else {
+            sent.is_transmitted
+        };
         if !is_known {
             self.taxpayers
-                .send(sent.taxpayer_id, RecordTransit { irn: sent.irn.clone(), is_delivered })
+                .send(
+                    sent.taxpayer_id,
+                    RecordTransit {
+                        irn: sent.irn.clone(),
+                        is_delivered,
+                    },
+                )
                 .await?;
         }
         self.receive_from(&sent).await
@@ -78,11 +106,21 @@ impl Inbound {
             return Ok(None);
         };
         let reader = self.store.reader();
-        let names = InvoiceNames { irn_keys: vec![irn.key()], ..InvoiceNames::default() };
-        let invoice = invoices::owned_by_with_names(reader, owner, names).await?.pop();
+        let names = InvoiceNames {
+            irn_keys: vec![irn.key()],
+            ..InvoiceNames::default()
+        };
+        let invoice = invoices::owned_by_with_names(reader, owner, names)
+            .await?
+            .pop();
         let runs = runs::owned_by_with_irn_keys(reader, owner, vec![irn.key()]).await?;
-        let known_irn = invoice.as_ref().map(|invoice| &invoice.irn).or(runs.first().map(|run| &run.irn));
-        let Some(known_irn) = known_irn.cloned() else { return Ok(None) };
+        let known_irn = invoice
+            .as_ref()
+            .map(|invoice| &invoice.irn)
+            .or(runs.first().map(|run| &run.irn));
+        let Some(known_irn) = known_irn.cloned() else {
+            return Ok(None);
+        };
         let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let submission = run(Operation::Submit);
         let transmission = run(Operation::Transmit);
@@ -102,13 +140,20 @@ impl Inbound {
         if sent.is_acknowledged {
             return Ok(true);
         }
-        let authority = authority_for_taxpayer(&self.authority, &self.store, sent.taxpayer_id).await?;
+        let authority =
+            authority_for_taxpayer(&self.authority, &self.store, sent.taxpayer_id).await?;
         let confirmation = authority.confirm(sent.irn.as_str()).await?;
         let is_delivered = confirmation.delivered;
         let is_transmitted = confirmation.transmitted || is_delivered;
         if is_delivered || (is_transmitted && !sent.is_transmitted) {
             self.taxpayers
-                .send(sent.taxpayer_id, RecordTransit { irn: sent.irn.clone(), is_delivered })
+                .send(
+                    sent.taxpayer_id,
+                    RecordTransit {
+                        irn: sent.irn.clone(),
+                        is_delivered,
+                    },
+                )
                 .await?;
         }
         Ok(is_transmitted)
@@ -133,14 +178,23 @@ impl Inbound {
 
     /// Downloads an invoice into the inbox of its addressee, unless it was received before.
     async fn receive(&self, irn: &Irn) -> Result<(), NoticeError> {
-        if !supplier_invoices::received_among(&self.store, &[irn.key()]).await?.is_empty() {
+        if !supplier_invoices::received_among(&self.store, &[irn.key()])
+            .await?
+            .is_empty()
+        {
             return Ok(());
         }
         let sealed = self.authority.download(irn.as_str()).await?;
-        let document = SupplierDocument::from_document(irn, self.authority.decrypt(irn.as_str(), &sealed)?)?;
-        let tin = document.buyer_tin.as_deref().ok_or(NoticeError::UnknownInvoice)?;
+        let document =
+            SupplierDocument::from_document(irn, self.authority.decrypt(irn.as_str(), &sealed)?)?;
+        let tin = document
+            .buyer_tin
+            .as_deref()
+            .ok_or(NoticeError::UnknownInvoice)?;
         let buyer = self.addressee(irn, tin).await?;
-        self.taxpayers.send(buyer, ReceiveSupplierInvoice(document)).await?;
+        self.taxpayers
+            .send(buyer, ReceiveSupplierInvoice(document))
+            .await?;
         Ok(())
     }
 }

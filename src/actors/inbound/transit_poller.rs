@@ -67,7 +67,12 @@ enum PollResult {
 
 impl TransitPoller {
     pub fn new(inbound: Arc<Inbound>, clock: SharedClock, every: Duration) -> Self {
-        Self { inbound, clock, every, processed: Arc::default() }
+        Self {
+            inbound,
+            clock,
+            every,
+            processed: Arc::default(),
+        }
     }
 
     /// Makes a poll due when the process starts, because notices may have been missed before.
@@ -83,11 +88,17 @@ impl TransitPoller {
         let store = &self.inbound.store;
         let result = self.poll(pull_cursors::load(store).await?).await;
         let tx = store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+            .await?
+            .require(lease)?;
         if let PollResult::Done(cursor) = &result {
             pull_cursors::save(&tx, *cursor).await?;
         }
-        let delay = if matches!(result, PollResult::MoreDue) { Duration::ZERO } else { self.every };
+        let delay = if matches!(result, PollResult::MoreDue) {
+            Duration::ZERO
+        } else {
+            self.every
+        };
         leases::release(&tx, &[LaneRelease::new(lease, Some(delay))]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
@@ -95,9 +106,15 @@ impl TransitPoller {
 
     async fn poll(&self, cursor: PullCursor) -> PollResult {
         let now = self.clock.now();
-        let mut after = PullCursor { pulled_at: Some(now), ..cursor };
-        let recent =
-            cursor.pulled_at.map_or(moment_before(now, SWEEP_LOOKBACK), |at| moment_before(at, OVERLAP));
+        let mut after = PullCursor {
+            pulled_at: Some(now),
+            ..cursor
+        };
+        let recent = cursor
+            .pulled_at
+            .map_or(moment_before(now, SWEEP_LOOKBACK), |at| {
+                moment_before(at, OVERLAP)
+            });
         let mut lines = match self.read(Some(recent), recent).await {
             Ok(lines) => lines,
             Err(failure) => {
@@ -105,7 +122,10 @@ impl TransitPoller {
                 return PollResult::Interrupted;
             }
         };
-        if cursor.swept_at.is_none_or(|at| at <= moment_before(now, SWEEP_EVERY) || at > now) {
+        if cursor
+            .swept_at
+            .is_none_or(|at| at <= moment_before(now, SWEEP_EVERY) || at > now)
+        {
             match self.read(None, moment_before(now, SWEEP_LOOKBACK)).await {
                 Ok(swept) => {
                     after.swept_at = Some(now);
@@ -116,7 +136,8 @@ impl TransitPoller {
                 }
             }
         }
-        self.process(self.unprocessed_lines(lines, now), after).await
+        self.process(self.unprocessed_lines(lines, now), after)
+            .await
     }
 
     /// Reads the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged invoices
@@ -129,10 +150,16 @@ impl TransitPoller {
         let mut lines = HashSet::new();
         for (is_delivered, since) in [(false, transit), (true, Some(acknowledged))] {
             let from = since.map(|at| at.strftime("%Y-%m-%d").to_string());
-            let query = PullQuery { confirmed: Some(is_delivered), from, to: None };
+            let query = PullQuery {
+                confirmed: Some(is_delivered),
+                from,
+                to: None,
+            };
             let listed = self.inbound.authority.list_in_transit(&query).await?;
             // A line without a valid IRN belongs to none of our taxpayers.
-            let irns = listed.iter().filter_map(|line| parse_foreign_irn(&line.irn));
+            let irns = listed
+                .iter()
+                .filter_map(|line| parse_foreign_irn(&line.irn));
             lines.extend(irns.map(|irn| TransitLine { irn, is_delivered }));
         }
         Ok(lines)
@@ -146,7 +173,10 @@ impl TransitPoller {
             let is_later = again.is_none_or(|at| now < at && at <= latest);
             lines.contains(line) && is_later
         });
-        lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
+        lines
+            .into_iter()
+            .filter(|line| !processed.contains_key(line))
+            .collect()
     }
 
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
@@ -154,7 +184,11 @@ impl TransitPoller {
         let total = lines.len();
         let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {
-            match self.inbound.process_line(&line.irn, line.is_delivered).await {
+            match self
+                .inbound
+                .process_line(&line.irn, line.is_delivered)
+                .await
+            {
                 Ok(()) => drop(self.lock_processed().insert(line, None)),
                 Err(unresolved @ (NoticeError::UnknownInvoice | NoticeError::Withheld)) => {
                     let wait = if matches!(unresolved, NoticeError::UnknownInvoice) {
@@ -176,11 +210,17 @@ impl TransitPoller {
             }
             failures = 0;
         }
-        if total > POLL_LINES_MAX { PollResult::MoreDue } else { PollResult::Done(after) }
+        if total > POLL_LINES_MAX {
+            PollResult::MoreDue
+        } else {
+            PollResult::Done(after)
+        }
     }
 
     fn lock_processed(&self) -> MutexGuard<'_, HashMap<TransitLine, Option<Timestamp>>> {
-        self.processed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.processed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -33,7 +33,8 @@ impl OutageDetector {
     /// Records the start, a change or the end of an outage, as the breakers of the authority show it now.
     pub async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
         let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
-        self.observe(&calls, async || authority.is_alive().await).await
+        self.observe(&calls, async || authority.is_alive().await)
+            .await
     }
 
     /// Records the start, a change or the end of an outage, as `calls` shows it. If an outage is open and its
@@ -47,11 +48,20 @@ impl OutageDetector {
         let id = clock::new_id();
         let now = self.clock.now();
         let quiet = self.quiet;
-        let mut observation = Observation { id, now, quiet, sightings: calls, is_alive: None };
+        let mut observation = Observation {
+            id,
+            now,
+            quiet,
+            sightings: calls,
+            is_alive: None,
+        };
         if observation.needs_probe(last.as_ref()) {
             observation.is_alive = Some(alive().await);
         }
-        if is_changed(last.as_ref(), observation.current_outage(last.as_ref()).as_ref()) {
+        if is_changed(
+            last.as_ref(),
+            observation.current_outage(last.as_ref()).as_ref(),
+        ) {
             self.write(&observation).await
         } else {
             Ok(())
@@ -60,17 +70,30 @@ impl OutageDetector {
 
     async fn write(&self, observation: &Observation<'_>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        lanes::lock(&tx, &[LaneName::new(LaneKind::Outage, LANE)], IfTaken::Await).await?;
+        lanes::lock(
+            &tx,
+            &[LaneName::new(LaneKind::Outage, LANE)],
+            IfTaken::Await,
+        )
+        .await?;
         let last = outages::last(&tx).await?;
-        let Some(after) =
-            observation.current_outage(last.as_ref()).filter(|after| is_changed(last.as_ref(), Some(after)))
+        let Some(after) = observation
+            .current_outage(last.as_ref())
+            .filter(|after| is_changed(last.as_ref(), Some(after)))
         else {
             return tx.rollback().await;
         };
         let before = last.filter(|outage| outage.id == after.id);
         outages::save(&tx, &after).await?;
         if let Some(edge) = after.edge_since(before.as_ref()) {
-            outages::queue_notices(&tx, OutageEvent { outage: after.id, edge }).await?;
+            outages::queue_notices(
+                &tx,
+                OutageEvent {
+                    outage: after.id,
+                    edge,
+                },
+            )
+            .await?;
         }
         tx.commit().await?;
         log(before.is_none(), &after, observation);

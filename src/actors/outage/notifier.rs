@@ -34,7 +34,10 @@ impl OutageNotifier {
             }
         }
         let tx = self.store.begin().await?;
-        let release = LaneRelease { next_claim: NextClaim::Never, ..LaneRelease::new(lease, None) };
+        let release = LaneRelease {
+            next_claim: NextClaim::Never,
+            ..LaneRelease::new(lease, None)
+        };
         leases::release(&tx, &[release]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
@@ -42,13 +45,19 @@ impl OutageNotifier {
 
     /// Sends a notification. Returns false if it must be tried again. A notification that cannot succeed or has become
     /// too old is given up and logged as an error.
-    async fn send(&self, QueuedNotice { taxpayer, event }: QueuedNotice) -> Result<bool, StoreError> {
+    async fn send(
+        &self,
+        QueuedNotice { taxpayer, event }: QueuedNotice,
+    ) -> Result<bool, StoreError> {
         let Some(outage) = outages::with_id(self.store.reader(), event.outage).await? else {
             return Ok(true);
         };
         let notice = outage.notice(event.edge);
-        let Err(failure) = self.taxpayers.send(taxpayer, NotifyOutage(notice)).await else { return Ok(true) };
-        let is_retried = is_transient(&failure) && outage.is_worth_notifying(event.edge, self.clock.now());
+        let Err(failure) = self.taxpayers.send(taxpayer, NotifyOutage(notice)).await else {
+            return Ok(true);
+        };
+        let is_retried =
+            is_transient(&failure) && outage.is_worth_notifying(event.edge, self.clock.now());
         if is_retried {
             tracing::info!(%taxpayer, %failure, "failed to notify a taxpayer of an outage; will retry");
         } else {
@@ -61,13 +70,13 @@ impl OutageNotifier {
 /// True if the same notification may succeed later.
 fn is_transient(failure: &TaxpayerError) -> bool {
     match failure {
-        TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. } | TaxpayerError::Interrupted { .. } => {
-            true
-        }
+        TaxpayerError::Busy { .. }
+        | TaxpayerError::Overloaded { .. }
+        | TaxpayerError::Interrupted { .. } => true,
         TaxpayerError::Store(error) => !matches!(error, StoreError::Corrupt { .. }),
-        TaxpayerError::Refused(_) | TaxpayerError::Quarantined { .. } | TaxpayerError::AlreadyProcessed => {
-            false
-        }
+        TaxpayerError::Refused(_)
+        | TaxpayerError::Quarantined { .. }
+        | TaxpayerError::AlreadyProcessed => false,
     }
 }
 
@@ -113,12 +122,30 @@ mod tests {
     impl Replica {
         fn new(test: &TestStore, name: &'static str, clock: &Arc<MockClock>) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
-            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(
+                &test.store,
+                clock.clone(),
+                &arbiters,
+            ));
             let store = test.store.clone();
             let quiet = SignedDuration::try_from(QUIET).unwrap();
-            let detector = OutageDetector { store: store.clone(), clock: clock.clone(), quiet };
-            let notifier = OutageNotifier { store, clock: clock.clone(), taxpayers };
-            Self { name, detector, notifier, clock: Arc::clone(clock), arbiters }
+            let detector = OutageDetector {
+                store: store.clone(),
+                clock: clock.clone(),
+                quiet,
+            };
+            let notifier = OutageNotifier {
+                store,
+                clock: clock.clone(),
+                taxpayers,
+            };
+            Self {
+                name,
+                detector,
+                notifier,
+                clock: Arc::clone(clock),
+                arbiters,
+            }
         }
 
         fn now(&self) -> Timestamp {
@@ -149,7 +176,10 @@ mod tests {
         }
 
         async fn observe(&self, sighting: OperationCalls) {
-            self.detector.observe(&[sighting], async || panic!("no probe is needed")).await.unwrap();
+            self.detector
+                .observe(&[sighting], async || panic!("no probe is needed"))
+                .await
+                .unwrap();
         }
 
         /// Observes that no breaker has seen a call. A probe of the authority returns `is_alive`.
@@ -161,9 +191,16 @@ mod tests {
         async fn notify(&self, limit: u64) -> usize {
             let store = &self.notifier.store;
             let lease = Duration::from_secs(30);
-            let leases = claim_due(store, LaneKind::Outage, self.name, lease, limit).await.unwrap();
+            let leases = claim_due(store, LaneKind::Outage, self.name, lease, limit)
+                .await
+                .unwrap();
             let notified = join_all(leases.iter().map(|lease| self.notifier.notify(lease))).await;
-            assert!(notified.iter().all(|status| matches!(status, Ok(WorkStatus::Released))), "{notified:?}");
+            assert!(
+                notified
+                    .iter()
+                    .all(|status| matches!(status, Ok(WorkStatus::Released))),
+                "{notified:?}"
+            );
             leases.len()
         }
 
@@ -173,12 +210,21 @@ mod tests {
 
         async fn subscribe(&self, id: i64, names: &[&str]) {
             let id = TaxpayerId(id);
-            self.notifier.taxpayers.send(id, Onboard::sample(id)).await.unwrap();
+            self.notifier
+                .taxpayers
+                .send(id, Onboard::sample(id))
+                .await
+                .unwrap();
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             let url = "https://hooks.example.com".to_owned();
             let retry_schedule = ScheduleChange::Keep;
             let by = Actor::CommandLine;
-            let change = SetWebhook { url, enabled_events: Some(names), retry_schedule, by };
+            let change = SetWebhook {
+                url,
+                enabled_events: Some(names),
+                retry_schedule,
+                by,
+            };
             self.notifier.taxpayers.send(id, change).await.unwrap();
         }
 
@@ -189,20 +235,31 @@ mod tests {
     }
 
     fn clock() -> Arc<MockClock> {
-        Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
+        Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ))
     }
 
     /// Returns a taxpayer's event log without its `WebhookUpdated` events, and checks the hash chain.
     async fn log(test: &TestStore, id: i64) -> Vec<Event> {
-        let mut log = events::owned_by_after(&test.store, TaxpayerId(id), 0, 10_000).await.unwrap();
+        let mut log = events::owned_by_after(&test.store, TaxpayerId(id), 0, 10_000)
+            .await
+            .unwrap();
         let mut head = LogHead::default();
-        assert!(log.iter().all(|event| head.accept(event)), "the chain is broken");
+        assert!(
+            log.iter().all(|event| head.accept(event)),
+            "the chain is broken"
+        );
         log.retain(|event| event.kind != EventKind::WebhookUpdated);
         log
     }
 
     async fn names(test: &TestStore, id: i64) -> Vec<&'static str> {
-        log(test, id).await.iter().map(|event| event.kind.as_str()).collect()
+        log(test, id)
+            .await
+            .iter()
+            .map(|event| event.kind.as_str())
+            .collect()
     }
 
     async fn last(test: &TestStore) -> Outage {
@@ -217,17 +274,29 @@ mod tests {
             replica.subscribe(2, &["invoice.created"]).await;
             replica.subscribe(3, &[ENDED]).await;
             replica.subscribe(4, &[STARTED]).await;
-            let endpoint = webhooks::owned_by(test.store.reader(), TaxpayerId(4)).await.unwrap().unwrap();
+            let endpoint = webhooks::owned_by(test.store.reader(), TaxpayerId(4))
+                .await
+                .unwrap()
+                .unwrap();
             let gone = (TaxpayerId(4), endpoint.updated_at, "it is gone".into());
             replica
                 .notifier
                 .taxpayers
-                .send(gone.0, DisableEndpoint { as_of: gone.1, reason: gone.2 })
+                .send(
+                    gone.0,
+                    DisableEndpoint {
+                        as_of: gone.1,
+                        reason: gone.2,
+                    },
+                )
                 .await
                 .unwrap();
             replica.observe_failure().await;
             replica.notify_all().await;
-            assert_eq!((names(&test, 1).await, names(&test, 3).await), (vec![STARTED], vec![]));
+            assert_eq!(
+                (names(&test, 1).await, names(&test, 3).await),
+                (vec![STARTED], vec![])
+            );
             replica.clock.advance(Duration::from_secs(30));
             replica.observe_answer().await;
             replica.notify_all().await;
@@ -237,10 +306,19 @@ mod tests {
             replica.notify_all().await;
             assert_eq!(names(&test, 1).await, [STARTED, ENDED]);
             assert_eq!(names(&test, 2).await, [""; 0]);
-            assert_eq!((names(&test, 3).await, names(&test, 4).await), (vec![ENDED], vec![STARTED]));
-            assert_eq!(last(&test).await.duration_s(replica.now()), 30, "until the first answer");
             assert_eq!(
-                deliveries::count_pending(test.store.reader()).await.unwrap(),
+                (names(&test, 3).await, names(&test, 4).await),
+                (vec![ENDED], vec![STARTED])
+            );
+            assert_eq!(
+                last(&test).await.duration_s(replica.now()),
+                30,
+                "until the first answer"
+            );
+            assert_eq!(
+                deliveries::count_pending(test.store.reader())
+                    .await
+                    .unwrap(),
                 3,
                 "none for a disabled endpoint"
             );
@@ -258,15 +336,28 @@ mod tests {
             }
             replica.observe_failure().await;
             assert_eq!(replica.notify(4).await, 4);
-            let started = OutageEvent { outage: last(&test).await.id, edge: OutageEdge::Started };
-            assert_eq!(outages::queued_events(&test.store).await.unwrap(), [started].into());
+            let started = OutageEvent {
+                outage: last(&test).await.id,
+                edge: OutageEdge::Started,
+            };
+            assert_eq!(
+                outages::queued_events(&test.store).await.unwrap(),
+                [started].into()
+            );
             let other = Replica::new(&test, "two", &replica.clock);
             assert_eq!(other.notify(9).await, 5);
             for id in 1..=9 {
                 assert_eq!(names(&test, id).await, [STARTED], "taxpayer {id}");
             }
-            assert!(outages::queued_events(&test.store).await.unwrap().is_empty());
-            let counts = outages::count_notified(&test.store, &[last(&test).await]).await.unwrap();
+            assert!(
+                outages::queued_events(&test.store)
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
+            let counts = outages::count_notified(&test.store, &[last(&test).await])
+                .await
+                .unwrap();
             assert_eq!(counts, [(started, 9)].into());
             replica.close().await;
             other.close().await;
@@ -284,13 +375,30 @@ mod tests {
             // Notifies the first taxpayer twice, as happens if a process dies after the notification and before it has
             // removed the lane.
             let notice = last(&test).await.notice(OutageEdge::Started);
-            let twice = [notice.clone(), notice.clone()]
-                .map(|notice| replica.notifier.taxpayers.send(TaxpayerId(1), NotifyOutage(notice)));
-            assert!(join_all(twice).await.into_iter().all(|notified| notified.is_ok()));
+            let twice = [notice.clone(), notice.clone()].map(|notice| {
+                replica
+                    .notifier
+                    .taxpayers
+                    .send(TaxpayerId(1), NotifyOutage(notice))
+            });
+            assert!(
+                join_all(twice)
+                    .await
+                    .into_iter()
+                    .all(|notified| notified.is_ok())
+            );
             let other = Replica::new(&test, "two", &replica.clock);
             other.notify_all().await;
-            other.notifier.taxpayers.send(TaxpayerId(2), NotifyOutage(notice)).await.unwrap();
-            assert_eq!((names(&test, 1).await, names(&test, 2).await), (vec![STARTED], vec![STARTED]));
+            other
+                .notifier
+                .taxpayers
+                .send(TaxpayerId(2), NotifyOutage(notice))
+                .await
+                .unwrap();
+            assert_eq!(
+                (names(&test, 1).await, names(&test, 2).await),
+                (vec![STARTED], vec![STARTED])
+            );
             replica.close().await;
             other.close().await;
             test.store.close().await;
@@ -304,16 +412,27 @@ mod tests {
             replica.subscribe(1, &[STARTED]).await;
             replica.observe_failure().await;
             let lease = Duration::from_secs(30);
-            let lease = claim_due(&test.store, LaneKind::Outage, "one", lease, 1).await.unwrap().remove(0);
+            let lease = claim_due(&test.store, LaneKind::Outage, "one", lease, 1)
+                .await
+                .unwrap()
+                .remove(0);
             replica.notifier.taxpayers.registry().close();
-            assert_eq!(replica.notifier.notify(&lease).await.unwrap(), WorkStatus::Unfinished);
+            assert_eq!(
+                replica.notifier.notify(&lease).await.unwrap(),
+                WorkStatus::Unfinished
+            );
             replica.clock.advance(Duration::from_hours(1));
             assert_eq!(
                 replica.notifier.notify(&lease).await.unwrap(),
                 WorkStatus::Released,
                 "it is given up"
             );
-            assert!(outages::queued_events(&test.store).await.unwrap().is_empty());
+            assert!(
+                outages::queued_events(&test.store)
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
             assert_eq!(names(&test, 1).await, [""; 0]);
             replica.close().await;
             test.store.close().await;
@@ -329,7 +448,15 @@ mod tests {
             futures_util::future::join(one.observe_failure(), other.observe_failure()).await;
             one.notify_all().await;
             other.notify_all().await;
-            let (found, total) = outages::page(&test.store, Page { number: 1, per_page: 10 }).await.unwrap();
+            let (found, total) = outages::page(
+                &test.store,
+                Page {
+                    number: 1,
+                    per_page: 10,
+                },
+            )
+            .await
+            .unwrap();
             assert_eq!((found.len(), total), (1, 1));
             // The first replica makes no further observations. A restarted replica begins with closed breakers.
             let restarted = Replica::new(&test, "three", &clock);

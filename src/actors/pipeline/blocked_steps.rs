@@ -12,7 +12,10 @@ use crate::store::lanes::fair_queue::BlockedStep;
 
 pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
     let views = authority.breakers();
-    Step::ALL.iter().filter_map(|step| blocked_step(*step, breaker_view(&views, *step)?)).collect()
+    Step::ALL
+        .iter()
+        .filter_map(|step| blocked_step(*step, breaker_view(&views, *step)?))
+        .collect()
 }
 
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
@@ -31,41 +34,66 @@ pub(super) fn available_at(
 ) -> Option<Timestamp> {
     let views = authority.breakers();
     let view = breaker_view(&views, step).filter(|view| is_taxpayer_held(view, taxpayer))?;
-    let blocked_for = view.since.map(|since| now.duration_since(since)).unwrap_or_default();
-    let reopens = now.saturating_add(blocked_for.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
-    Some(view.next_probe_at.map_or(reopens, |probe| probe.max(reopens)))
+    let blocked_for = view
+        .since
+        .map(|since| now.duration_since(since))
+        .unwrap_or_default();
+    let reopens = now
+        .saturating_add(blocked_for.max(SignedDuration::ZERO))
+        .unwrap_or(Timestamp::MAX);
+    Some(
+        view.next_probe_at
+            .map_or(reopens, |probe| probe.max(reopens)),
+    )
 }
 
 /// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
-pub(super) fn step_block(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> Option<StepBlock> {
+pub(super) fn step_block(
+    authority: &Authority,
+    step: Step,
+    taxpayer: TaxpayerId,
+) -> Option<StepBlock> {
     let views = authority.breakers();
     let view = breaker_view(&views, step).filter(|view| is_taxpayer_held(view, taxpayer))?;
-    Some(StepBlock { since: view.since, next_probe_at: view.next_probe_at, is_tripped: view.is_tripped })
+    Some(StepBlock {
+        since: view.since,
+        next_probe_at: view.next_probe_at,
+        is_tripped: view.is_tripped,
+    })
 }
 
 fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
     let taxpayers = match &view.held {
         HeldCallers::Nobody => return None,
         HeldCallers::Everybody => None,
-        HeldCallers::Accounts(accounts) => {
-            Some(accounts.iter().filter_map(|account| account.taxpayer()).map(|id| id.0).collect())
-        }
+        HeldCallers::Accounts(accounts) => Some(
+            accounts
+                .iter()
+                .filter_map(|account| account.taxpayer())
+                .map(|id| id.0)
+                .collect(),
+        ),
     };
-    Some(BlockedStep { step: step.as_str(), taxpayers })
+    Some(BlockedStep {
+        step: step.as_str(),
+        taxpayers,
+    })
 }
 
 fn is_taxpayer_held(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     match &view.held {
         HeldCallers::Nobody => false,
         HeldCallers::Everybody => true,
-        HeldCallers::Accounts(accounts) => {
-            accounts.iter().any(|account| account.taxpayer() == Some(taxpayer))
-        }
+        HeldCallers::Accounts(accounts) => accounts
+            .iter()
+            .any(|account| account.taxpayer() == Some(taxpayer)),
     }
 }
 
 fn breaker_view(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
-    views.iter().find(|view| view.operation == called_operation(step))
+    views
+        .iter()
+        .find(|view| view.operation == called_operation(step))
 }
 
 /// Returns the authority's operation that a step calls.

@@ -14,12 +14,25 @@ use crate::store::runs;
 impl PipelineDeps {
     /// Counts a crash for the run of each lane, if the run is still open. Releases the lanes of the runs that go alone,
     /// and returns the leases of the other lanes: their runs go on now.
-    pub(super) async fn count_crashes(&self, crashed: &[LeasedLane]) -> Result<Vec<Lease>, StoreError> {
+    pub(super) async fn count_crashes(
+        &self,
+        crashed: &[LeasedLane],
+    ) -> Result<Vec<Lease>, StoreError> {
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let tx = self.store.begin().await?;
         let runs = load_held(&tx, &leases).await?;
-        let runs: Vec<_> = runs.into_iter().map(|(lease, run)| (lease, run.map(Run::after_crash))).collect();
-        runs::save(&tx, &runs.iter().filter_map(|(_, run)| run.as_ref()).collect::<Vec<_>>()).await?;
+        let runs: Vec<_> = runs
+            .into_iter()
+            .map(|(lease, run)| (lease, run.map(Run::after_crash)))
+            .collect();
+        runs::save(
+            &tx,
+            &runs
+                .iter()
+                .filter_map(|(_, run)| run.as_ref())
+                .collect::<Vec<_>>(),
+        )
+        .await?;
         let mut going_on = Vec::new();
         for (lease, run) in runs {
             if let Some(run) = run.filter(|run| run.must_run_alone() && !run.is_quarantined()) {
@@ -37,7 +50,10 @@ impl PipelineDeps {
     pub(super) async fn count_panic(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         let held = load_held(&tx, std::slice::from_ref(lease)).await?;
-        let panicked = held.into_iter().find_map(|(_, run)| run).map(Run::after_panic);
+        let panicked = held
+            .into_iter()
+            .find_map(|(_, run)| run)
+            .map(Run::after_panic);
         runs::save(&tx, &panicked.iter().collect::<Vec<_>>()).await?;
         tx.commit().await
     }
@@ -62,7 +78,10 @@ async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<
 
 /// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that
 /// are still held, each with its run, or with `None` if the run is not open.
-async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
+async fn load_held(
+    tx: &Transaction,
+    leases: &[Lease],
+) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
     let taxpayers: Vec<_> = leases
         .iter()
         .filter_map(|lease| parse_run_lane(&lease.key))

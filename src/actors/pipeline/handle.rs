@@ -67,7 +67,12 @@ impl PipelineHandle {
         if run.is_settled() || patience.is_zero() {
             return Ok(run);
         }
-        let Run { id, taxpayer_id, digest, .. } = run;
+        let Run {
+            id,
+            taxpayer_id,
+            digest,
+            ..
+        } = run;
         let place = self.waiters.join(id);
         loop {
             // Listening starts before the read, so that no change between the read and the wait is missed.
@@ -90,19 +95,33 @@ impl PipelineHandle {
 
     async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, TaxpayerError> {
         let found = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await;
-        found.map_err(TaxpayerError::Store)?.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
+        found
+            .map_err(TaxpayerError::Store)?
+            .ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }
 
     /// Asks the authority for the state of an invoice.
-    pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayError> {
+    pub async fn confirm(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<Confirmation, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
-        Ok(self.authority_for(taxpayer).await?.confirm(irn.as_str()).await?)
+        Ok(self
+            .authority_for(taxpayer)
+            .await?
+            .confirm(irn.as_str())
+            .await?)
     }
 
     /// Downloads the authority's copy of a signed invoice and returns the decrypted document.
     pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
-        let document = self.authority_for(taxpayer).await?.download(irn.as_str()).await?;
+        let document = self
+            .authority_for(taxpayer)
+            .await?
+            .download(irn.as_str())
+            .await?;
         Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
@@ -116,13 +135,21 @@ impl PipelineHandle {
         patience: Duration,
     ) -> Result<Run, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
-        self.authority_for(taxpayer).await?.confirm(irn.as_str()).await?;
-        let request = RunRequest { irn, payload: RunPayload::Payment(payment) };
+        self.authority_for(taxpayer)
+            .await?
+            .confirm(irn.as_str())
+            .await?;
+        let request = RunRequest {
+            irn,
+            payload: RunPayload::Payment(payment),
+        };
         Ok(self.perform(taxpayer, request, patience).await?)
     }
 
     async fn authority_for(&self, taxpayer: TaxpayerId) -> Result<Authority, TaxpayerError> {
-        authority_for_taxpayer(&self.authority, &self.store, taxpayer).await.map_err(TaxpayerError::Store)
+        authority_for_taxpayer(&self.authority, &self.store, taxpayer)
+            .await
+            .map_err(TaxpayerError::Store)
     }
 
     /// Returns the IRN in the spelling that the authority knows: that of the submission, else of the stored invoice,
@@ -130,14 +157,21 @@ impl PipelineHandle {
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let reader = self.store.reader();
         let key = irn.key();
-        let runs =
-            runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(TaxpayerError::Store)?;
-        if let Some(run) = runs.into_iter().find(|run| run.operation() == Operation::Submit) {
+        let runs = runs::owned_by_with_irn_keys(reader, taxpayer, vec![key])
+            .await
+            .map_err(TaxpayerError::Store)?;
+        if let Some(run) = runs
+            .into_iter()
+            .find(|run| run.operation() == Operation::Submit)
+        {
             return Ok(run.irn);
         }
         let kind = UniqueNoType::Irn;
-        let stored = invoices::owned_by_with_unique_no(&self.store, taxpayer, kind, irn.as_str()).await;
-        Ok(stored.map_err(TaxpayerError::Store)?.map_or_else(|| irn.clone(), |invoice| invoice.irn))
+        let stored =
+            invoices::owned_by_with_unique_no(&self.store, taxpayer, kind, irn.as_str()).await;
+        Ok(stored
+            .map_err(TaxpayerError::Store)?
+            .map_or_else(|| irn.clone(), |invoice| invoice.irn))
     }
 
     /// Confirms the receipt of a transmission. The authority accepts repeated confirmations.
@@ -150,7 +184,9 @@ impl PipelineHandle {
         let authority = self.authority_for(taxpayer).await?;
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
-        self.taxpayers.send(taxpayer, RecordReceipt { irn: irn.clone() }).await?;
+        self.taxpayers
+            .send(taxpayer, RecordReceipt { irn: irn.clone() })
+            .await?;
         Ok(ReceiptConfirmation {
             already_confirmed: answer.was_already_acknowledged.then_some(answer.message),
             confirmation,
@@ -165,7 +201,8 @@ impl PipelineHandle {
         irn: &Irn,
         operation: Option<Operation>,
     ) -> Result<Run, TaxpayerError> {
-        let found = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
+        let found =
+            runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
         let runs = found.map_err(TaxpayerError::Store)?.into_iter();
         let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation()));
         let latest = meant.max_by_key(|run| {

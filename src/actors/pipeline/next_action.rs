@@ -17,7 +17,12 @@ pub(super) fn next_action(
     jitter: u32,
 ) -> StepResult {
     let trouble = match outcome {
-        Ok(ExecutedStep::Done { by, qr_code }) => return StepResult::Done { resolved_by: by, qr_code },
+        Ok(ExecutedStep::Done { by, qr_code }) => {
+            return StepResult::Done {
+                resolved_by: by,
+                qr_code,
+            };
+        }
         Ok(ExecutedStep::Unchanged(by)) => return StepResult::Unchanged(by),
         Err(StepError::Refused(error)) => return StepResult::Refused { error },
         Err(StepError::NeedsOperator(error)) => return StepResult::Pause { error },
@@ -27,13 +32,27 @@ pub(super) fn next_action(
         && !failure.counts_as_attempt()
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
-        return StepResult::Deferred { error: failure.to_string(), until: later(now, wait) };
+        return StepResult::Deferred {
+            error: failure.to_string(),
+            until: later(now, wait),
+        };
     }
     let (reason, error, retry_after) = explain(trouble, run);
-    let failing_for =
-        run.progress.failing_since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
-    match policy.delay(run.progress.attempt, failing_for.unwrap_or_default(), retry_after, jitter) {
-        Some(delay) => StepResult::Wait { reason, error, until: later(now, delay) },
+    let failing_for = run
+        .progress
+        .failing_since
+        .and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+    match policy.delay(
+        run.progress.attempt,
+        failing_for.unwrap_or_default(),
+        retry_after,
+        jitter,
+    ) {
+        Some(delay) => StepResult::Wait {
+            reason,
+            error,
+            until: later(now, delay),
+        },
         None => StepResult::Pause { error },
     }
 }
@@ -47,17 +66,25 @@ fn explain(trouble: StepError, run: &Run) -> (WaitReason, String, Option<Duratio
         StepError::Refused(error) | StepError::NeedsOperator(error) => {
             (WaitReason::AuthorityUnavailable, error, None)
         }
-        StepError::Health => {
-            (WaitReason::HealthCheckDown, "the authority's health check is down".to_owned(), None)
-        }
+        StepError::Health => (
+            WaitReason::HealthCheckDown,
+            "the authority's health check is down".to_owned(),
+            None,
+        ),
         StepError::AccessPoint(error) => (WaitReason::AccessPointOffline, error, None),
         StepError::Call(failure @ AuthorityFailure::NotFound { .. })
             if run.next_step() == Some(Step::Confirm) =>
         {
-            (WaitReason::AuthorityUnavailable, format!("signed, but not found yet: {failure}"), None)
+            (
+                WaitReason::AuthorityUnavailable,
+                format!("signed, but not found yet: {failure}"),
+                None,
+            )
         }
-        StepError::Call(failure) => {
-            (WaitReason::AuthorityUnavailable, failure.to_string(), failure.retry_after())
-        }
+        StepError::Call(failure) => (
+            WaitReason::AuthorityUnavailable,
+            failure.to_string(),
+            failure.retry_after(),
+        ),
     }
 }

@@ -31,7 +31,13 @@ impl RunPool {
         let tree = tree.clone();
         let arbiters = Arc::clone(arbiters);
         let deps = Arc::new(deps);
-        Arc::new(Self { deps, tree, arbiters, tasks: TaskTracker::new(), is_closed: Arc::default() })
+        Arc::new(Self {
+            deps,
+            tree,
+            arbiters,
+            tasks: TaskTracker::new(),
+            is_closed: Arc::default(),
+        })
     }
 
     /// Returns the dispatcher that sends leased lanes to this pool.
@@ -55,13 +61,26 @@ impl RunPool {
             return WorkStatus::Unfinished;
         }
         let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
-        let node = self.tree.node(NodeKind::Pipeline, shard, lease.key.as_str());
+        let node = self
+            .tree
+            .node(NodeKind::Pipeline, shard, lease.key.as_str());
         let deps = Arc::clone(&self.deps);
         let is_closed = Arc::clone(&self.is_closed);
         let held = lease.clone();
         let ended = run_task(arbiter, node, move |node| async move {
             let has_turn = turn.is_some();
-            run_in_turn(turn, deps.drive(RunStart { lease: &held, node: &node, has_turn }, &is_closed)).await
+            run_in_turn(
+                turn,
+                deps.drive(
+                    RunStart {
+                        lease: &held,
+                        node: &node,
+                        has_turn,
+                    },
+                    &is_closed,
+                ),
+            )
+            .await
         });
         match self.tasks.track_future(ended).await {
             TaskEnd::Returned(Ok(status)) => status,
@@ -134,7 +153,11 @@ mod tests {
 
     impl Clock for PanickingClock {
         fn now(&self) -> Timestamp {
-            let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            let left = self
+                .0
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                });
             assert!(left.is_err(), "the clock is broken");
             SystemClock.now()
         }
@@ -160,14 +183,21 @@ mod tests {
             let irn = Irn::parse("INV1-94AD90FB-20260115").unwrap();
             let request = RunRequest::sample(irn.as_str(), Operation::Submit);
             let run = taxpayers.send(ID, OpenRun(request)).await.unwrap().id;
-            let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
+            let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1)
+                .await
+                .unwrap()
+                .remove(0);
             let second = Duration::from_secs(1);
             let deps = PipelineDeps {
                 store: store.clone(),
                 taxpayers,
                 authority: authority("http://127.0.0.1:9", clock.clone()),
                 keys: None,
-                retry: RetryPolicy { initial: second, max: second, give_up_after: second },
+                retry: RetryPolicy {
+                    initial: second,
+                    max: second,
+                    give_up_after: second,
+                },
                 clock: Arc::new(PanickingClock(AtomicUsize::new(panics))),
                 throughput: Arc::default(),
                 incidents: Arc::default(),
@@ -175,16 +205,30 @@ mod tests {
             };
             let tree = Tree::new(clock);
             let pool = RunPool::new(deps, &tree, &arbiters);
-            Self { store, pool, tree, arbiters, run, lease }
+            Self {
+                store,
+                pool,
+                tree,
+                arbiters,
+                run,
+                lease,
+            }
         }
 
         async fn stored_run(&self) -> Run {
-            runs::owned_by_with_id(self.store.reader(), ID, self.run).await.unwrap().unwrap()
+            runs::owned_by_with_id(self.store.reader(), ID, self.run)
+                .await
+                .unwrap()
+                .unwrap()
         }
 
         /// Counts a crash of the process that held the lane. Returns the leases whose runs go on now.
         async fn count_crash(&self, lease: &Lease) -> Vec<Lease> {
-            let crashed = LeasedLane { lease: lease.clone(), crashes: 1, working_on: None };
+            let crashed = LeasedLane {
+                lease: lease.clone(),
+                crashes: 1,
+                working_on: None,
+            };
             self.pool.deps.count_crashes(&[crashed]).await.unwrap()
         }
 
@@ -210,17 +254,36 @@ mod tests {
         for test in stores().await {
             let fixture = Fixture::new(&test.store, 0).await;
             let lease = fixture.lease.clone();
-            assert_eq!(fixture.count_crash(&lease).await.len(), 1, "after one it goes on at once");
-            assert_eq!(fixture.count_crash(&lease).await, [], "after two it is released to go alone");
+            assert_eq!(
+                fixture.count_crash(&lease).await.len(),
+                1,
+                "after one it goes on at once"
+            );
+            assert_eq!(
+                fixture.count_crash(&lease).await,
+                [],
+                "after two it is released to go alone"
+            );
             let lease = fixture.claim_isolated().await.unwrap();
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
-            assert_eq!(fixture.stored_run().await.progress.attempt, 0, "nothing is called without the turn");
+            assert_eq!(
+                fixture.stored_run().await.progress.attempt,
+                0,
+                "nothing is called without the turn"
+            );
             let lease = fixture.claim_isolated().await.unwrap();
             let turn = Turns::default().take().await;
-            let alone = Assignment { lease: lease.clone(), turn };
+            let alone = Assignment {
+                lease: lease.clone(),
+                turn,
+            };
             assert_eq!(fixture.pool.drive(alone).await, WorkStatus::Released);
             let tried = fixture.stored_run().await;
-            assert_eq!((tried.state(), tried.progress.attempt), (RunState::Waiting, 1), "{tried:?}");
+            assert_eq!(
+                (tried.state(), tried.progress.attempt),
+                (RunState::Waiting, 1),
+                "{tried:?}"
+            );
             fixture.arbiters.stop();
         }
     }
@@ -232,7 +295,10 @@ mod tests {
             let mut lease = fixture.lease.clone();
             for crashes in 1..=3 {
                 let going_on = fixture.count_crash(&lease).await;
-                assert_eq!(fixture.stored_run().await.progress.crash_history.crashes, crashes);
+                assert_eq!(
+                    fixture.stored_run().await.progress.crash_history.crashes,
+                    crashes
+                );
                 if going_on.is_empty() {
                     lease = fixture.claim_isolated().await.unwrap();
                 }
@@ -240,7 +306,10 @@ mod tests {
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
             let stored = fixture.stored_run().await;
             let reason = stored.progress.crash_history.quarantine_message();
-            assert_eq!((stored.state(), stored.last_error.as_deref()), (RunState::Paused, Some(reason)));
+            assert_eq!(
+                (stored.state(), stored.last_error.as_deref()),
+                (RunState::Paused, Some(reason))
+            );
             assert!(stored.progress.crash_history.may_lift_quarantine());
             fixture.arbiters.stop();
         }
@@ -251,12 +320,24 @@ mod tests {
         panics::install_hook();
         for test in stores().await {
             let fixture = Fixture::new(&test.store, 2).await;
-            let Fixture { pool, tree, lease, .. } = &fixture;
+            let Fixture {
+                pool, tree, lease, ..
+            } = &fixture;
             for panics in [1, 2] {
-                assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Unfinished);
+                assert_eq!(
+                    pool.drive(lease.clone().into()).await,
+                    WorkStatus::Unfinished
+                );
                 let stored = fixture.stored_run().await;
-                let CrashHistory { panics: counted, crashes, .. } = stored.progress.crash_history;
-                assert_eq!((counted, crashes, stored.state()), (panics, 0, RunState::Running));
+                let CrashHistory {
+                    panics: counted,
+                    crashes,
+                    ..
+                } = stored.progress.crash_history;
+                assert_eq!(
+                    (counted, crashes, stored.state()),
+                    (panics, 0, RunState::Running)
+                );
             }
             assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Released);
             let stored = fixture.stored_run().await;
@@ -265,7 +346,10 @@ mod tests {
                 stored.last_error.as_deref(),
                 Some(stored.progress.crash_history.quarantine_message())
             );
-            assert!(!stored.progress.crash_history.may_lift_quarantine(), "a panic names its work");
+            assert!(
+                !stored.progress.crash_history.may_lift_quarantine(),
+                "a panic names its work"
+            );
             assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
             pool.close();
             assert!(pool.drain(Duration::ZERO).await);

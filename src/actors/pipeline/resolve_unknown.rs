@@ -20,14 +20,21 @@ impl StepExecutor<'_> {
         run: &Run,
         happened: impl Fn(&RemoteStatus) -> bool,
     ) -> Resolution {
-        let status = self.probe_status(run, happened).await.map_err(StepError::Call)?;
+        let status = self
+            .probe_status(run, happened)
+            .await
+            .map_err(StepError::Call)?;
         Ok(status.map(|status| status.by))
     }
 
     /// Asks whether the authority has signed the document of this run. Fails with `Refused` if the authority has signed
     /// other content under the run's IRN.
     pub(super) async fn resolve_signature(&self, run: &Run) -> Resolution {
-        let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
+        let Some(status) = self
+            .probe_status(run, |_| true)
+            .await
+            .map_err(StepError::Call)?
+        else {
             return Ok(None);
         };
         let is_ours = match self.download_signed_copy(run).await? {
@@ -59,7 +66,9 @@ impl StepExecutor<'_> {
 /// True if the signed document has other dates than the run's document, which shows that it is another document.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
-    run.payload.submission().and_then(|sent| signed_copy::has_sent_dates(sent, dates.0, dates.1))
+    run.payload
+        .submission()
+        .and_then(|sent| signed_copy::has_sent_dates(sent, dates.0, dates.1))
         == Some(false)
 }
 
@@ -72,7 +81,10 @@ fn unreadable_copy_error(reason: &str) -> StepError {
 
 /// Returns how we learnt that a call without an answer took effect. If we did not learn this, returns the call's
 /// failure `unknown`, so that the authority is asked again before the call is repeated.
-pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
+pub(super) fn resolve_unknown(
+    unknown: AuthorityFailure,
+    known: Resolution,
+) -> Result<ResolvedBy, StepError> {
     match known {
         Ok(Some(by)) => Ok(by),
         Ok(None) | Err(StepError::Call(_)) => Err(unknown.into()),
@@ -98,8 +110,7 @@ mod tests {
     type CannedAnswer = (&'static str, Vec<u8>);
 
     const IRN: &str = "INV1-94AD90FB-20260115";
-    const BUSY: &str =
-        r#"{"code":400,"message":"unable to complete this operation at this time, kindly try again later"}"#;
+    const BUSY: &str = r#"{"code":400,"message":"unable to complete this operation at this time, kindly try again later"}"#;
     const SEARCH: &str = "/invoice/7?";
     const CONFIRM: &str = "/invoice/confirm/";
     const DOWNLOAD: &str = "/invoice/download/";
@@ -110,7 +121,10 @@ mod tests {
             "payment_status": "PAID", "remark": null, "legal_monetary_total": { "payable_amount": 1075 },
         });
         let payload = RunPayload::from_document(operation, document).unwrap();
-        let request = RunRequest { irn: Irn::parse(IRN).unwrap(), payload };
+        let request = RunRequest {
+            irn: Irn::parse(IRN).unwrap(),
+            payload,
+        };
         Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
@@ -179,7 +193,10 @@ mod tests {
     }
 
     fn undecryptable() -> CannedAnswer {
-        answer_with_data(DOWNLOAD, &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }))
+        answer_with_data(
+            DOWNLOAD,
+            &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }),
+        )
     }
 
     /// Executes a step against a server with these answers. Returns the result as a short text, and the paths that were
@@ -191,7 +208,14 @@ mod tests {
         resuming: bool,
         answers: Vec<CannedAnswer>,
     ) -> (String, Vec<String>) {
-        call_at(&Server::start(Behaviour::ByPath(answers)).await, test, run, step, resuming).await
+        call_at(
+            &Server::start(Behaviour::ByPath(answers)).await,
+            test,
+            run,
+            step,
+            resuming,
+        )
+        .await
     }
 
     async fn call_at(
@@ -202,18 +226,33 @@ mod tests {
         resuming: bool,
     ) -> (String, Vec<String>) {
         let authority = server.authority();
-        let caller = StepExecutor { authority: &authority, keys: None, store: &test.store };
-        let word = match caller.call(run, step, resuming, Timestamp::UNIX_EPOCH).await {
+        let caller = StepExecutor {
+            authority: &authority,
+            keys: None,
+            store: &test.store,
+        };
+        let word = match caller
+            .call(run, step, resuming, Timestamp::UNIX_EPOCH)
+            .await
+        {
             Ok(ExecutedStep::Done { by, .. }) => by.to_string(),
             Ok(ExecutedStep::Unchanged(by)) => format!("unchanged, {by}"),
-            Err(StepError::Refused(error)) if error == SIGNED_OTHERWISE_MESSAGE => "other content".to_owned(),
+            Err(StepError::Refused(error)) if error == SIGNED_OTHERWISE_MESSAGE => {
+                "other content".to_owned()
+            }
             Err(StepError::Refused(error)) => format!("refused: {error}"),
             Err(StepError::NeedsOperator(_)) => "an operator is needed".to_owned(),
             Err(StepError::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
             Err(StepError::Call(AuthorityFailure::Retryable { .. })) => "retryable".to_owned(),
             Err(trouble) => format!("{trouble:?}"),
         };
-        let path = |request: &String| request.split(' ').nth(1).unwrap().replace("/api/v1/invoice/", "");
+        let path = |request: &String| {
+            request
+                .split(' ')
+                .nth(1)
+                .unwrap()
+                .replace("/api/v1/invoice/", "")
+        };
         (word, server.received_requests().iter().map(path).collect())
     }
 
@@ -224,46 +263,140 @@ mod tests {
         test
     }
 
-    /// In each case the server closes the connection without answering the call to sign, unless the case has an answer
-    /// for `/invoice/sign`.
-    #[tokio::test]
-    async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
+    /// Signs once for each case and compares the result. The server closes the connection without answering the call to
+    /// sign, unless the case has an answer for `/invoice/sign`.
+    async fn check_signing(cases: Vec<(Vec<CannedAnswer>, &str)>) {
         let test = one_store().await;
-        for (answers, expected) in [
-            (vec![signed_answer(), copy_of(1075)], "download"),
-            (vec![signed_answer(), copy_of(1076)], "other content"),
-            (vec![signed_answer(), silent(DOWNLOAD)], "unknown"),
-            (vec![signed_answer(), says(DOWNLOAD, 200, "<xml/>")], "unknown"),
-            (vec![signed_answer(), says(DOWNLOAD, 200, r#"{"data":{"iv_hex":"00"}}"#)], "unknown"),
-            (vec![signed_answer(), unknown_there(DOWNLOAD)], "unknown"),
-            (vec![signed_answer(), undecryptable()], "an operator is needed"),
-            (vec![signed_answer(), copy_of_another()], "an operator is needed"),
-            (
-                vec![signed_answer(), says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#)],
-                "an operator is needed",
-            ),
-            (vec![confirm_answer("2026-01-16", false, "PENDING"), undecryptable()], "other content"),
-            (vec![confirm_answer("", false, "PENDING"), undecryptable()], "an operator is needed"),
-            (vec![unknown_there(CONFIRM), search_answer("SIGNED"), copy_of(1075)], "unknown"),
-            (vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1075)], "download"),
-            (vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1)], "other content"),
-            (vec![silent(CONFIRM), search_answer("SIGNED"), undecryptable()], "an operator is needed"),
-            (vec![silent(CONFIRM), search_answer("SIGNED"), silent(DOWNLOAD)], "unknown"),
-            (
-                vec![says(CONFIRM, 400, r#"{"message":"odd"}"#), search_answer("SIGNED"), copy_of(1075)],
-                "download",
-            ),
-            (vec![silent(CONFIRM), nothing_found(), copy_of(1075)], "unknown"),
-            (vec![silent(CONFIRM), silent(SEARCH), copy_of(1075)], "unknown"),
-            (vec![says("/invoice/sign", 400, BUSY), signed_answer(), copy_of(1075)], "download"),
-            (vec![says("/invoice/sign", 400, BUSY), unknown_there(CONFIRM)], "unknown"),
-            (vec![says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#)], "answer"),
-            (vec![says("/invoice/sign", 422, r#"{"message":"no"}"#), signed_answer()], "refused: no"),
-        ] {
+        for (answers, expected) in cases {
             let case = format!("{answers:?}");
             let (word, _) = call(&test, &run(Operation::Submit), Step::Sign, false, answers).await;
             assert_eq!(word, expected, "{case}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
+        check_signing(vec![
+            (vec![signed_answer(), copy_of(1075)], "download"),
+            (vec![signed_answer(), copy_of(1076)], "other content"),
+            (vec![signed_answer(), silent(DOWNLOAD)], "unknown"),
+            (
+                vec![signed_answer(), says(DOWNLOAD, 200, "<xml/>")],
+                "unknown",
+            ),
+            (
+                vec![
+                    signed_answer(),
+                    says(DOWNLOAD, 200, r#"{"data":{"iv_hex":"00"}}"#),
+                ],
+                "unknown",
+            ),
+            (vec![signed_answer(), unknown_there(DOWNLOAD)], "unknown"),
+            (
+                vec![signed_answer(), undecryptable()],
+                "an operator is needed",
+            ),
+            (
+                vec![signed_answer(), copy_of_another()],
+                "an operator is needed",
+            ),
+            (
+                vec![
+                    signed_answer(),
+                    says(DOWNLOAD, 400, r#"{"message":"no download for you"}"#),
+                ],
+                "an operator is needed",
+            ),
+            (
+                vec![
+                    confirm_answer("2026-01-16", false, "PENDING"),
+                    undecryptable(),
+                ],
+                "other content",
+            ),
+            (
+                vec![confirm_answer("", false, "PENDING"), undecryptable()],
+                "an operator is needed",
+            ),
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn the_search_tells_of_a_signature_only_if_confirm_fails() {
+        check_signing(vec![
+            (
+                vec![
+                    unknown_there(CONFIRM),
+                    search_answer("SIGNED"),
+                    copy_of(1075),
+                ],
+                "unknown",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1075)],
+                "download",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1)],
+                "other content",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED"), undecryptable()],
+                "an operator is needed",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED"), silent(DOWNLOAD)],
+                "unknown",
+            ),
+            (
+                vec![
+                    says(CONFIRM, 400, r#"{"message":"odd"}"#),
+                    search_answer("SIGNED"),
+                    copy_of(1075),
+                ],
+                "download",
+            ),
+            (
+                vec![silent(CONFIRM), nothing_found(), copy_of(1075)],
+                "unknown",
+            ),
+            (
+                vec![silent(CONFIRM), silent(SEARCH), copy_of(1075)],
+                "unknown",
+            ),
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn the_answer_to_a_signature_is_final_unless_it_is_busy() {
+        check_signing(vec![
+            (
+                vec![
+                    says("/invoice/sign", 400, BUSY),
+                    signed_answer(),
+                    copy_of(1075),
+                ],
+                "download",
+            ),
+            (
+                vec![says("/invoice/sign", 400, BUSY), unknown_there(CONFIRM)],
+                "unknown",
+            ),
+            (
+                vec![says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#)],
+                "answer",
+            ),
+            (
+                vec![
+                    says("/invoice/sign", 422, r#"{"message":"no"}"#),
+                    signed_answer(),
+                ],
+                "refused: no",
+            ),
+        ])
+        .await;
     }
 
     /// The first `confirm` says that the IRN is not signed, as if the authority's replica had not seen the signature
@@ -273,16 +406,32 @@ mod tests {
         let test = one_store().await;
         let no = || says("/invoice/sign", 422, r#"{"message":"no"}"#);
         for (answers, expected) in [
-            (vec![unknown_there(CONFIRM), signed_answer(), copy_of(1075)], "download"),
-            (vec![unknown_there(CONFIRM), signed_answer(), copy_of(9)], "other content"),
-            (vec![unknown_there(CONFIRM), signed_answer(), undecryptable()], "an operator is needed"),
-            (vec![unknown_there(CONFIRM), unknown_there(CONFIRM)], "refused: no"),
-            (vec![unknown_there(CONFIRM), silent(CONFIRM), silent(SEARCH)], "retryable"),
+            (
+                vec![unknown_there(CONFIRM), signed_answer(), copy_of(1075)],
+                "download",
+            ),
+            (
+                vec![unknown_there(CONFIRM), signed_answer(), copy_of(9)],
+                "other content",
+            ),
+            (
+                vec![unknown_there(CONFIRM), signed_answer(), undecryptable()],
+                "an operator is needed",
+            ),
+            (
+                vec![unknown_there(CONFIRM), unknown_there(CONFIRM)],
+                "refused: no",
+            ),
+            (
+                vec![unknown_there(CONFIRM), silent(CONFIRM), silent(SEARCH)],
+                "retryable",
+            ),
         ] {
             let case = format!("{answers:?}");
             let answers = answers.into_iter().chain([no()]).collect();
             let server = Server::start(Behaviour::InTurn(answers)).await;
-            let (word, paths) = call_at(&server, &test, &run(Operation::Submit), Step::Sign, true).await;
+            let (word, paths) =
+                call_at(&server, &test, &run(Operation::Submit), Step::Sign, true).await;
             assert_eq!(word, expected, "{case} {paths:?}");
         }
     }
@@ -295,13 +444,26 @@ mod tests {
             (vec![signed_answer(), copy_of(1075)], "download", 2),
             (vec![signed_answer(), copy_of(9)], "other content", 2),
             (vec![unknown_there(CONFIRM), sign.clone()], "answer", 2),
-            (vec![silent(CONFIRM), nothing_found(), sign.clone()], "retryable", 2),
+            (
+                vec![silent(CONFIRM), nothing_found(), sign.clone()],
+                "retryable",
+                2,
+            ),
             (vec![silent(CONFIRM), silent(SEARCH), sign], "retryable", 2),
         ] {
             let case = format!("{answers:?}");
-            let (word, paths) = call(&test, &run(Operation::Submit), Step::Sign, true, answers).await;
-            assert_eq!((word.as_str(), paths.len()), (expected, calls), "{case} {paths:?}");
-            assert_eq!(paths.contains(&"sign".to_owned()), expected == "answer", "{paths:?}");
+            let (word, paths) =
+                call(&test, &run(Operation::Submit), Step::Sign, true, answers).await;
+            assert_eq!(
+                (word.as_str(), paths.len()),
+                (expected, calls),
+                "{case} {paths:?}"
+            );
+            assert_eq!(
+                paths.contains(&"sign".to_owned()),
+                expected == "answer",
+                "{paths:?}"
+            );
         }
     }
 
@@ -313,18 +475,49 @@ mod tests {
             (vec![busy(), signed_answer(), copy_of(1075)], "download"),
             (vec![busy(), signed_answer(), copy_of(1)], "other content"),
             (vec![busy(), unknown_there(CONFIRM)], "unknown"),
-            (vec![busy(), silent(CONFIRM), search_answer("TRANSMITTED"), copy_of(1075)], "download"),
+            (
+                vec![
+                    busy(),
+                    silent(CONFIRM),
+                    search_answer("TRANSMITTED"),
+                    copy_of(1075),
+                ],
+                "download",
+            ),
             (vec![busy(), silent(CONFIRM), nothing_found()], "unknown"),
-            (vec![says("/irn/validate", 400, r#"{"message":"no"}"#)], "refused: no"),
+            (
+                vec![says("/irn/validate", 400, r#"{"message":"no"}"#)],
+                "refused: no",
+            ),
         ] {
-            let (word, _) = call(&test, &run(Operation::Submit), Step::IrnCheck, false, answers).await;
+            let (word, _) = call(
+                &test,
+                &run(Operation::Submit),
+                Step::IrnCheck,
+                false,
+                answers,
+            )
+            .await;
             assert_eq!(word, expected);
         }
-        let found = Run { resolved_by: Some(ResolvedBy::Download), ..run(Operation::Submit) };
+        let found = Run {
+            resolved_by: Some(ResolvedBy::Download),
+            ..run(Operation::Submit)
+        };
         let (word, paths) = call(&test, &found, Step::DataCheck, false, vec![]).await;
-        assert_eq!((word.as_str(), paths.len()), ("answer", 0), "what is signed needs no check");
-        let (word, paths) =
-            call(&test, &found, Step::Sign, false, vec![signed_answer(), copy_of(1075)]).await;
+        assert_eq!(
+            (word.as_str(), paths.len()),
+            ("answer", 0),
+            "what is signed needs no check"
+        );
+        let (word, paths) = call(
+            &test,
+            &found,
+            Step::Sign,
+            false,
+            vec![signed_answer(), copy_of(1075)],
+        )
+        .await;
         assert_eq!((word.as_str(), paths.len()), ("download", 2), "{paths:?}");
     }
 
@@ -336,11 +529,28 @@ mod tests {
             (vec![silent(CONFIRM), search_answer("SIGNED")], "search"),
             (vec![silent(CONFIRM), nothing_found()], "retryable"),
         ] {
-            let (word, _) = call(&test, &run(Operation::Submit), Step::Confirm, false, answers).await;
+            let (word, _) = call(
+                &test,
+                &run(Operation::Submit),
+                Step::Confirm,
+                false,
+                answers,
+            )
+            .await;
             assert_eq!(word, expected);
         }
-        for answer in [unknown_there(CONFIRM), says(CONFIRM, 422, r#"{"message":"odd"}"#)] {
-            let (word, _) = call(&test, &run(Operation::Submit), Step::Confirm, false, vec![answer]).await;
+        for answer in [
+            unknown_there(CONFIRM),
+            says(CONFIRM, 422, r#"{"message":"odd"}"#),
+        ] {
+            let (word, _) = call(
+                &test,
+                &run(Operation::Submit),
+                Step::Confirm,
+                false,
+                vec![answer],
+            )
+            .await;
             assert!(word.starts_with("Call("), "{word}");
         }
     }
@@ -350,27 +560,78 @@ mod tests {
         let test = one_store().await;
         let transmit = "POST /api/v1/invoice/transmit/";
         let transmitted = || confirm_answer("2026-01-15", true, "PENDING");
-        let again = || says(transmit, 400, r#"{"message":"invoice already transmitted"}"#);
+        let again = || {
+            says(
+                transmit,
+                400,
+                r#"{"message":"invoice already transmitted"}"#,
+            )
+        };
         for (answers, resuming, expected) in [
             (vec![transmitted()], false, "confirm"),
             (vec![signed_answer()], false, "unknown"),
             (vec![again(), transmitted()], false, "confirm"),
             (vec![again(), signed_answer()], false, "unknown"),
-            (vec![silent(CONFIRM), search_answer("TRANSMITTED")], false, "search"),
-            (vec![silent(CONFIRM), search_answer("SIGNED")], false, "unknown"),
+            (
+                vec![silent(CONFIRM), search_answer("TRANSMITTED")],
+                false,
+                "search",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED")],
+                false,
+                "unknown",
+            ),
             (vec![silent(CONFIRM), nothing_found()], false, "unknown"),
             (vec![transmitted()], true, "confirm"),
-            (vec![silent(CONFIRM), search_answer("DELIVERED")], true, "search"),
-            (vec![silent(CONFIRM), search_answer("SIGNED")], true, "retryable"),
-            (vec![signed_answer(), answer_with_data(transmit, &json!({ "ok": true }))], true, "answer"),
-            (vec![signed_answer(), unknown_there(transmit)], true, "refused: invoice not found"),
+            (
+                vec![silent(CONFIRM), search_answer("DELIVERED")],
+                true,
+                "search",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED")],
+                true,
+                "retryable",
+            ),
+            (
+                vec![
+                    signed_answer(),
+                    answer_with_data(transmit, &json!({ "ok": true })),
+                ],
+                true,
+                "answer",
+            ),
+            (
+                vec![signed_answer(), unknown_there(transmit)],
+                true,
+                "refused: invoice not found",
+            ),
         ] {
             let case = format!("{answers:?}");
-            let (word, _) = call(&test, &run(Operation::Transmit), Step::Send, resuming, answers).await;
+            let (word, _) = call(
+                &test,
+                &run(Operation::Transmit),
+                Step::Send,
+                resuming,
+                answers,
+            )
+            .await;
             assert_eq!(word, expected, "{case}");
         }
-        let offline = says(transmit, 400, r#"{"message":"the access point is offline"}"#);
-        let (word, _) = call(&test, &run(Operation::Transmit), Step::Send, false, vec![offline]).await;
+        let offline = says(
+            transmit,
+            400,
+            r#"{"message":"the access point is offline"}"#,
+        );
+        let (word, _) = call(
+            &test,
+            &run(Operation::Transmit),
+            Step::Send,
+            false,
+            vec![offline],
+        )
+        .await;
         assert_eq!(word, r#"AccessPoint("the access point is offline")"#);
     }
 
@@ -382,10 +643,20 @@ mod tests {
             let answers = vec![confirm_answer("2026-01-15", true, "PENDING")];
             let (word, paths) = call(&test, &lost, step, false, answers).await;
             assert_eq!((word.as_str(), paths.len()), ("confirm", 1), "{paths:?}");
-            let (word, paths) = call(&test, &lost, step, false, vec![silent(CONFIRM), silent(SEARCH)]).await;
+            let (word, paths) = call(
+                &test,
+                &lost,
+                step,
+                false,
+                vec![silent(CONFIRM), silent(SEARCH)],
+            )
+            .await;
             assert_eq!((word.as_str(), paths.len()), ("retryable", 2), "{paths:?}");
         }
-        let answers = vec![signed_answer(), answer_with_data("self-health-check", &json!({ "ok": true }))];
+        let answers = vec![
+            signed_answer(),
+            answer_with_data("self-health-check", &json!({ "ok": true })),
+        ];
         let (word, paths) = call(&test, &lost, Step::Health, false, answers).await;
         assert_eq!((word.as_str(), paths.len()), ("answer", 2), "{paths:?}");
     }
@@ -398,20 +669,42 @@ mod tests {
         for (answers, resuming, expected) in [
             (vec![paid()], false, "unchanged, confirm"),
             (vec![paid()], true, "confirm"),
-            (vec![silent(CONFIRM), search_answer("SIGNED")], false, "unchanged, search"),
-            (vec![silent(CONFIRM), search_answer("SIGNED")], true, "search"),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED")],
+                false,
+                "unchanged, search",
+            ),
+            (
+                vec![silent(CONFIRM), search_answer("SIGNED")],
+                true,
+                "search",
+            ),
             (vec![silent(CONFIRM), nothing_found()], true, "retryable"),
             (vec![signed_answer()], false, "unknown"),
-            (vec![signed_answer(), update(r#"{"data":{"ok":true}}"#)], true, "answer"),
+            (
+                vec![signed_answer(), update(r#"{"data":{"ok":true}}"#)],
+                true,
+                "answer",
+            ),
             (vec![signed_answer(), update("{}")], false, "unknown"),
             (
-                vec![signed_answer(), says("/invoice/update/", 400, r#"{"message":"no"}"#)],
+                vec![
+                    signed_answer(),
+                    says("/invoice/update/", 400, r#"{"message":"no"}"#),
+                ],
                 false,
                 "refused: no",
             ),
         ] {
             let case = format!("{answers:?}");
-            let (word, _) = call(&test, &run(Operation::Payment), Step::Payment, resuming, answers).await;
+            let (word, _) = call(
+                &test,
+                &run(Operation::Payment),
+                Step::Payment,
+                resuming,
+                answers,
+            )
+            .await;
             assert_eq!(word, expected, "{case}");
         }
     }

@@ -58,7 +58,8 @@ impl RunError {
     pub(super) fn is_stale(&self) -> bool {
         matches!(
             self,
-            Self::Store(StoreError::Stale) | Self::Taxpayer(TaxpayerError::Store(StoreError::Stale))
+            Self::Store(StoreError::Stale)
+                | Self::Taxpayer(TaxpayerError::Store(StoreError::Stale))
         )
     }
 }
@@ -106,15 +107,28 @@ impl PipelineDeps {
         start: RunStart<'_>,
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
-        let RunStart { lease, node, has_turn } = start;
+        let RunStart {
+            lease,
+            node,
+            has_turn,
+        } = start;
         let Some((taxpayer, id)) = parse_run_lane(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release(lease).await;
         };
         let run = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await?;
-        let Some(run) = run else { return self.release(lease).await };
+        let Some(run) = run else {
+            return self.release(lease).await;
+        };
         let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
-        let mut session = RunSession { lease, authority, node, run, steps: Vec::new(), intent: None };
+        let mut session = RunSession {
+            lease,
+            authority,
+            node,
+            run,
+            steps: Vec::new(),
+            intent: None,
+        };
         if !session.run.state().is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
             session = self.record(session).await?;
@@ -154,7 +168,10 @@ impl PipelineDeps {
             }
         }
         // Steps without an effect need no record here, because the next holder of the lane can call them again.
-        let may_repeat = session.steps.iter().all(|outcome| !outcome.step.has_effect());
+        let may_repeat = session
+            .steps
+            .iter()
+            .all(|outcome| !outcome.step.has_effect());
         if session.run.callable_step().is_none() || !may_repeat {
             session = self.record(session).await?;
         }
@@ -177,22 +194,45 @@ impl PipelineDeps {
     async fn call<'a>(&self, mut session: RunSession<'a>, step: Step) -> RunSession<'a> {
         let started_at = self.clock.now();
         let (run, id, resuming) = match session.intent.take() {
-            Some(StoredIntent { attempt_id, resuming }) => (session.run, attempt_id, resuming),
-            None => (session.run.begin_attempt(step, started_at), clock::new_id(), false),
+            Some(StoredIntent {
+                attempt_id,
+                resuming,
+            }) => (session.run, attempt_id, resuming),
+            None => (
+                session.run.begin_attempt(step, started_at),
+                clock::new_id(),
+                false,
+            ),
         };
         let started = Instant::now();
         session.node.mark_batch_started();
-        let caller =
-            StepExecutor { authority: &session.authority, keys: self.keys.as_ref(), store: &self.store };
+        let caller = StepExecutor {
+            authority: &session.authority,
+            keys: self.keys.as_ref(),
+            store: &self.store,
+        };
         let outcome = caller.call(&run, step, resuming, started_at).await;
         let now = self.clock.now();
-        let verdict = next_action(outcome, &run, &self.retry, now, clock::system_rng().random());
+        let verdict = next_action(
+            outcome,
+            &run,
+            &self.retry,
+            now,
+            clock::system_rng().random(),
+        );
         let verdict = self.keep_place_in_queue(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let attempt = run.progress.attempt;
         let run = run.after(step, &verdict, now);
-        session.steps.push(StepOutcome { step, id, attempt, started_at, verdict, duration_ms });
+        session.steps.push(StepOutcome {
+            step,
+            id,
+            attempt,
+            started_at,
+            verdict,
+            duration_ms,
+        });
         RunSession { run, ..session }
     }
 
@@ -200,11 +240,20 @@ impl PipelineDeps {
     /// the stored run, which may differ from the session's: an operator may have paused it, or a caller may have
     /// replaced its document. If the run does not go on now, the same transaction releases its lane.
     async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
-        let RunSession { lease, authority, node, run: before, steps, .. } = session;
-        let has_signed = steps
+        let RunSession {
+            lease,
+            authority,
+            node,
+            run: before,
+            steps,
+            ..
+        } = session;
+        let has_signed = steps.iter().any(|outcome| {
+            outcome.step == Step::Sign && matches!(outcome.verdict, StepResult::Done { .. })
+        });
+        let gives_up = steps
             .iter()
-            .any(|outcome| outcome.step == Step::Sign && matches!(outcome.verdict, StepResult::Done { .. }));
-        let gives_up = steps.iter().any(|outcome| matches!(outcome.verdict, StepResult::Pause { .. }));
+            .any(|outcome| matches!(outcome.verdict, StepResult::Pause { .. }));
         let attempt_id = clock::new_id();
         let progress = RecordSteps {
             lease: lease.clone(),
@@ -216,7 +265,8 @@ impl PipelineDeps {
         };
         let run = self.taxpayers.send(before.taxpayer_id, progress).await?;
         if has_signed {
-            self.durations.record_signature(run.created_at, self.clock.now());
+            self.durations
+                .record_signature(run.created_at, self.clock.now());
         }
         if gives_up && run.state() == RunState::Paused {
             self.incidents.record_paused_run(&run);
@@ -226,16 +276,25 @@ impl PipelineDeps {
             && run.progress.intent == run.next_step();
         let intent = is_intended.then(|| StoredIntent {
             attempt_id,
-            resuming: before.progress.intent.is_some() && before.progress.intent == run.progress.intent,
+            resuming: before.progress.intent.is_some()
+                && before.progress.intent == run.progress.intent,
         });
-        Ok(RunSession { lease, authority, node, run, steps: Vec::new(), intent })
+        Ok(RunSession {
+            lease,
+            authority,
+            node,
+            run,
+            steps: Vec::new(),
+            intent,
+        })
     }
 
     /// Pauses a run whose step crashed the process or panicked repeatedly: the step must not be called again.
     async fn quarantine(&self, mut session: RunSession<'_>) -> Result<WorkStatus, RunError> {
         let run = &session.run;
         if let Some(step) = run.next_step() {
-            let unfinished = step_log::unfinished_attempt(&self.store, run.taxpayer_id, run.id).await?;
+            let unfinished =
+                step_log::unfinished_attempt(&self.store, run.taxpayer_id, run.id).await?;
             session.steps.push(StepOutcome {
                 step,
                 id: unfinished.unwrap_or_else(clock::new_id),
@@ -252,12 +311,20 @@ impl PipelineDeps {
 
     /// Makes a deferred run due now if its step is blocked. The dispatcher skips the run until the step is unblocked,
     /// and meanwhile the run keeps its position in the queue.
-    fn keep_place_in_queue(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
+    fn keep_place_in_queue(
+        &self,
+        step: Step,
+        taxpayer: TaxpayerId,
+        verdict: StepResult,
+    ) -> StepResult {
         match verdict {
             StepResult::Deferred { error, .. }
                 if blocked_steps::is_blocked(&self.authority, step, taxpayer) =>
             {
-                StepResult::Deferred { error, until: self.clock.now() }
+                StepResult::Deferred {
+                    error,
+                    until: self.clock.now(),
+                }
             }
             verdict => verdict,
         }

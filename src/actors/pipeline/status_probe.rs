@@ -74,18 +74,25 @@ impl StepExecutor<'_> {
     async fn search(&self, run: &Run) -> Option<RemoteStatus> {
         let business_id = self.business_id(run).await?;
         let irn = run.irn.as_str();
-        let query = SearchQuery { irn: Some(irn.to_owned()), ..SearchQuery::default() };
+        let query = SearchQuery {
+            irn: Some(irn.to_owned()),
+            ..SearchQuery::default()
+        };
         let page = self.authority.search(&business_id, &query).await.ok()?;
-        let ours = page
-            .items
-            .iter()
-            .find(|row| row["irn"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(irn)));
+        let ours = page.items.iter().find(|row| {
+            row["irn"]
+                .as_str()
+                .is_some_and(|found| found.eq_ignore_ascii_case(irn))
+        });
         ours.map(RemoteStatus::from_row)
     }
 
     /// Returns the taxpayer's business id with the authority: from the run's document, else from the stored taxpayer.
     async fn business_id(&self, run: &Run) -> Option<String> {
-        let named = run.payload.submission().and_then(|document| document.business_id.clone());
+        let named = run
+            .payload
+            .submission()
+            .and_then(|document| document.business_id.clone());
         if named.is_some() {
             return named;
         }
@@ -108,15 +115,25 @@ mod tests {
     #[test]
     fn a_row_tells_of_the_transmission_by_a_flag_or_by_a_word_or_not_at_all() {
         for (row, transmitted) in [
-            (json!({ "transmitted": true, "entry_status": "SIGNED" }), Some(true)),
-            (json!({ "transmitted": false, "entry_status": "SIGNED" }), Some(false)),
+            (
+                json!({ "transmitted": true, "entry_status": "SIGNED" }),
+                Some(true),
+            ),
+            (
+                json!({ "transmitted": false, "entry_status": "SIGNED" }),
+                Some(false),
+            ),
             (json!({ "entry_status": "TRANSMITTED" }), Some(true)),
             (json!({ "entry_status": "DELIVERED" }), Some(true)),
             (json!({ "entry_status": "SIGNED" }), Some(false)),
             (json!({ "entry_status": "ODD", "transmitted": "yes" }), None),
             (json!({}), None),
         ] {
-            assert_eq!(RemoteStatus::from_row(&row).transmitted, transmitted, "{row}");
+            assert_eq!(
+                RemoteStatus::from_row(&row).transmitted,
+                transmitted,
+                "{row}"
+            );
         }
     }
 }

@@ -38,7 +38,9 @@ impl From<AuthorityFailure> for StepError {
     fn from(failure: AuthorityFailure) -> Self {
         match failure {
             AuthorityFailure::Refused { message, .. } => Self::Refused(message),
-            AuthorityFailure::Retryable { reason: Cause::Offline { message } } => Self::AccessPoint(message),
+            AuthorityFailure::Retryable {
+                reason: Cause::Offline { message },
+            } => Self::AccessPoint(message),
             other => Self::Call(other),
         }
     }
@@ -64,30 +66,41 @@ impl StepExecutor<'_> {
         match (step, &run.payload) {
             (Step::IrnCheck, RunPayload::Submit(document)) => self.check_irn(run, document).await,
             // A document that the authority has already signed needs no check.
-            (Step::DataCheck, RunPayload::Submit(_)) if run.is_resolved_by_query() => Ok(done_step()),
+            (Step::DataCheck, RunPayload::Submit(_)) if run.is_resolved_by_query() => {
+                Ok(done_step())
+            }
             (Step::DataCheck, RunPayload::Submit(document)) => {
                 execution_result(self.authority.validate(document.as_json()).await)
             }
             (Step::Sign, RunPayload::Submit(document)) => {
-                self.sign(run, document, resuming || run.is_resolved_by_query(), now).await
+                self.sign(run, document, resuming || run.is_resolved_by_query(), now)
+                    .await
             }
             (Step::Confirm, RunPayload::Submit(_)) => self.confirm(run).await,
-            (Step::Health | Step::AccessPoints, RunPayload::Transmit) if run.progress.intent.is_some() => {
+            (Step::Health | Step::AccessPoints, RunPayload::Transmit)
+                if run.progress.intent.is_some() =>
+            {
                 self.probe_then_check(run, step).await
             }
             (Step::Health | Step::AccessPoints, RunPayload::Transmit) => {
                 self.check_reachability(run, step).await
             }
-            (Step::Send, RunPayload::Transmit) => self.send(run, resuming).await.map_err(refuse_if_not_found),
-            (Step::Report, RunPayload::Report(_)) => {
-                self.report(run, resuming).await.map_err(refuse_if_not_found)
+            (Step::Send, RunPayload::Transmit) => {
+                self.send(run, resuming).await.map_err(refuse_if_not_found)
             }
-            (Step::Payment, RunPayload::Payment(payment)) => {
-                self.update_payment(run, payment, resuming).await.map_err(refuse_if_not_found)
-            }
+            (Step::Report, RunPayload::Report(_)) => self
+                .report(run, resuming)
+                .await
+                .map_err(refuse_if_not_found),
+            (Step::Payment, RunPayload::Payment(payment)) => self
+                .update_payment(run, payment, resuming)
+                .await
+                .map_err(refuse_if_not_found),
             (step, payload) => {
                 let operation = payload.operation();
-                Err(StepError::Refused(format!("the operation {operation} has no step {step}")))
+                Err(StepError::Refused(format!(
+                    "the operation {operation} has no step {step}"
+                )))
             }
         }
     }
@@ -118,7 +131,10 @@ impl StepExecutor<'_> {
         is_asked_first: bool,
         now: Timestamp,
     ) -> ExecutionResult {
-        let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
+        let qr_code = self
+            .keys
+            .map(|keys| keys.qr_code(run.irn.as_str(), now))
+            .transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
         if is_asked_first && let Some(by) = self.resolve_signature(run).await? {
             return Ok(ExecutedStep::Done { by, qr_code });
@@ -128,9 +144,10 @@ impl StepExecutor<'_> {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
                 resolve_unknown(unknown, self.resolve_signature(run).await)?
             }
-            Err(refusal) if refusal.is_final() && is_asked_first => {
-                self.resolve_signature(run).await?.ok_or_else(|| StepError::from(refusal))?
-            }
+            Err(refusal) if refusal.is_final() && is_asked_first => self
+                .resolve_signature(run)
+                .await?
+                .ok_or_else(|| StepError::from(refusal))?,
             Err(failure) => return Err(failure.into()),
         };
         Ok(ExecutedStep::Done { by, qr_code })
@@ -161,7 +178,9 @@ impl StepExecutor<'_> {
         if step == Step::Health {
             self.check_health().await
         } else {
-            self.check_access_points(run).await.map_err(refuse_if_not_found)
+            self.check_access_points(run)
+                .await
+                .map_err(refuse_if_not_found)
         }
     }
 
@@ -178,7 +197,8 @@ impl StepExecutor<'_> {
 
     async fn check_access_points(&self, run: &Run) -> ExecutionResult {
         let parties = self.authority.look_up_parties(run.irn.as_str()).await?;
-        let offline = |whose: &str| StepError::AccessPoint(format!("the {whose}'s access point is offline"));
+        let offline =
+            |whose: &str| StepError::AccessPoint(format!("the {whose}'s access point is offline"));
         if !parties.supplier.is_online {
             return Err(offline("supplier"));
         }
@@ -195,7 +215,8 @@ impl StepExecutor<'_> {
         }
         match self.authority.transmit(run.irn.as_str()).await {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.resolve_by_status(run, was_sent).await).map(resolved_step)
+                resolve_unknown(unknown, self.resolve_by_status(run, was_sent).await)
+                    .map(resolved_step)
             }
             answer => execution_result(answer),
         }
@@ -208,7 +229,12 @@ impl StepExecutor<'_> {
     }
 
     /// Sends the payment status, unless the authority already has it and would therefore refuse the call.
-    async fn update_payment(&self, run: &Run, payment: &RelayedPayment, resuming: bool) -> ExecutionResult {
+    async fn update_payment(
+        &self,
+        run: &Run,
+        payment: &RelayedPayment,
+        resuming: bool,
+    ) -> ExecutionResult {
         let wanted = payment.payment_status.as_str();
         let stands = |status: &RemoteStatus| status.payment_status.as_deref() == Some(wanted);
         match self.resolve_by_status(run, stands).await? {
@@ -216,9 +242,14 @@ impl StepExecutor<'_> {
             Some(by) => return Ok(ExecutedStep::Unchanged(by)),
             None => {}
         }
-        match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
+        match self
+            .authority
+            .update_payment(run.irn.as_str(), wanted, None)
+            .await
+        {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.resolve_by_status(run, stands).await).map(resolved_step)
+                resolve_unknown(unknown, self.resolve_by_status(run, stands).await)
+                    .map(resolved_step)
             }
             answer => execution_result(answer),
         }
@@ -268,15 +299,31 @@ mod tests {
 
     #[test]
     fn a_report_that_is_there_already_is_done_only_where_it_may_be_ours() {
-        let refused =
-            |message: &str| Err(AuthorityFailure::Refused { status: 409, message: message.to_owned() });
+        let refused = |message: &str| {
+            Err(AuthorityFailure::Refused {
+                status: 409,
+                message: message.to_owned(),
+            })
+        };
         let said = |message: &str, resuming| match report_result(refused(message), resuming) {
             Ok(ExecutedStep::Done { by, .. }) => by.to_string(),
             other => format!("{other:?}"),
         };
         assert_eq!(said("Invoice already reported", true), "answer");
-        assert_eq!(said("invoice already reported", false), "Err(Refused(\"invoice already reported\"))");
-        assert_eq!(said("tin is unknown", true), "Err(Refused(\"tin is unknown\"))");
-        assert!(matches!(report_result(Ok(()), true), Ok(ExecutedStep::Done { by: ResolvedBy::Answer, .. })));
+        assert_eq!(
+            said("invoice already reported", false),
+            "Err(Refused(\"invoice already reported\"))"
+        );
+        assert_eq!(
+            said("tin is unknown", true),
+            "Err(Refused(\"tin is unknown\"))"
+        );
+        assert!(matches!(
+            report_result(Ok(()), true),
+            Ok(ExecutedStep::Done {
+                by: ResolvedBy::Answer,
+                ..
+            })
+        ));
     }
 }

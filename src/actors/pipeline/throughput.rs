@@ -39,7 +39,12 @@ impl Throughput {
 
     /// Returns the time that `processes` processes with this throughput need for `runs` runs.
     pub fn time_for(&self, runs: u64, processes: u64) -> Duration {
-        let best = self.windows().iter().map(|window| window.ended).max().unwrap_or(RUNS_PER_WINDOW_DEFAULT);
+        let best = self
+            .windows()
+            .iter()
+            .map(|window| window.ended)
+            .max()
+            .unwrap_or(RUNS_PER_WINDOW_DEFAULT);
         let millis = runs.saturating_mul(WINDOW_S.unsigned_abs() * 1_000);
         Duration::from_millis(millis / best.saturating_mul(processes.max(1)).max(1))
     }
@@ -67,14 +72,22 @@ mod tests {
     #[test]
     fn throughput_is_the_best_measured_and_idle_time_does_not_lower_it() {
         let throughput = Throughput::default();
-        assert_eq!(throughput.time_for(100, 1), Duration::from_secs(10), "before anything was seen");
+        assert_eq!(
+            throughput.time_for(100, 1),
+            Duration::from_secs(10),
+            "before anything was seen"
+        );
         for second in 0..10 {
             for _ in 0..if second < 5 { 4 } else { 20 } {
                 throughput.record_end(at(second));
             }
         }
         assert_eq!(throughput.time_for(100, 1), Duration::from_secs(5));
-        assert_eq!(throughput.time_for(100, 2), Duration::from_millis(2_500), "two work at it");
+        assert_eq!(
+            throughput.time_for(100, 2),
+            Duration::from_millis(2_500),
+            "two work at it"
+        );
         throughput.record_end(at(3_600));
         assert_eq!(
             throughput.time_for(100, 1),

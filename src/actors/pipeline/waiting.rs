@@ -17,8 +17,9 @@ impl PipelineHandle {
         let mut context = WaitContext::default();
         if run.state().is_open() {
             let lane = run_lane(run.taxpayer_id, run.id);
-            context.worker =
-                views::state(self.store.reader(), LaneKind::Run, &lane).await?.and_then(|lane| lane.owner);
+            context.worker = views::state(self.store.reader(), LaneKind::Run, &lane)
+                .await?
+                .and_then(|lane| lane.owner);
             context.block = run
                 .next_step()
                 .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
@@ -28,7 +29,9 @@ impl PipelineHandle {
                 ends_by: Some(place.predicted_clear_at),
             });
         } else {
-            context.is_held = audit::paused_by_operator(&self.store, &[run.id]).await?.contains(&run.id);
+            context.is_held = audit::paused_by_operator(&self.store, &[run.id])
+                .await?
+                .contains(&run.id);
         }
         Ok(run.explain_wait(&context, now))
     }

@@ -54,8 +54,13 @@ impl Reconciler {
         }
         let counts = ReconciliationCounts::default();
         let findings = Vec::new();
-        let mut comparison =
-            DayComparison { reconciler: self, taxpayer: taxpayer.id, listing, counts, findings };
+        let mut comparison = DayComparison {
+            reconciler: self,
+            taxpayer: taxpayer.id,
+            listing,
+            counts,
+            findings,
+        };
         comparison.compare_all(keys).await?;
         comparison.add_unreadable_findings();
         Ok((comparison.counts, comparison.findings))
@@ -68,20 +73,31 @@ impl Reconciler {
         keys: &[String],
     ) -> Result<HashMap<String, LocalRecord>, ReconciliationError> {
         let reader = self.store.reader();
-        let names = InvoiceNames { irn_keys: keys.to_vec(), ..InvoiceNames::default() };
+        let names = InvoiceNames {
+            irn_keys: keys.to_vec(),
+            ..InvoiceNames::default()
+        };
         let invoices = invoices::owned_by_with_names(reader, taxpayer, names).await?;
-        let mut invoices: HashMap<_, _> = invoices.into_iter().map(|one| (one.irn.key(), one)).collect();
+        let mut invoices: HashMap<_, _> = invoices
+            .into_iter()
+            .map(|one| (one.irn.key(), one))
+            .collect();
         let mut by_key: HashMap<String, Vec<Run>> = HashMap::new();
         for run in runs::owned_by_with_irn_keys(reader, taxpayer, keys.to_vec()).await? {
             by_key.entry(run.irn.key()).or_default().push(run);
         }
-        let paused = by_key.values().flatten().filter(|run| run.state() == RunState::Paused);
+        let paused = by_key
+            .values()
+            .flatten()
+            .filter(|run| run.state() == RunState::Paused);
         let held =
-            audit::paused_by_operator(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
+            audit::paused_by_operator(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>())
+                .await?;
         let record = |key: &String| {
             let invoice = invoices.remove(key);
             let runs = by_key.remove(key).unwrap_or_default();
-            let local = LocalRecord::from_runs(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
+            let local =
+                LocalRecord::from_runs(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
             Some((key.clone(), local))
         };
         Ok(keys.iter().filter_map(record).collect())
@@ -127,7 +143,9 @@ impl DayComparison<'_> {
     ) -> Result<(), ReconciliationError> {
         self.counts.compared += 1;
         let line = self.listing.lines.get(key).cloned();
-        let Some(irn) = listed_or_local_irn(key, local.as_ref(), line.as_ref()) else { return Ok(()) };
+        let Some(irn) = listed_or_local_irn(key, local.as_ref(), line.as_ref()) else {
+            return Ok(());
+        };
         let remote = match line {
             Some(Some(remote)) => Some(remote),
             Some(None) => self.reconciler.fetch_record(self.taxpayer, &irn).await?,
@@ -153,7 +171,11 @@ impl DayComparison<'_> {
         before: Option<LocalRecord>,
     ) -> Result<(), ReconciliationError> {
         let remote = self.reconciler.fetch_record(self.taxpayer, irn).await?;
-        let after = self.reconciler.local_records(self.taxpayer, &[key.to_owned()]).await?.remove(key);
+        let after = self
+            .reconciler
+            .local_records(self.taxpayer, &[key.to_owned()])
+            .await?
+            .remove(key);
         let first: Vec<_> = finding_kinds(compare(before.as_ref(), remote.as_ref()));
         match compare(after.as_ref(), remote.as_ref()) {
             Comparison::InProgress => self.counts.in_progress += 1,
@@ -164,7 +186,8 @@ impl DayComparison<'_> {
                     self.counts.agreed += 1;
                 }
                 for difference in found {
-                    self.resolve(irn, difference, after.as_ref(), remote.as_ref()).await?;
+                    self.resolve(irn, difference, after.as_ref(), remote.as_ref())
+                        .await?;
                 }
             }
         }
@@ -185,7 +208,9 @@ impl DayComparison<'_> {
             None => (FindingAction::Listed, kind.advice().to_owned()),
             Some(repair) => match self.repair(irn, repair).await {
                 Ok(detail) => (FindingAction::Repaired, detail.to_owned()),
-                Err(TaxpayerError::Refused(refusal)) => (FindingAction::Listed, refusal.to_string()),
+                Err(TaxpayerError::Refused(refusal)) => {
+                    (FindingAction::Listed, refusal.to_string())
+                }
                 Err(failure) => return Err(failure.into()),
             },
         };
@@ -210,13 +235,24 @@ impl DayComparison<'_> {
         match repair {
             Repair::Query(standing) => {
                 let irn = irn.clone();
-                let stopped =
-                    StoppedRun { run: standing.run_id, irn, seen_updated_at: standing.run_updated_at };
+                let stopped = StoppedRun {
+                    run: standing.run_id,
+                    irn,
+                    seen_updated_at: standing.run_updated_at,
+                };
                 taxpayers.send(self.taxpayer, RecheckRun(stopped)).await?;
                 Ok("The run goes on now: it asks the authority what came of it.")
             }
             Repair::RecordTransmission { is_delivered } => {
-                taxpayers.send(self.taxpayer, RecordTransit { irn: irn.clone(), is_delivered }).await?;
+                taxpayers
+                    .send(
+                        self.taxpayer,
+                        RecordTransit {
+                            irn: irn.clone(),
+                            is_delivered,
+                        },
+                    )
+                    .await?;
                 Ok("What the authority says of the transmission is recorded.")
             }
         }
@@ -244,10 +280,18 @@ fn listed_or_local_irn(
     local: Option<&LocalRecord>,
     line: Option<&Option<RemoteRecord>>,
 ) -> Option<Irn> {
-    let remote = line.and_then(Option::as_ref).map(|remote| remote.irn.clone());
-    remote.or_else(|| local.map(|local| local.irn.clone())).or_else(|| Irn::parse(key).ok())
+    let remote = line
+        .and_then(Option::as_ref)
+        .map(|remote| remote.irn.clone());
+    remote
+        .or_else(|| local.map(|local| local.irn.clone()))
+        .or_else(|| Irn::parse(key).ok())
 }
 
 fn finding_kinds(comparison: Comparison) -> Vec<FindingKind> {
-    comparison.differences().iter().map(|difference| difference.kind).collect()
+    comparison
+        .differences()
+        .iter()
+        .map(|difference| difference.kind)
+        .collect()
 }

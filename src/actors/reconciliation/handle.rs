@@ -36,7 +36,12 @@ pub struct ReconciliationHandle {
 
 impl ReconciliationHandle {
     pub fn new(store: Store, clock: SharedClock, zone: Offset) -> Self {
-        Self { store, clock, zone, requested: Arc::default() }
+        Self {
+            store,
+            clock,
+            zone,
+            requested: Arc::default(),
+        }
     }
 
     /// Requests the comparison of a taxpayer's day. On success the request is durable, and this replica or another one
@@ -50,13 +55,23 @@ impl ReconciliationHandle {
         let now = self.clock.now();
         if day > day_at(now, self.zone) {
             let message = "The day field must not be in the future.";
-            return Err(TaxpayerError::Refused(Fault::new("day", "not_in_future", message).into()));
+            return Err(TaxpayerError::Refused(
+                Fault::new("day", "not_in_future", message).into(),
+            ));
         }
-        let known = taxpayers::with_id(self.store.reader(), taxpayer).await.map_err(TaxpayerError::Store)?;
+        let known = taxpayers::with_id(self.store.reader(), taxpayer)
+            .await
+            .map_err(TaxpayerError::Store)?;
         known.ok_or(TaxpayerError::Refused(Refusal::TaxpayerNotFound))?;
-        let by = if operator.is_some() { AskedBy::Operator } else { AskedBy::CommandLine };
+        let by = if operator.is_some() {
+            AskedBy::Operator
+        } else {
+            AskedBy::CommandLine
+        };
         let reconciliation = Reconciliation::new(clock::new_id(), taxpayer, day, by, now);
-        self.save(&reconciliation, operator).await.map_err(TaxpayerError::Store)?;
+        self.save(&reconciliation, operator)
+            .await
+            .map_err(TaxpayerError::Store)?;
         self.requested.notify_one();
         Ok(reconciliation)
     }
@@ -74,7 +89,12 @@ impl ReconciliationHandle {
         // owner in turn, so a request does not wait for all lanes of the timer.
         let key = reconciliation.taxpayer_id.to_string();
         let taxpayer_id = reconciliation.taxpayer_id.0;
-        let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
+        let lane = QueuedLane {
+            key,
+            taxpayer_id,
+            deadline: 0,
+            next_step: None,
+        };
         lanes::enqueue(&tx, LaneKind::Reconciliation, &[lane]).await?;
         tx.commit().await
     }
@@ -95,7 +115,8 @@ impl ReconciliationHandle {
                 .await
                 .map_err(TaxpayerError::Store)?;
             let found = found.unwrap_or_else(|| reconciliation.clone());
-            let is_pending = found.state.is_open() && found.state != ReconciliationState::Interrupted;
+            let is_pending =
+                found.state.is_open() && found.state != ReconciliationState::Interrupted;
             if !is_pending || Instant::now() >= deadline {
                 return Ok(found);
             }
@@ -111,5 +132,7 @@ fn audit_entry(reconciliation: &Reconciliation, order: &OperatorRequest) -> Audi
         &reconciliation.id,
         reconciliation.created_at,
     );
-    entry.for_taxpayer(reconciliation.taxpayer_id).with_states(None, Some(reconciliation.state.to_string()))
+    entry
+        .for_taxpayer(reconciliation.taxpayer_id)
+        .with_states(None, Some(reconciliation.state.to_string()))
 }

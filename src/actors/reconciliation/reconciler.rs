@@ -53,7 +53,10 @@ pub struct Reconciler {
 
 /// Returns the next step of every lane that the timer made due. While this step is blocked, these lanes wait.
 pub fn timer_step() -> BlockedStep {
-    BlockedStep { step: TIMER, taxpayers: None }
+    BlockedStep {
+        step: TIMER,
+        taxpayers: None,
+    }
 }
 
 impl Reconciler {
@@ -63,7 +66,13 @@ impl Reconciler {
             return Ok(());
         }
         let tx = self.store.begin().await?;
-        lanes::wake(&tx, LaneKind::Reconciliation, &[TIMER.to_owned()], Wake::WithoutHolder).await?;
+        lanes::wake(
+            &tx,
+            LaneKind::Reconciliation,
+            &[TIMER.to_owned()],
+            Wake::WithoutHolder,
+        )
+        .await?;
         tx.commit().await
     }
 
@@ -71,7 +80,9 @@ impl Reconciler {
     /// Otherwise returns an empty list.
     pub fn blocked_steps(&self) -> Vec<BlockedStep> {
         let views = self.authority.breakers();
-        let search = views.iter().find(|view| view.operation == Operation::Search);
+        let search = views
+            .iter()
+            .find(|view| view.operation == Operation::Search);
         let held_search = search.filter(|view| matches!(view.held, HeldCallers::Everybody));
         held_search.map(|_| timer_step()).into_iter().collect()
     }
@@ -91,9 +102,12 @@ impl Reconciler {
     /// that compares days only on request leaves this to other processes.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+            .await?
+            .require(lease)?;
         if self.schedule.every.is_some() {
-            reconciliations::queue_changed(&tx, self.first_day_start(&self.periodic_days())).await?;
+            reconciliations::queue_changed(&tx, self.first_day_start(&self.periodic_days()))
+                .await?;
         }
         let again = self.schedule.every.unwrap_or(RETRY_DELAY_MAX);
         leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
@@ -109,11 +123,20 @@ impl Reconciler {
             is_interrupted = self.reconcile(lease, due).await?;
         }
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+            .await?
+            .require(lease)?;
         let delay = if is_interrupted {
-            Some(self.schedule.every.unwrap_or(RETRY_DELAY_MAX).min(RETRY_DELAY_MAX))
+            Some(
+                self.schedule
+                    .every
+                    .unwrap_or(RETRY_DELAY_MAX)
+                    .min(RETRY_DELAY_MAX),
+            )
         } else {
-            reconciliations::next_open(&tx, taxpayer).await?.map(|_| Duration::ZERO)
+            reconciliations::next_open(&tx, taxpayer)
+                .await?
+                .map(|_| Duration::ZERO)
         };
         leases::release(&tx, &[LaneRelease::new(lease, delay)]).await?;
         tx.commit().await
@@ -127,22 +150,36 @@ impl Reconciler {
         if let Some(open) = reconciliations::next_open(self.store.reader(), taxpayer).await? {
             return Ok(Some(open));
         }
-        let Some(day) = periodic.pop() else { return Ok(None) };
-        Ok(Some(Reconciliation::new(clock::new_id(), taxpayer, day, AskedBy::Timer, self.clock.now())))
+        let Some(day) = periodic.pop() else {
+            return Ok(None);
+        };
+        Ok(Some(Reconciliation::new(
+            clock::new_id(),
+            taxpayer,
+            day,
+            AskedBy::Timer,
+            self.clock.now(),
+        )))
     }
 
     /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has
     /// not changed since the start of the earliest periodic day.
     async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
-        let Some(every) = self.schedule.every else { return Ok(Vec::new()) };
+        let Some(every) = self.schedule.every else {
+            return Ok(Vec::new());
+        };
         let days = self.periodic_days();
-        if !ledger_days::has_changed_runs_since(&self.store, taxpayer, self.first_day_start(&days)).await? {
+        if !ledger_days::has_changed_runs_since(&self.store, taxpayer, self.first_day_start(&days))
+            .await?
+        {
             return Ok(Vec::new());
         }
         let mut due = Vec::new();
         for day in days {
             let last = reconciliations::last_done(&self.store, taxpayer, day).await?;
-            let Some((_, end)) = day_span(day, self.schedule.zone) else { continue };
+            let Some((_, end)) = day_span(day, self.schedule.zone) else {
+                continue;
+            };
             if is_due(end, last, every, self.clock.now()) {
                 due.push(day);
             }
@@ -151,16 +188,25 @@ impl Reconciler {
     }
 
     fn periodic_days(&self) -> Vec<Date> {
-        recent_days(day_at(self.clock.now(), self.schedule.zone), self.schedule.days)
+        recent_days(
+            day_at(self.clock.now(), self.schedule.zone),
+            self.schedule.days,
+        )
     }
 
     fn first_day_start(&self, days: &[Date]) -> Timestamp {
-        let first = days.last().and_then(|day| day_span(*day, self.schedule.zone));
+        let first = days
+            .last()
+            .and_then(|day| day_span(*day, self.schedule.zone));
         first.map_or(Timestamp::MIN, |(start, _)| start)
     }
 
     /// Compares one day and stores the result. Returns true if the comparison was interrupted and is to be repeated.
-    async fn reconcile(&self, lease: &Lease, reconciliation: Reconciliation) -> Result<bool, StoreError> {
+    async fn reconcile(
+        &self,
+        lease: &Lease,
+        reconciliation: Reconciliation,
+    ) -> Result<bool, StoreError> {
         let is_exhausted = reconciliation.attempts >= ATTEMPTS_MAX;
         let reconciliation = reconciliation.begin(self.clock.now());
         self.save(lease, &reconciliation, None).await?;
@@ -200,7 +246,9 @@ impl Reconciler {
         findings: Option<&[Finding]>,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await).await?.require(lease)?;
+        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+            .await?
+            .require(lease)?;
         match findings {
             Some(findings) => reconciliations::finish(&tx, reconciliation, findings).await?,
             None => reconciliations::save(&tx, reconciliation).await?,
@@ -210,7 +258,12 @@ impl Reconciler {
 }
 
 fn log(reconciliation: &Reconciliation) {
-    let ReconciliationCounts { compared, repaired, listed, .. } = reconciliation.counts;
+    let ReconciliationCounts {
+        compared,
+        repaired,
+        listed,
+        ..
+    } = reconciliation.counts;
     let taxpayer = reconciliation.taxpayer_id.0;
     let day = reconciliation.day;
     if listed > 0 {

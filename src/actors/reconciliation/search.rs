@@ -52,9 +52,16 @@ impl Reconciler {
     ) -> Result<AuthorityListing, ReconciliationError> {
         let authority = self.authority.on_behalf_of(taxpayer.into());
         let mut listing = AuthorityListing::default();
-        let searched = SearchedDay { day, zone: self.schedule.zone };
+        let searched = SearchedDay {
+            day,
+            zone: self.schedule.zone,
+        };
         for page in 1..=PAGES_MAX {
-            let query = SearchQuery { size: Some(PAGE_LINES), page: Some(page), ..SearchQuery::default() };
+            let query = SearchQuery {
+                size: Some(PAGE_LINES),
+                page: Some(page),
+                ..SearchQuery::default()
+            };
             let answer = authority.search(&taxpayer.business_id, &query).await?;
             if listing.add_page(&answer, searched) {
                 return Ok(listing);
@@ -69,7 +76,11 @@ impl AuthorityListing {
     fn add_page(&mut self, page: &SearchPage, searched: SearchedDay) -> bool {
         let before = self.lines.len() + self.unreadable.len();
         let eve = searched.day.yesterday().unwrap_or(Date::MIN);
-        let days: Vec<_> = page.items.iter().map(|line| self.add_line(line, searched)).collect();
+        let days: Vec<_> = page
+            .items
+            .iter()
+            .map(|line| self.add_line(line, searched))
+            .collect();
         let is_older = days.iter().all(|day| day.is_some_and(|day| day < eve));
         let has_new_lines = self.lines.len() + self.unreadable.len() > before;
         let has_next = page.page.get("has_next_page").and_then(Value::as_bool);
@@ -79,8 +90,9 @@ impl AuthorityListing {
     /// Adds a line. Returns the line's day of signature, if it has one.
     fn add_line(&mut self, line: &Value, searched: SearchedDay) -> Option<Date> {
         let text = |name: &str| line.get(name).and_then(Value::as_str);
-        let day =
-            text("sync_date").or_else(|| text("issue_date")).and_then(|text| parse_date(text, searched.zone));
+        let day = text("sync_date")
+            .or_else(|| text("issue_date"))
+            .and_then(|text| parse_date(text, searched.zone));
         // A line without a date may belong to the searched day.
         let is_of_day = day.is_none_or(|day| day == searched.day);
         let irn_text = text("irn").unwrap_or_default();
@@ -88,14 +100,20 @@ impl AuthorityListing {
             Some(irn) => {
                 let key = irn.key();
                 let flag = |name: &str| line.get(name).and_then(Value::as_bool);
-                let status = (text("payment_status"), flag("transmitted"), flag("delivered"));
+                let status = (
+                    text("payment_status"),
+                    flag("transmitted"),
+                    flag("delivered"),
+                );
                 let record = match status {
-                    (Some(payment), Some(is_transmitted), Some(is_delivered)) => Some(RemoteRecord {
-                        irn,
-                        payment_status: to_printable(payment),
-                        is_transmitted,
-                        is_delivered,
-                    }),
+                    (Some(payment), Some(is_transmitted), Some(is_delivered)) => {
+                        Some(RemoteRecord {
+                            irn,
+                            payment_status: to_printable(payment),
+                            is_transmitted,
+                            is_delivered,
+                        })
+                    }
                     _ => None,
                 };
                 if is_of_day {
@@ -116,13 +134,18 @@ fn parse_date(text: &str, zone: Offset) -> Option<Date> {
         return text.parse().ok();
     }
     let moment: Option<Timestamp> = text.parse().ok();
-    moment.map(|at| day_at(at, zone)).or_else(|| text.get(..10)?.parse().ok())
+    moment
+        .map(|at| day_at(at, zone))
+        .or_else(|| text.get(..10)?.parse().ok())
 }
 
 /// Removes control characters from a text of the authority, so that the database accepts the text, and cuts it to
 /// `TEXT_CHARS_MAX` characters.
 fn to_printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(TEXT_CHARS_MAX).collect()
+    text.chars()
+        .filter(|letter| !letter.is_control())
+        .take(TEXT_CHARS_MAX)
+        .collect()
 }
 
 #[cfg(test)]
@@ -133,7 +156,10 @@ mod tests {
     use super::*;
 
     fn searched_day() -> SearchedDay {
-        SearchedDay { day: "2026-01-15".parse().unwrap(), zone: offset(1) }
+        SearchedDay {
+            day: "2026-01-15".parse().unwrap(),
+            zone: offset(1),
+        }
     }
 
     fn line(no: u32, day: &str) -> Value {
@@ -145,12 +171,20 @@ mod tests {
 
     fn page(items: &[Value], has_next: Option<bool>) -> SearchPage {
         let page = has_next.map_or(Value::Null, |has_next| json!({ "has_next_page": has_next }));
-        SearchPage { items: items.to_vec(), page }
+        SearchPage {
+            items: items.to_vec(),
+            page,
+        }
     }
 
     #[test]
     fn a_page_is_the_last_one_if_no_later_page_matters() {
-        let days = |days: &[&str]| days.iter().zip(1..).map(|(day, no)| line(no, day)).collect::<Vec<_>>();
+        let days = |days: &[&str]| {
+            days.iter()
+                .zip(1..)
+                .map(|(day, no)| line(no, day))
+                .collect::<Vec<_>>()
+        };
         for (items, has_next, is_last) in [
             (days(&["2026-01-17", "2026-01-15"]), Some(true), false),
             (days(&["2026-01-17", "2026-01-15"]), Some(false), true),
@@ -159,9 +193,14 @@ mod tests {
             (days(&["2026-01-13", "2026-01-13"]), Some(true), true),
             (days(&["2026-01-15"]), None, false),
             (days(&[]), Some(true), true),
-            (vec![json!({ "irn": "INV9-94AD90FB-20260115" })], Some(true), false),
+            (
+                vec![json!({ "irn": "INV9-94AD90FB-20260115" })],
+                Some(true),
+                false,
+            ),
         ] {
-            let found = AuthorityListing::default().add_page(&page(&items, has_next), searched_day());
+            let found =
+                AuthorityListing::default().add_page(&page(&items, has_next), searched_day());
             assert_eq!(found, is_last, "{items:?} {has_next:?}");
         }
         let mut listing = AuthorityListing::default();
@@ -190,8 +229,18 @@ mod tests {
         listing.add_page(&page(&items, Some(true)), searched_day());
         let keys: Vec<_> = listing.signed_on_day.iter().map(|key| &key[..4]).collect();
         assert_eq!(keys, ["INV2", "INV3", "INV4"]);
-        assert_eq!(listing.unreadable.iter().map(String::as_str).collect::<Vec<_>>(), ["", "odd"]);
-        assert_eq!(listing.lines["INV3-94AD90FB-20260115"], None, "it is confirmed individually");
+        assert_eq!(
+            listing
+                .unreadable
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>(),
+            ["", "odd"]
+        );
+        assert_eq!(
+            listing.lines["INV3-94AD90FB-20260115"], None,
+            "it is confirmed individually"
+        );
         let second = listing.lines["INV2-94AD90FB-20260115"].as_ref().unwrap();
         assert!(second.is_transmitted && second.irn.as_str() == "INV2-94ad90fb-20260115");
         assert_eq!(listing.lines.len(), 5);

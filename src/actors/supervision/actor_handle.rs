@@ -43,7 +43,10 @@ where
     R: Send + 'static,
 {
     fn from(address: Addr<A>) -> Self {
-        Self { commands: address.clone().recipient(), control: address.recipient() }
+        Self {
+            commands: address.clone().recipient(),
+            control: address.recipient(),
+        }
     }
 }
 
@@ -71,7 +74,14 @@ where
     pub(super) fn new(generation: u64, mailbox: Mailbox<C, R>, node: Node) -> Self {
         let uses = AtomicU64::new(0);
         let used_at = AtomicU64::new(0);
-        Self { generation, mailbox, node, uses, used_at, asked: Arc::default() }
+        Self {
+            generation,
+            mailbox,
+            node,
+            uses,
+            used_at,
+            asked: Arc::default(),
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -102,6 +112,13 @@ where
         }
         let uses = self.uses.load(Ordering::SeqCst);
         let asked = Arc::clone(&self.asked);
-        self.mailbox.control.try_send(Passivate { generation: self.generation, uses, asked }).is_ok()
+        self.mailbox
+            .control
+            .try_send(Passivate {
+                generation: self.generation,
+                uses,
+                asked,
+            })
+            .is_ok()
     }
 }

@@ -22,7 +22,11 @@ pub struct AdmissionLimits {
 
 impl Default for AdmissionLimits {
     fn default() -> Self {
-        Self { per_key_max: 128, process_max: 10_000, retry_after: Duration::from_secs(1) }
+        Self {
+            per_key_max: 128,
+            process_max: 10_000,
+            retry_after: Duration::from_secs(1),
+        }
     }
 }
 
@@ -53,7 +57,12 @@ pub struct Permit {
 
 impl Admission {
     pub fn new(limits: AdmissionLimits, counters: Arc<Counters>) -> Self {
-        Self(Arc::new(PermitPool { limits, counters, process: AtomicUsize::new(0), keys: DashMap::new() }))
+        Self(Arc::new(PermitPool {
+            limits,
+            counters,
+            process: AtomicUsize::new(0),
+            keys: DashMap::new(),
+        }))
     }
 
     pub fn limits(&self) -> AdmissionLimits {
@@ -85,7 +94,10 @@ impl Admission {
         }
         pool.counters.commands_admitted.up();
         pool.counters.queue_depth.up();
-        Ok(Permit { pool: Arc::clone(pool), key })
+        Ok(Permit {
+            pool: Arc::clone(pool),
+            key,
+        })
     }
 }
 
@@ -110,9 +122,11 @@ impl PermitPool {
     }
 
     fn take_process(&self) -> bool {
-        let update = self.process.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
-            (used < self.limits.process_max).then_some(used + 1)
-        });
+        let update = self
+            .process
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
+                (used < self.limits.process_max).then_some(used + 1)
+            });
         update.is_ok()
     }
 }
@@ -132,7 +146,11 @@ mod tests {
 
     fn admission(per_key_max: usize, process_max: usize) -> Admission {
         Admission::new(
-            AdmissionLimits { per_key_max, process_max, ..AdmissionLimits::default() },
+            AdmissionLimits {
+                per_key_max,
+                process_max,
+                ..AdmissionLimits::default()
+            },
             Arc::default(),
         )
     }
@@ -142,7 +160,10 @@ mod tests {
         let admission = admission(2, 10);
         let held = [admission.admit(1).unwrap(), admission.admit(1).unwrap()];
         let retry_after = Duration::from_secs(1);
-        assert_eq!(admission.admit(1).unwrap_err(), AdmissionRefusal::PerKey { retry_after });
+        assert_eq!(
+            admission.admit(1).unwrap_err(),
+            AdmissionRefusal::PerKey { retry_after }
+        );
         assert!(admission.admit(2).is_ok());
         drop(held);
         assert!(admission.admit(1).is_ok());
@@ -153,7 +174,10 @@ mod tests {
         let admission = admission(2, 1);
         let held = admission.admit(1).unwrap();
         let retry_after = Duration::from_secs(1);
-        assert_eq!(admission.admit(2).unwrap_err(), AdmissionRefusal::Process { retry_after });
+        assert_eq!(
+            admission.admit(2).unwrap_err(),
+            AdmissionRefusal::Process { retry_after }
+        );
         assert_eq!(admission.keys_in_use(), 1);
         drop(held);
         assert_eq!((admission.in_use(), admission.keys_in_use()), (0, 0));

@@ -26,7 +26,11 @@ impl Arbiters {
         let shards = threads.iter().map(Arbiter::handle).collect();
         let background_handle = background.handle();
         threads.push(background);
-        Self { shards, background: background_handle, threads: Mutex::new(threads) }
+        Self {
+            shards,
+            background: background_handle,
+            threads: Mutex::new(threads),
+        }
     }
 
     /// Maps the hash of a key to its arbiter. Returns the arbiter's index and the arbiter.
@@ -50,13 +54,16 @@ impl Arbiters {
 
     /// Waits until all threads have ended, at most `JOIN_TIMEOUT`. Returns true if all ended in time and none panicked.
     pub async fn join(&self) -> bool {
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
         // Joins on a plain thread, not in a blocking task: if a thread hangs, the runtime would wait forever for such a
         // task at shutdown.
         std::thread::spawn(|| {
-            let is_clean =
-                threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());
+            let is_clean = threads
+                .into_iter()
+                .map(Arbiter::join)
+                .fold(true, |clean, end| clean & end.is_ok());
             let _ = ended.send(is_clean);
         });
         matches!(timeout(JOIN_TIMEOUT, joined).await, Ok(Ok(true)))
@@ -77,10 +84,14 @@ mod tests {
     #[actix::test]
     async fn a_key_keeps_its_arbiter_and_many_keys_use_all() {
         let arbiters = Arbiters::start(3);
-        let shards: std::collections::HashSet<_> =
-            (0..100).map(|key| arbiters.for_key(hash_key(&key)).0).collect();
+        let shards: std::collections::HashSet<_> = (0..100)
+            .map(|key| arbiters.for_key(hash_key(&key)).0)
+            .collect();
         assert_eq!(shards.len(), 3);
-        assert_eq!(arbiters.for_key(hash_key("k")).0, arbiters.for_key(hash_key("k")).0);
+        assert_eq!(
+            arbiters.for_key(hash_key("k")).0,
+            arbiters.for_key(hash_key("k")).0
+        );
         arbiters.stop();
         assert!(arbiters.join().await);
         assert!(!arbiters.background().spawn_fn(|| {}));

@@ -99,13 +99,24 @@ impl StartedBatch {
     fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
         let metrics = &node.tree().counters().by_kind;
         metrics.record_batch(node.kind(), batch.tasks().len());
-        node.record_wait(batch.tasks().iter().map(|task| task.waited).max().unwrap_or_default());
+        node.record_wait(
+            batch
+                .tasks()
+                .iter()
+                .map(|task| task.waited)
+                .max()
+                .unwrap_or_default(),
+        );
         let commands = batch.tasks().iter().map(|task| {
             let command = name(&task.command);
             metrics.record_wait(node.kind(), command, task.waited);
             (task.id, command)
         });
-        Self { commands: commands.collect(), node: node.clone(), at: Instant::now() }
+        Self {
+            commands: commands.collect(),
+            node: node.clone(),
+            at: Instant::now(),
+        }
     }
 
     fn record_end<R>(&self, replies: &[(CommandId, R)], outcome: fn(&R) -> &'static str) {
@@ -147,7 +158,9 @@ impl<W: Worker> BatchActor<W> {
         self.is_scheduled = false;
         // Creates the worker first, so that a panic in `make` does not count as a panic of the commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
-        let Some(batch) = self.queue.take_batch(&self.limits) else { return };
+        let Some(batch) = self.queue.take_batch(&self.limits) else {
+            return;
+        };
         self.context.node.mark_batch_started();
         let started = StartedBatch::new(&batch, W::name, &self.context.node);
         let work = worker.work(batch).into_actor(self);
@@ -163,7 +176,11 @@ impl<W: Worker> BatchActor<W> {
         let unanswered = self.queue.answer(replies);
         self.context.node.record_depth(self.queue.depth());
         if unanswered > 0 {
-            tracing::error!(actor = self.context.node.name(), unanswered, "batch left commands unanswered");
+            tracing::error!(
+                actor = self.context.node.name(),
+                unanswered,
+                "batch left commands unanswered"
+            );
         }
         self.schedule(ctx);
     }

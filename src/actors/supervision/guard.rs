@@ -67,7 +67,12 @@ where
     fn new(actor: ContextFut<A, Context<A>>, node: Node, policy: RestartPolicy) -> Self {
         node.tree().counters().actors_started.up();
         node.mark_running();
-        Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
+        Self {
+            actor: Some(actor),
+            node,
+            budget: RestartBudget::new(policy),
+            pause: None,
+        }
     }
 
     /// Restarts the actor after a panic, including a panic during a restart. Escalates if the restart budget is spent.
@@ -93,7 +98,8 @@ where
     /// Marks the node as failed before the mailbox closes, so that a sender that finds the mailbox closed also sees the
     /// failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
-        self.node.mark_failed(&format!("panicked too often, last: {}", panic.text));
+        self.node
+            .mark_failed(&format!("panicked too often, last: {}", panic.text));
         self.close();
     }
 
@@ -101,7 +107,11 @@ where
     fn close(&mut self) {
         let actor = self.actor.take();
         if let Err(panic) = panics::catch(|| drop(actor)) {
-            tracing::error!(actor = self.node.name(), panic = panic.text, "actor panicked as it was closed");
+            tracing::error!(
+                actor = self.node.name(),
+                panic = panic.text,
+                "actor panicked as it was closed"
+            );
         }
     }
 }
@@ -120,7 +130,9 @@ where
                 guard.pause = None;
                 guard.node.mark_running();
             }
-            let Some(actor) = &mut guard.actor else { return Poll::Ready(()) };
+            let Some(actor) = &mut guard.actor else {
+                return Poll::Ready(());
+            };
             match panics::catch(|| Pin::new(actor).poll(polling)) {
                 Ok(Poll::Pending) => return Poll::Pending,
                 Ok(Poll::Ready(())) => guard.close(),

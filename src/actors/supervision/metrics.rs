@@ -48,14 +48,24 @@ impl Default for ActorMetrics {
         let waits = Histograms::new_with_constructor(histograms::for_work);
         let durations = Histograms::new_with_constructor(histograms::for_work);
         let batch_sizes = Histograms::new_with_constructor(histograms::for_sizes);
-        Self { waits, durations, batch_sizes, restarts }
+        Self {
+            waits,
+            durations,
+            batch_sizes,
+            restarts,
+        }
     }
 }
 
 impl ActorMetrics {
     pub(super) fn record_wait(&self, kind: NodeKind, command: &'static str, waited: Duration) {
-        let labels = CommandLabels { kind: kind.name(), command };
-        self.waits.get_or_create(&labels).observe(waited.as_secs_f64());
+        let labels = CommandLabels {
+            kind: kind.name(),
+            command,
+        };
+        self.waits
+            .get_or_create(&labels)
+            .observe(waited.as_secs_f64());
     }
 
     pub(super) fn record_duration(
@@ -65,16 +75,26 @@ impl ActorMetrics {
         outcome: &'static str,
         took: Duration,
     ) {
-        let labels = OutcomeLabels { kind: kind.name(), command, outcome };
-        self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+        let labels = OutcomeLabels {
+            kind: kind.name(),
+            command,
+            outcome,
+        };
+        self.durations
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
     }
 
     pub(super) fn record_batch(&self, kind: NodeKind, commands: usize) {
         let size = u32::try_from(commands).unwrap_or(u32::MAX);
-        self.batch_sizes.get_or_create(&KindLabels { kind: kind.name() }).observe(f64::from(size));
+        self.batch_sizes
+            .get_or_create(&KindLabels { kind: kind.name() })
+            .observe(f64::from(size));
     }
 
     pub(super) fn record_restart(&self, kind: NodeKind) {
-        self.restarts.get_or_create(&KindLabels { kind: kind.name() }).inc();
+        self.restarts
+            .get_or_create(&KindLabels { kind: kind.name() })
+            .inc();
     }
 }

@@ -67,9 +67,19 @@ struct NodeStatus {
 }
 
 impl NodeInner {
-    pub(super) fn new(id: u64, name: Box<str>, kind: NodeKind, shard: usize, started_at: Timestamp) -> Self {
-        let condition =
-            NodeStatus { state: NodeState::Starting, restarts: 0, last_panic: None, failed_at: None };
+    pub(super) fn new(
+        id: u64,
+        name: Box<str>,
+        kind: NodeKind,
+        shard: usize,
+        started_at: Timestamp,
+    ) -> Self {
+        let condition = NodeStatus {
+            state: NodeState::Starting,
+            restarts: 0,
+            last_panic: None,
+            failed_at: None,
+        };
         let condition = Mutex::new(condition);
         Self {
             id,
@@ -117,7 +127,9 @@ impl NodeInner {
     }
 
     fn condition(&self) -> MutexGuard<'_, NodeStatus> {
-        self.condition.lock().unwrap_or_else(PoisonError::into_inner)
+        self.condition
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -173,7 +185,9 @@ impl Node {
 
     /// Tells the watchdog that the actor starts a batch now.
     pub fn mark_batch_started(&self) {
-        self.inner.heartbeat.start(self.tree.micros_at(Instant::now()));
+        self.inner
+            .heartbeat
+            .start(self.tree.micros_at(Instant::now()));
     }
 
     pub fn mark_batch_finished(&self) {
@@ -209,8 +223,16 @@ impl Node {
             panic: self.last_panic().unwrap_or_default(),
         };
         let is_of_taxpayer = self.kind() == NodeKind::Taxpayer;
-        let taxpayer_id = is_of_taxpayer.then(|| parse_number(self.name())).flatten().map(TaxpayerId);
-        self.tree.quarantine().put(UnstoredCommand { record, at, taxpayer_id, contents });
+        let taxpayer_id = is_of_taxpayer
+            .then(|| parse_number(self.name()))
+            .flatten()
+            .map(TaxpayerId);
+        self.tree.quarantine().put(UnstoredCommand {
+            record,
+            at,
+            taxpayer_id,
+            contents,
+        });
     }
 
     /// Removes the node from the tree. If it had failed, its failure no longer makes the process unready.
@@ -247,7 +269,10 @@ impl Node {
         condition.state = NodeState::Failed;
         condition.failed_at = Some(failed_at);
         drop(condition);
-        self.tree.escalate(self.inner.id, format!("{} {}: {reason}", self.inner.kind.name(), self.name()));
+        self.tree.escalate(
+            self.inner.id,
+            format!("{} {}: {reason}", self.inner.kind.name(), self.name()),
+        );
     }
 
     /// Marks the node as stopped, unless it has failed. A node of a transient kind is also removed from the tree.

@@ -60,8 +60,17 @@ mod tests {
     #[tokio::test]
     async fn a_panic_goes_on_in_the_caller_with_its_text() {
         let work = tokio::spawn(on_own_thread(|| async { panic!("as ordered") }));
-        let payload = work.await.map(|ended| ended.unwrap()).unwrap_err().into_panic();
-        assert!(payload.downcast_ref::<String>().unwrap().starts_with("as ordered"));
+        let payload = work
+            .await
+            .map(|ended| ended.unwrap())
+            .unwrap_err()
+            .into_panic();
+        assert!(
+            payload
+                .downcast_ref::<String>()
+                .unwrap()
+                .starts_with("as ordered")
+        );
     }
 
     #[tokio::test]

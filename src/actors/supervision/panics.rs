@@ -23,7 +23,9 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     if cfg!(panic = "unwind") {
         Ok(())
     } else {
-        Err("this build aborts on a panic; actors restart after one, so build with panic = \"unwind\"")
+        Err(
+            "this build aborts on a panic; actors restart after one, so build with panic = \"unwind\"",
+        )
     }
 }
 
@@ -47,7 +49,9 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     let outer = IS_GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));
     IS_GUARDED.set(outer);
-    result.map_err(|payload| CaughtPanic { text: panic_text(payload.as_ref(), LOCATION.take()) })
+    result.map_err(|payload| CaughtPanic {
+        text: panic_text(payload.as_ref(), LOCATION.take()),
+    })
 }
 
 fn panic_text(payload: &(dyn Any + Send), location: Option<String>) -> String {
@@ -75,7 +79,11 @@ mod tests {
     fn a_caught_panic_has_its_text_and_location() {
         install_hook();
         let caught = catch(|| panic!("no row {}", 7)).unwrap_err();
-        assert!(caught.text.starts_with("no row 7 at src"), "{}", caught.text);
+        assert!(
+            caught.text.starts_with("no row 7 at src"),
+            "{}",
+            caught.text
+        );
         assert_eq!(catch(|| 5), Ok(5));
     }
 

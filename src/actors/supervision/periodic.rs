@@ -25,7 +25,12 @@ pub struct Period {
 
 impl Period {
     pub fn new(kind: NodeKind, name: &'static str, every: Duration) -> Self {
-        Self { kind, name, first_after: every, every }
+        Self {
+            kind,
+            name,
+            first_after: every,
+            every,
+        }
     }
 }
 
@@ -44,10 +49,15 @@ impl PeriodicActor {
         E: Display + 'static,
     {
         let node = tree.node(period.kind, 0, period.name);
-        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Self {
-            calls: Box::new(move || call_repeatedly(period, work.clone()).boxed_local()),
-            _address: ctx.address(),
-        })
+        supervise(
+            arbiters.background(),
+            node,
+            RestartPolicy::default(),
+            move |ctx| Self {
+                calls: Box::new(move || call_repeatedly(period, work.clone()).boxed_local()),
+                _address: ctx.address(),
+            },
+        )
     }
 }
 

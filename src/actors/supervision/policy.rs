@@ -43,12 +43,19 @@ pub struct RestartBudget {
 
 impl RestartBudget {
     pub fn new(policy: RestartPolicy) -> Self {
-        Self { policy, panics: VecDeque::new() }
+        Self {
+            policy,
+            panics: VecDeque::new(),
+        }
     }
 
     /// Counts one panic at `now`. Returns the delay before the restart, or `None` if the budget is spent.
     pub fn spend(&mut self, now: Instant) -> Option<Duration> {
-        while self.panics.front().is_some_and(|then| now.duration_since(*then) >= self.policy.window) {
+        while self
+            .panics
+            .front()
+            .is_some_and(|then| now.duration_since(*then) >= self.policy.window)
+        {
             self.panics.pop_front();
         }
         self.panics.push_back(now);
@@ -58,8 +65,13 @@ impl RestartBudget {
 
     /// Returns the delay before it is reduced at random.
     fn wait(&self) -> Duration {
-        let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
-        self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)
+        let doublings = u32::try_from(self.panics.len().saturating_sub(1))
+            .unwrap_or(u32::MAX)
+            .min(20);
+        self.policy
+            .backoff_initial
+            .saturating_mul(1 << doublings)
+            .min(self.policy.backoff_max)
     }
 }
 
@@ -90,7 +102,10 @@ mod tests {
 
     #[test]
     fn the_delay_doubles_up_to_its_limit_with_jitter_in_its_upper_half() {
-        let policy = RestartPolicy { restarts_max: 40, ..RestartPolicy::default() };
+        let policy = RestartPolicy {
+            restarts_max: 40,
+            ..RestartPolicy::default()
+        };
         let mut budget = RestartBudget::new(policy);
         let start = Instant::now();
         for whole_ms in [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] {

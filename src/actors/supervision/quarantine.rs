@@ -50,12 +50,21 @@ impl Quarantine {
     }
 
     pub fn records(&self) -> Vec<QuarantineRecord> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
     }
 
     /// Returns the oldest command that is not yet stored.
     pub fn first_unstored(&self) -> Option<UnstoredCommand> {
-        self.unstored.lock().unwrap_or_else(PoisonError::into_inner).front().cloned()
+        self.unstored
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .front()
+            .cloned()
     }
 
     pub fn mark_stored(&self, reference: CommandId) {
@@ -91,13 +100,22 @@ mod tests {
                 panic: String::new(),
             };
             let at = Timestamp::UNIX_EPOCH;
-            quarantine.put(UnstoredCommand { record, at, taxpayer_id: None, contents: None });
+            quarantine.put(UnstoredCommand {
+                record,
+                at,
+                taxpayer_id: None,
+                contents: None,
+            });
         }
         let first = quarantine.first_unstored().unwrap().record.reference;
         assert_eq!(first, references[references.len() - UNSTORED_MAX]);
         quarantine.mark_stored(first);
         assert_ne!(quarantine.first_unstored().unwrap().record.reference, first);
-        let kept: Vec<_> = quarantine.records().iter().map(|record| record.reference).collect();
+        let kept: Vec<_> = quarantine
+            .records()
+            .iter()
+            .map(|record| record.reference)
+            .collect();
         assert_eq!(kept, references[1..]);
     }
 }

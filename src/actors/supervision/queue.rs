@@ -51,7 +51,10 @@ pub struct CommandBatch<C> {
 /// A clone refers to the same batch, so that another thread can work on it.
 impl<C> Clone for CommandBatch<C> {
     fn clone(&self) -> Self {
-        Self { tasks: Arc::clone(&self.tasks), committing: Arc::clone(&self.committing) }
+        Self {
+            tasks: Arc::clone(&self.tasks),
+            committing: Arc::clone(&self.committing),
+        }
     }
 }
 
@@ -93,18 +96,28 @@ pub struct WorkQueue<C, R> {
 
 impl<C, R> Default for WorkQueue<C, R> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), in_flight: None }
+        Self {
+            waiting: VecDeque::new(),
+            in_flight: None,
+        }
     }
 }
 
 impl<C, R> WorkQueue<C, R> {
     pub fn push(&mut self, envelope: Envelope<C, R>) {
-        self.waiting.push_back(QueuedCommand { envelope, panics: 0 });
+        self.waiting.push_back(QueuedCommand {
+            envelope,
+            panics: 0,
+        });
     }
 
     /// Returns the number of commands that wait or are in flight.
     pub fn depth(&self) -> usize {
-        self.waiting.len() + self.in_flight.as_ref().map_or(0, |batch| batch.entries.len())
+        self.waiting.len()
+            + self
+                .in_flight
+                .as_ref()
+                .map_or(0, |batch| batch.entries.len())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -123,19 +136,31 @@ impl<C, R> WorkQueue<C, R> {
             return None;
         }
         let mut weight = 0;
-        let first_commands = self.waiting.iter().take(limits.commands_max).take_while(|entry| {
-            let Some(command) = entry.envelope.command() else { return true };
-            if entry.panics > 0 || (limits.is_large)(&command) || weight >= limits.weight_max {
-                return false;
-            }
-            weight += (limits.weight)(&command);
-            true
-        });
+        let first_commands = self
+            .waiting
+            .iter()
+            .take(limits.commands_max)
+            .take_while(|entry| {
+                let Some(command) = entry.envelope.command() else {
+                    return true;
+                };
+                if entry.panics > 0 || (limits.is_large)(&command) || weight >= limits.weight_max {
+                    return false;
+                }
+                weight += (limits.weight)(&command);
+                true
+            });
         let batch_size = first_commands.count();
         let mut entries: Vec<_> = self.waiting.drain(..batch_size.max(1)).collect();
-        let tasks = entries.iter_mut().filter_map(|entry| start(&mut entry.envelope)).collect();
+        let tasks = entries
+            .iter_mut()
+            .filter_map(|entry| start(&mut entry.envelope))
+            .collect();
         let committing = Arc::new(AtomicBool::new(false));
-        self.in_flight = Some(InFlightBatch { entries, committing: Arc::clone(&committing) });
+        self.in_flight = Some(InFlightBatch {
+            entries,
+            committing: Arc::clone(&committing),
+        });
         Some(CommandBatch { tasks, committing })
     }
 
@@ -143,7 +168,12 @@ impl<C, R> WorkQueue<C, R> {
     pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
         let mut replies: HashMap<_, _> = replies.into_iter().collect();
         let mut unanswered = 0;
-        for entry in self.in_flight.take().into_iter().flat_map(|batch| batch.entries) {
+        for entry in self
+            .in_flight
+            .take()
+            .into_iter()
+            .flat_map(|batch| batch.entries)
+        {
             if let Some(reply) = replies.remove(&entry.envelope.id()) {
                 entry.envelope.answer(reply);
             } else {
@@ -157,7 +187,9 @@ impl<C, R> WorkQueue<C, R> {
     /// Handles a panic: each command in flight becomes a suspect, is quarantined, or is answered as interrupted.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
-        let Some(batch) = self.in_flight.take() else { return recovery };
+        let Some(batch) = self.in_flight.take() else {
+            return recovery;
+        };
         let committing = batch.committing.load(Ordering::SeqCst);
         for mut entry in batch.entries.into_iter().rev() {
             entry.panics += 1;
@@ -183,7 +215,11 @@ impl<C, R> WorkQueue<C, R> {
 fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     let command = envelope.command()?;
     envelope.mark_started();
-    Some(Task { id: envelope.id(), command, waited: envelope.waiting_time() })
+    Some(Task {
+        id: envelope.id(),
+        command,
+        waited: envelope.waiting_time(),
+    })
 }
 
 #[cfg(test)]
@@ -199,7 +235,8 @@ mod tests {
         let admission = Admission::new(AdmissionLimits::default(), Arc::default());
         let mut queue = WorkQueue::default();
         let send = |command| {
-            let (envelope, answer) = Envelope::new(clock::new_id(), command, admission.admit(1).unwrap());
+            let (envelope, answer) =
+                Envelope::new(clock::new_id(), command, admission.admit(1).unwrap());
             queue.push(envelope);
             answer
         };
@@ -225,7 +262,16 @@ mod tests {
 
     fn process_batch(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
         let batch = queue.take_batch(&LIMITS).unwrap();
-        assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
+        assert_eq!(
+            queue.answer(
+                batch
+                    .tasks()
+                    .iter()
+                    .map(|task| (task.id, **task))
+                    .collect::<Vec<_>>()
+            ),
+            0
+        );
         commands(&batch)
     }
 
@@ -262,7 +308,13 @@ mod tests {
         let (mut queue, _answers) = queue_of(1..=5);
         drop(queue.take_batch(&limits(3)));
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
-        assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
+        assert_eq!(
+            recovery,
+            Recovery {
+                suspects: 3,
+                ..Recovery::default()
+            }
+        );
         let batches: Vec<_> = (0..4).map(|_| process_batch(&mut queue)).collect();
         assert_eq!(batches, [vec![1], vec![2], vec![3], vec![4, 5]]);
         assert!(queue.is_empty());
@@ -277,11 +329,19 @@ mod tests {
         let suspect = queue.take_batch(&LIMITS).unwrap().tasks()[0].id;
         let mut quarantined = Vec::new();
         let recovery = queue.recover(|id, command| quarantined.push((id, *command)));
-        assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
+        assert_eq!(
+            recovery,
+            Recovery {
+                quarantined: 1,
+                ..Recovery::default()
+            }
+        );
         assert_eq!(quarantined, [(suspect, 2)]);
         assert_eq!(process_batch(&mut queue), [3]);
         let outcome = answers[1].try_recv();
-        assert!(matches!(outcome, Ok(CommandOutcome::Quarantined { reference }) if reference == suspect));
+        assert!(
+            matches!(outcome, Ok(CommandOutcome::Quarantined { reference }) if reference == suspect)
+        );
     }
 
     #[test]
@@ -289,9 +349,21 @@ mod tests {
         let (mut queue, mut answers) = queue_of(1..=3);
         queue.take_batch(&limits(2)).unwrap().start_commit();
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
-        assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
-        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));
-        assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::Interrupted)));
+        assert_eq!(
+            recovery,
+            Recovery {
+                interrupted: 2,
+                ..Recovery::default()
+            }
+        );
+        assert!(matches!(
+            answers[0].try_recv(),
+            Ok(CommandOutcome::Interrupted)
+        ));
+        assert!(matches!(
+            answers[1].try_recv(),
+            Ok(CommandOutcome::Interrupted)
+        ));
         assert_eq!(process_batch(&mut queue), [3]);
     }
 
@@ -300,7 +372,10 @@ mod tests {
         let (mut queue, mut answers) = queue_of(1..=2);
         let batch = queue.take_batch(&limits(2)).unwrap();
         assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
-        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));
+        assert!(matches!(
+            answers[0].try_recv(),
+            Ok(CommandOutcome::Interrupted)
+        ));
         assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::Done(7))));
     }
 
@@ -309,8 +384,14 @@ mod tests {
         let (mut queue, mut answers) = queue_of(1..=2);
         drop(queue.take_batch(&limits(1)));
         drop(queue);
-        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));
-        assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::NotStarted { command: 2, .. })));
+        assert!(matches!(
+            answers[0].try_recv(),
+            Ok(CommandOutcome::Interrupted)
+        ));
+        assert!(matches!(
+            answers[1].try_recv(),
+            Ok(CommandOutcome::NotStarted { command: 2, .. })
+        ));
     }
 
     #[test]
@@ -319,6 +400,9 @@ mod tests {
         drop(queue.take_batch(&limits(1)));
         queue.recover(|_, _| panic!("nothing to quarantine"));
         drop(queue);
-        assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::NotStarted { command: 1, .. })));
+        assert!(matches!(
+            answers[0].try_recv(),
+            Ok(CommandOutcome::NotStarted { command: 1, .. })
+        ));
     }
 }

@@ -159,11 +159,16 @@ where
                     counters.commands_interrupted.up();
                     return Err(SendError::Interrupted { command_id });
                 }
-                Ok(CommandOutcome::NotStarted { command: returned, permit: kept }) => {
+                Ok(CommandOutcome::NotStarted {
+                    command: returned,
+                    permit: kept,
+                }) => {
                     (command, permit) = (returned, kept);
                 }
             }
-            let Some(wait) = wait.filter(|_| !self.has_failed(key)) else { break };
+            let Some(wait) = wait.filter(|_| !self.has_failed(key)) else {
+                break;
+            };
             counters.commands_resent.up();
             sleep(Duration::from_millis(wait)).await;
         }
@@ -206,8 +211,15 @@ where
     }
 
     fn policy(&self) -> RestartPolicy {
-        let needed = self.admission.limits().per_key_max.saturating_add(CONTROL_MESSAGES);
-        RestartPolicy { mailbox_capacity: needed, ..self.settings.policy }
+        let needed = self
+            .admission
+            .limits()
+            .per_key_max
+            .saturating_add(CONTROL_MESSAGES);
+        RestartPolicy {
+            mailbox_capacity: needed,
+            ..self.settings.policy
+        }
     }
 
     fn handle_remover(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
@@ -215,21 +227,30 @@ where
         let key = key.clone();
         Box::new(move |asked| {
             // If the registry is gone, no command can arrive, so the actor may stop.
-            handles
-                .upgrade()
-                .is_none_or(|handles| handles.remove_if(&key, |_, handle| handle.matches(asked)).is_some())
+            handles.upgrade().is_none_or(|handles| {
+                handles
+                    .remove_if(&key, |_, handle| handle.matches(asked))
+                    .is_some()
+            })
         })
     }
 
     fn has_failed(&self, key: &K) -> bool {
-        self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
+        self.handles
+            .get(key)
+            .is_some_and(|handle| handle.node.has_failed())
     }
 
     /// Asks actors to stop: those not used for `idle_after`, and the least recently used ones above `active_max`.
     /// Returns the number of actors that were asked.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
-        self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
-        let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
+        self.handles
+            .retain(|_, handle| handle.is_open() || handle.node.has_failed());
+        let mut handles: Vec<_> = self
+            .handles
+            .iter()
+            .map(|entry| Arc::clone(&entry))
+            .collect();
         let excess = handles.len().saturating_sub(active_max);
         handles.sort_by_cached_key(|handle| handle.used_at());
         let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
@@ -244,7 +265,9 @@ where
     /// number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
-        let Some(latest) = self.tree.micros_at(now).checked_sub(rest) else { return 0 };
+        let Some(latest) = self.tree.micros_at(now).checked_sub(rest) else {
+            return 0;
+        };
         let mut removed = 0;
         self.handles.retain(|key, handle| {
             let has_rested = handle.node.failed_at().is_some_and(|moment| moment <= latest);

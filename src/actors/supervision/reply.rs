@@ -59,8 +59,20 @@ where
 impl<C, R> Envelope<C, R> {
     pub fn new(id: CommandId, command: C, permit: Permit) -> (Self, OutcomeReceiver<C, R>) {
         let (outcome, answer) = oneshot::channel();
-        let contents = Some(Contents { command: Arc::new(command), permit, outcome });
-        (Self { id, sent_at: Instant::now(), contents, is_started: false }, answer)
+        let contents = Some(Contents {
+            command: Arc::new(command),
+            permit,
+            outcome,
+        });
+        (
+            Self {
+                id,
+                sent_at: Instant::now(),
+                contents,
+                is_started: false,
+            },
+            answer,
+        )
     }
 
     /// Returns how long the command has waited since it was sent.
@@ -74,7 +86,9 @@ impl<C, R> Envelope<C, R> {
 
     /// Returns the command, or `None` after its outcome was sent.
     pub fn command(&self) -> Option<Arc<C>> {
-        self.contents.as_ref().map(|contents| Arc::clone(&contents.command))
+        self.contents
+            .as_ref()
+            .map(|contents| Arc::clone(&contents.command))
     }
 
     /// Marks the command as started. If the envelope is dropped after this, the sender gets *interrupted*.
@@ -102,7 +116,10 @@ impl<C, R> Envelope<C, R> {
 
     /// Sends the outcome to the caller. Frees the permit first, so that the caller may send its next command at once.
     fn send(mut self, result: CommandOutcome<C, R>) {
-        if let Some(Contents { permit, outcome, .. }) = self.contents.take() {
+        if let Some(Contents {
+            permit, outcome, ..
+        }) = self.contents.take()
+        {
             drop(permit);
             // Sending fails if the sender no longer waits for the outcome. That is no error.
             let _ = outcome.send(result);
@@ -112,9 +129,20 @@ impl<C, R> Envelope<C, R> {
 
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
-        let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
+        let Some(Contents {
+            command,
+            permit,
+            outcome,
+        }) = self.contents.take()
+        else {
+            return;
+        };
         // `into_inner` gives `None` if the batch still holds the command, which may then be executing.
-        let command = if self.is_started { None } else { Arc::into_inner(command) };
+        let command = if self.is_started {
+            None
+        } else {
+            Arc::into_inner(command)
+        };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }
         } else {
@@ -131,7 +159,12 @@ mod tests {
     use super::*;
     use crate::domain::kernel::clock;
 
-    fn envelope(admission: &Admission) -> (Envelope<&'static str, u8>, OutcomeReceiver<&'static str, u8>) {
+    fn envelope(
+        admission: &Admission,
+    ) -> (
+        Envelope<&'static str, u8>,
+        OutcomeReceiver<&'static str, u8>,
+    ) {
         Envelope::new(clock::new_id(), "create", admission.admit(1).unwrap())
     }
 
@@ -144,7 +177,11 @@ mod tests {
         let admission = admission();
         let (envelope, mut answer) = envelope(&admission);
         drop(envelope);
-        let Ok(CommandOutcome::NotStarted { command: "create", permit }) = answer.try_recv() else {
+        let Ok(CommandOutcome::NotStarted {
+            command: "create",
+            permit,
+        }) = answer.try_recv()
+        else {
             panic!("not returned")
         };
         assert_eq!(admission.in_use(), 1);

@@ -65,14 +65,19 @@ impl Tree {
         self.for_each_node(|inner| {
             let kind = inner.kind;
             let shard = inner.shard;
-            let group = groups.entry((kind, shard)).or_insert_with(|| ActorGroup::new(kind, shard));
+            let group = groups
+                .entry((kind, shard))
+                .or_insert_with(|| ActorGroup::new(kind, shard));
             group.add(inner.into(), nodes_max);
         });
         let reason = self.readiness().err();
         TreeSnapshot {
             ready: reason.is_none(),
             reason,
-            groups: groups.into_values().map(|group| group.cut(nodes_max)).collect(),
+            groups: groups
+                .into_values()
+                .map(|group| group.cut(nodes_max))
+                .collect(),
             counters: self.counters().snapshot(),
             quarantine: self.quarantine().records(),
         }
@@ -81,7 +86,13 @@ impl Tree {
 
 impl ActorGroup {
     fn new(kind: NodeKind, shard: usize) -> Self {
-        Self { kind, shard, states: BTreeMap::new(), mailbox_depth: 0, nodes: Vec::new() }
+        Self {
+            kind,
+            shard,
+            states: BTreeMap::new(),
+            mailbox_depth: 0,
+            nodes: Vec::new(),
+        }
     }
 
     /// Counts an actor and adds it to the list. A list longer than twice the limit is cut to the actors in the worst
@@ -102,7 +113,9 @@ impl ActorGroup {
 
     fn sort_and_cut(&mut self, nodes_max: usize) {
         self.nodes.sort_unstable_by(|a, b| {
-            (b.state, b.restarts).cmp(&(a.state, a.restarts)).then_with(|| a.name.cmp(&b.name))
+            (b.state, b.restarts)
+                .cmp(&(a.state, a.restarts))
+                .then_with(|| a.name.cmp(&b.name))
         });
         self.nodes.truncate(nodes_max);
     }

@@ -76,11 +76,13 @@ pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Opt
 
 async fn catch_panic<T>(work: impl Future<Output = T>) -> Result<T, CaughtPanic> {
     let mut work = pin!(work);
-    poll_fn(|polling| match panics::catch(|| work.as_mut().poll(polling)) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(returned)) => Poll::Ready(Ok(returned)),
-        Err(panic) => Poll::Ready(Err(panic)),
-    })
+    poll_fn(
+        |polling| match panics::catch(|| work.as_mut().poll(polling)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(returned)) => Poll::Ready(Ok(returned)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        },
+    )
     .await
 }
 
@@ -113,7 +115,10 @@ mod tests {
             },
             other
         );
-        assert_eq!((panicked, returned), (TaskEnd::Panicked, TaskEnd::Returned(Ok(5))));
+        assert_eq!(
+            (panicked, returned),
+            (TaskEnd::Panicked, TaskEnd::Returned(Ok(5)))
+        );
         assert_eq!((tree.counters().snapshot().panics, tree.count()), (1, 0));
         arbiters.stop();
         assert!(arbiters.join().await);

@@ -31,8 +31,14 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    pub const ALL: [Self; 6] =
-        [Self::Taxpayer, Self::Pipeline, Self::Webhook, Self::Reference, Self::Inbound, Self::Janitor];
+    pub const ALL: [Self; 6] = [
+        Self::Taxpayer,
+        Self::Pipeline,
+        Self::Webhook,
+        Self::Reference,
+        Self::Inbound,
+        Self::Janitor,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -134,7 +140,8 @@ impl Tree {
 
     /// Converts `at` to microseconds since the tree was created.
     pub(super) fn micros_at(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros())
+            .unwrap_or(u64::MAX)
     }
 
     pub(super) fn for_each_node(&self, mut inspect: impl FnMut(&NodeInner)) {
@@ -155,12 +162,17 @@ impl Tree {
     }
 
     fn failures(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
-        self.0.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .failures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl std::fmt::Debug for Tree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tree").field("nodes", &self.count()).finish_non_exhaustive()
+        f.debug_struct("Tree")
+            .field("nodes", &self.count())
+            .finish_non_exhaustive()
     }
 }

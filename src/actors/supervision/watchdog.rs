@@ -13,7 +13,10 @@ pub struct WatchdogLimits {
 
 impl Default for WatchdogLimits {
     fn default() -> Self {
-        Self { busy_after: Duration::from_secs(1), stuck_after: Duration::from_secs(10) }
+        Self {
+            busy_after: Duration::from_secs(1),
+            stuck_after: Duration::from_secs(10),
+        }
     }
 }
 
@@ -76,9 +79,16 @@ impl Heartbeat {
     /// Computes and stores the actor's level at `moment`. Returns the new level and the previous one.
     fn classify(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
-        let elapsed = if since == 0 { 0 } else { moment.saturating_sub(since) };
+        let elapsed = if since == 0 {
+            0
+        } else {
+            moment.saturating_sub(since)
+        };
         let level = BatchLoad::after(Duration::from_micros(elapsed), limits);
-        (level, BatchLoad::from_byte(self.level.swap(level as u8, Ordering::Relaxed)))
+        (
+            level,
+            BatchLoad::from_byte(self.level.swap(level as u8, Ordering::Relaxed)),
+        )
     }
 }
 
@@ -90,7 +100,11 @@ pub struct WatchdogScan {
 }
 
 /// Computes and stores the level of each actor in the tree. `limits` returns the limits for a kind of actor.
-pub fn scan(tree: &Tree, limits: impl Fn(NodeKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
+pub fn scan(
+    tree: &Tree,
+    limits: impl Fn(NodeKind) -> WatchdogLimits,
+    now: Instant,
+) -> WatchdogScan {
     let moment = tree.micros_at(now);
     let mut found = WatchdogScan::default();
     tree.for_each_node(|node| {

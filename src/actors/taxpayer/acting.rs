@@ -24,7 +24,10 @@ pub fn name_actor(acting: ActorWithName) {
 
 /// Returns the actor of this request. `None` if no actor was named, or outside a request.
 pub(super) fn current_actor() -> Option<ActorWithName> {
-    ACTING.try_with(|named| named.borrow().clone()).ok().flatten()
+    ACTING
+        .try_with(|named| named.borrow().clone())
+        .ok()
+        .flatten()
 }
 
 #[cfg(test)]
@@ -35,12 +38,18 @@ mod tests {
     #[tokio::test]
     async fn an_actor_is_named_for_its_own_request_only() {
         let named = |id| async move {
-            name_actor(ActorWithName { actor: Actor::Operator(id), name: None });
+            name_actor(ActorWithName {
+                actor: Actor::Operator(id),
+                name: None,
+            });
             tokio::task::yield_now().await;
             current_actor().map(|acting| acting.actor)
         };
         let (one, other) = tokio::join!(run_request(named(1)), run_request(named(2)));
-        assert_eq!((one, other), (Some(Actor::Operator(1)), Some(Actor::Operator(2))));
+        assert_eq!(
+            (one, other),
+            (Some(Actor::Operator(1)), Some(Actor::Operator(2)))
+        );
         assert_eq!(named(3).await, None);
     }
 }

@@ -10,8 +10,8 @@ use secrecy::SecretString;
 
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
-    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
-    Task, Tree, Worker, on_own_thread,
+    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings,
+    RestartPolicy, Task, Tree, Worker, on_own_thread,
 };
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
@@ -54,9 +54,17 @@ struct TaxpayerActor {
 
 impl TaxpayerHandle {
     /// Returns a handle. The actor of a taxpayer starts at its first command.
-    pub fn new(deps: TaxpayerDeps, tree: &Tree, arbiters: &Arc<Arbiters>, limits: AdmissionLimits) -> Self {
+    pub fn new(
+        deps: TaxpayerDeps,
+        tree: &Tree,
+        arbiters: &Arc<Arbiters>,
+        limits: AdmissionLimits,
+    ) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
-        let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
+        let settings = RegistrySettings {
+            kind: NodeKind::Taxpayer,
+            policy: RestartPolicy::default(),
+        };
         let store = deps.store.clone();
         let panic_orders = deps.panic_orders.clone();
         let deps = Arc::new(deps);
@@ -67,16 +75,22 @@ impl TaxpayerHandle {
             large_turns,
             deps,
         };
-        let registry = Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
-            let id = *id;
-            let shared = shared.clone();
-            batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
-                id,
-                shared: shared.clone(),
-                cached: None,
-                apart_until: None,
-            })
-        });
+        let registry = Registry::new(
+            tree,
+            arbiters,
+            admission,
+            settings,
+            move |id: &TaxpayerId, seat| {
+                let id = *id;
+                let shared = shared.clone();
+                batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
+                    id,
+                    shared: shared.clone(),
+                    cached: None,
+                    apart_until: None,
+                })
+            },
+        );
         Self::to(registry, store, panic_orders)
     }
 }
@@ -129,7 +143,11 @@ impl TaxpayerActor {
     async fn execute_in_group(&mut self, batch: CommandBatch<CommandEnvelope>) -> CommandResults {
         let ids: Vec<_> = batch.tasks().iter().map(|task| task.id).collect();
         let mut deadline = None;
-        let mut ready = Box::new(ReadyBatch { id: self.id, cached: self.cached.take(), batch });
+        let mut ready = Box::new(ReadyBatch {
+            id: self.id,
+            cached: self.cached.take(),
+            batch,
+        });
         loop {
             let (batch, sharing) = match self.shared.committers.execute(ready).await {
                 Ok(Reply::Executed(executed)) => return self.keep(*executed),
@@ -146,7 +164,10 @@ impl TaxpayerActor {
                 }
                 Ok(Reply::Failed(left_out)) => (left_out.batch, Sharing::Apart),
                 Err(error) => {
-                    return ids.into_iter().map(|id| (id, Err(CommandError::Store(error.clone())))).collect();
+                    return ids
+                        .into_iter()
+                        .map(|id| (id, Err(CommandError::Store(error.clone()))))
+                        .collect();
                 }
             };
             return Box::pin(self.execute_alone(&batch, sharing)).await;
@@ -192,7 +213,12 @@ impl TaxpayerActor {
             let outcome = if is_large {
                 self.execute_large(batch).await
             } else {
-                let member = Member { id: self.id, cached: self.cached.take(), batch, tasks };
+                let member = Member {
+                    id: self.id,
+                    cached: self.cached.take(),
+                    batch,
+                    tasks,
+                };
                 Box::pin(execute_alone(&self.shared.deps, member, sharing)).await
             };
             match outcome? {
@@ -204,15 +230,28 @@ impl TaxpayerActor {
     }
 
     /// Waits for the turn of a large command and executes the command, which is a batch of its own.
-    async fn execute_large(&mut self, batch: &CommandBatch<CommandEnvelope>) -> Result<Outcome, StoreError> {
-        let payer = self.shared.deps.store.known_payer(self.id).map(Payer::Integrator);
+    async fn execute_large(
+        &mut self,
+        batch: &CommandBatch<CommandEnvelope>,
+    ) -> Result<Outcome, StoreError> {
+        let payer = self
+            .shared
+            .deps
+            .store
+            .known_payer(self.id)
+            .map(Payer::Integrator);
         let turn = LargeTurns::take(&self.shared.large_turns, self.id, payer).await;
         let id = self.id;
         let cached = self.cached.take();
         let deps = Arc::clone(&self.shared.deps);
         let batch = batch.clone();
         let outcome = on_own_thread(move || async move {
-            let member = Member { id, cached, batch: &batch, tasks: batch.tasks() };
+            let member = Member {
+                id,
+                cached,
+                batch: &batch,
+                tasks: batch.tasks(),
+            };
             Box::pin(execute_large(&deps, member)).await
         })
         .await;
@@ -221,7 +260,11 @@ impl TaxpayerActor {
     }
 
     /// Waits until these lanes are free. All waits of a batch together take at most the lock timeout.
-    async fn wait(&self, lanes: &[LaneName], deadline: &mut Option<Instant>) -> Result<(), StoreError> {
+    async fn wait(
+        &self,
+        lanes: &[LaneName],
+        deadline: &mut Option<Instant>,
+    ) -> Result<(), StoreError> {
         let lock_timeout = self.shared.deps.store.lock_timeout();
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + lock_timeout);
         self.shared.held_lanes.wait(lanes, deadline).await
@@ -249,5 +292,8 @@ impl TaxpayerActor {
 }
 
 fn fail_all(tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
-    tasks.iter().map(|task| (task.id, Err(CommandError::Store(error.clone())))).collect()
+    tasks
+        .iter()
+        .map(|task| (task.id, Err(CommandError::Store(error.clone()))))
+        .collect()
 }

@@ -50,6 +50,9 @@ impl CachedState {
 
     /// Returns the state with the version that the lane had before it was locked. A rollback restores that version.
     pub(crate) fn before_lock(self) -> Self {
-        Self { version: self.version - 1, ..self }
+        Self {
+            version: self.version - 1,
+            ..self
+        }
     }
 }

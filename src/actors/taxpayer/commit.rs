@@ -22,10 +22,15 @@ pub(super) async fn write_and_commit(
     if !units.iter().any(UnitOfWork::has_changes) {
         tx.rollback().await?;
         // The rollback also restored the lanes' versions, so the cached states get the previous versions.
-        return Ok(units.into_iter().map(|unit| unit.into_cached().before_lock()).collect());
+        return Ok(units
+            .into_iter()
+            .map(|unit| unit.into_cached().before_lock())
+            .collect());
     }
     let wanted = units.iter().filter(|unit| unit.wakes_endpoint()).count();
-    let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot()).take(wanted).collect();
+    let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot())
+        .take(wanted)
+        .collect();
     let wakes = write_all(&deps.store, &tx, &units, &slots).await?;
     let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
     for member in members {
@@ -35,7 +40,10 @@ pub(super) async fn write_and_commit(
         resolve_commit(deps, members, &units, error).await?;
     }
     notify(deps, &units, wakes, slots);
-    let due = units.iter().map(|unit| unit.writes.due_runs.len()).sum::<usize>();
+    let due = units
+        .iter()
+        .map(|unit| unit.writes.due_runs.len())
+        .sum::<usize>();
     if due > started.len() {
         deps.notifiers.runs.notify_one();
     }
@@ -63,8 +71,9 @@ fn notify(
             None => {}
         }
         // Wakes the callers that wait for a run that is over, or whose document may have been replaced.
-        for run in
-            unit.changed_runs().filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id))
+        for run in unit
+            .changed_runs()
+            .filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id))
         {
             notifiers.run_changes.wake(run.id);
         }

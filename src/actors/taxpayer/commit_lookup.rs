@@ -30,7 +30,9 @@ pub(super) async fn resolve_commit(
     while started.elapsed() < COMMIT_LOOKUP_FOR {
         match was_committed(deps, members, units).await {
             Ok(true) => return Ok(()),
-            Ok(false) if matches!(error, StoreError::Unsettled) => return Err(StoreError::NotCommitted),
+            Ok(false) if matches!(error, StoreError::Unsettled) => {
+                return Err(StoreError::NotCommitted);
+            }
             Ok(false) => return Err(error),
             Err(_) => sleep(COMMIT_LOOKUP_EVERY).await,
         }
@@ -48,7 +50,12 @@ async fn was_committed(
     let mut was_committed = false;
     for (Member { id, tasks, .. }, unit) in members.iter().zip(units) {
         let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
-        lanes::lock(&tx, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], IfTaken::Await).await?;
+        lanes::lock(
+            &tx,
+            &[LaneName::new(LaneKind::Taxpayer, id.to_string())],
+            IfTaken::Await,
+        )
+        .await?;
         was_committed = match unit.writes.events.first() {
             Some(event) => events::is_stored(&tx, event).await?,
             None => idempotency::is_stored_by_any(&tx, &claims(tasks.iter()), &commands).await?,

@@ -73,20 +73,34 @@ impl Committers {
         let queues = (0..deps.store.concurrent_groups()).map(|number| {
             let (sender, queue) = mpsc::unbounded_channel();
             let (_, arbiter) = arbiters.for_key(u64::try_from(number).unwrap_or_default());
-            arbiter.spawn(commit_groups(Arc::clone(deps), Arc::clone(large_turns), queue));
+            arbiter.spawn(commit_groups(
+                Arc::clone(deps),
+                Arc::clone(large_turns),
+                queue,
+            ));
             sender
         });
-        Self { queues: queues.collect() }
+        Self {
+            queues: queues.collect(),
+        }
     }
 
     /// Executes a batch in a group. Fails with `Unsettled` if it is unknown whether the transaction was committed.
     pub(super) async fn execute(&self, ready: Box<ReadyBatch>) -> Result<Reply, StoreError> {
-        if !ready.batch.tasks().iter().all(|task| task.command.may_share_transaction()) {
+        if !ready
+            .batch
+            .tasks()
+            .iter()
+            .all(|task| task.command.may_share_transaction())
+        {
             return Ok(Reply::Alone(ready));
         }
-        let at = usize::try_from(hash_key(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
+        let at =
+            usize::try_from(hash_key(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
         let (reply, replied) = oneshot::channel();
-        let Some(queue) = self.queues.get(at) else { return Ok(Reply::Alone(ready)) };
+        let Some(queue) = self.queues.get(at) else {
+            return Ok(Reply::Alone(ready));
+        };
         match queue.send(QueuedBatch { ready, reply }) {
             Ok(()) => replied.await.unwrap_or(Err(StoreError::Unsettled)),
             Err(mpsc::error::SendError(queued)) => Ok(Reply::Alone(queued.ready)),
@@ -98,7 +112,10 @@ impl GroupSize {
     fn add(&mut self, queued: &QueuedBatch) {
         let tasks = queued.ready.batch.tasks();
         self.commands += tasks.len();
-        self.weight += tasks.iter().map(|task| task.command.size.weight()).sum::<usize>();
+        self.weight += tasks
+            .iter()
+            .map(|task| task.command.size.weight())
+            .sum::<usize>();
     }
 
     fn has_room(&self) -> bool {
@@ -121,10 +138,15 @@ async fn commit_groups(
             size.add(&next);
             group.push(next);
         }
-        deps.store.metrics().transaction_commands.observe(to_f64(size.commands));
+        deps.store
+            .metrics()
+            .transaction_commands
+            .observe(to_f64(size.commands));
         // If the code around the commands panics, the committer continues with the next group. The senders of this
         // group get the error `Unsettled`.
-        let _ = AssertUnwindSafe(commit(&deps, &large_turns, group)).catch_unwind().await;
+        let _ = AssertUnwindSafe(commit(&deps, &large_turns, group))
+            .catch_unwind()
+            .await;
     }
 }
 
@@ -156,13 +178,23 @@ async fn commit(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<Qu
         Err(error) => {
             for QueuedBatch { ready, reply } in group {
                 let may_succeed = error.may_concern_one_member();
-                send_reply(reply, if may_succeed { Ok(Reply::Failed(ready)) } else { Err(error.clone()) });
+                send_reply(
+                    reply,
+                    if may_succeed {
+                        Ok(Reply::Failed(ready))
+                    } else {
+                        Err(error.clone())
+                    },
+                );
             }
         }
     }
 }
 
-fn send_reply(reply: oneshot::Sender<Result<Reply, StoreError>>, answer: Result<Reply, StoreError>) {
+fn send_reply(
+    reply: oneshot::Sender<Result<Reply, StoreError>>,
+    answer: Result<Reply, StoreError>,
+) {
     // The send fails only if the actor has ended. An ended actor needs no reply.
     let _ = reply.send(answer);
 }

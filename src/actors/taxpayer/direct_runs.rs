@@ -34,15 +34,23 @@ pub(super) async fn claim<'a>(
     let due = units.iter().flat_map(UnitOfWork::due_runs);
     let mut slots = HashMap::new();
     for run in due.filter(|run| may_start(direct, run)) {
-        let Some(slot) = direct.reserve_slot() else { break };
+        let Some(slot) = direct.reserve_slot() else {
+            break;
+        };
         slots.insert(run_lane(run.taxpayer_id, run.id), (run.taxpayer_id.0, slot));
     }
-    let Some((_, slot)) = slots.values().next() else { return Ok(Vec::new()) };
+    let Some((_, slot)) = slots.values().next() else {
+        return Ok(Vec::new());
+    };
     let keys: Vec<_> = slots.keys().cloned().collect();
     let leases = claim::claim_idle(tx, LaneKind::Run, &keys, slot.owner(), slot.lease()).await?;
     let started = leases.into_iter().filter_map(|lease| {
         let (taxpayer, slot) = slots.remove(&lease.key)?;
-        Some(StartedRun { lease, taxpayer, slot })
+        Some(StartedRun {
+            lease,
+            taxpayer,
+            slot,
+        })
     });
     Ok(started.collect())
 }
@@ -51,5 +59,8 @@ pub(super) async fn claim<'a>(
 /// to the dispatcher.
 fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
     let is_blocked = |step| direct.is_blocked(step, run.taxpayer_id.0);
-    !run.must_run_alone() && run.next_step().is_some_and(|step| !is_blocked(step.as_str()))
+    !run.must_run_alone()
+        && run
+            .next_step()
+            .is_some_and(|step| !is_blocked(step.as_str()))
 }

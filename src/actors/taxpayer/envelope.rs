@@ -28,7 +28,10 @@ pub struct OnceClaim<O> {
 impl<O> OnceClaim<O> {
     /// Returns the key of a command whose answer is not stored.
     pub fn without_answer(claim: IdempotencyClaim) -> Self {
-        Self { claim, render: None }
+        Self {
+            claim,
+            render: None,
+        }
     }
 }
 
@@ -114,7 +117,10 @@ impl<C: TaxpayerCommand> AnyCommand for RenderedCommand<C> {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<ExecutedCommand, Refusal> {
         let output = self.command.execute(uow)?;
         let answer = self.render.as_ref().and_then(|render| render(&output));
-        Ok(ExecutedCommand { output: Box::new(output), answer })
+        Ok(ExecutedCommand {
+            output: Box::new(output),
+            answer,
+        })
     }
 }
 
@@ -128,7 +134,15 @@ impl CommandEnvelope {
         let acting = sender.unwrap_or_else(|| command.own_actor().into());
         let size = command.size();
         let (claim, render) = once.map(|once| (once.claim, once.render)).unzip();
-        Self { command: Box::new(RenderedCommand { command, render: render.flatten() }), claim, acting, size }
+        Self {
+            command: Box::new(RenderedCommand {
+                command,
+                render: render.flatten(),
+            }),
+            claim,
+            acting,
+            size,
+        }
     }
 
     /// A large command has a transaction of its own and takes turns with other large commands.

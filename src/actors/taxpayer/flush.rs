@@ -81,34 +81,56 @@ pub(crate) async fn write_all(
     }
     let wakes = write_events(tx, units, slots).await?;
     if let Some(now) = units.first().map(|unit| unit.now) {
-        let used: Vec<_> = units.iter().flat_map(|unit| &unit.writes.used_keys).collect();
+        let used: Vec<_> = units
+            .iter()
+            .flat_map(|unit| &unit.writes.used_keys)
+            .collect();
         idempotency::keep(store, tx, &used, now).await?;
     }
     Ok(wakes)
 }
 
 async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
-    let Some(now) = units.first().map(|unit| unit.now) else { return Ok(()) };
-    let customers =
-        units.iter().flat_map(|unit| unit.customers.changed_customers().map(|customer| (unit.id, customer)));
+    let Some(now) = units.first().map(|unit| unit.now) else {
+        return Ok(());
+    };
+    let customers = units.iter().flat_map(|unit| {
+        unit.customers
+            .changed_customers()
+            .map(|customer| (unit.id, customer))
+    });
     customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
-    let items = units.iter().flat_map(|unit| unit.items.changed_items().map(|item| (unit.id, item)));
+    let items = units
+        .iter()
+        .flat_map(|unit| unit.items.changed_items().map(|item| (unit.id, item)));
     items::save(tx, &items.collect::<Vec<_>>(), now).await?;
-    let invoices = units.iter().flat_map(|unit| unit.invoices.changed_invoices());
+    let invoices = units
+        .iter()
+        .flat_map(|unit| unit.invoices.changed_invoices());
     invoices::save(tx, &invoices.collect::<Vec<_>>()).await?;
     for batch in units.iter().flat_map(|unit| &unit.writes.batches) {
         batches::add(tx, batch).await?;
     }
-    let postings: Vec<_> = units.iter().flat_map(|unit| &unit.writes.postings).collect();
+    let postings: Vec<_> = units
+        .iter()
+        .flat_map(|unit| &unit.writes.postings)
+        .collect();
     payments::append(tx, &postings).await
 }
 
 async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
     let changed: Vec<_> = units.iter().flat_map(UnitOfWork::changed_runs).collect();
     runs::save(tx, &changed).await?;
-    let attempts: Vec<_> = units.iter().flat_map(|unit| &unit.writes.step_attempts).collect();
+    let attempts: Vec<_> = units
+        .iter()
+        .flat_map(|unit| &unit.writes.step_attempts)
+        .collect();
     step_log::log(tx, &attempts).await?;
-    let released: Vec<_> = units.iter().flat_map(|unit| &unit.writes.released).cloned().collect();
+    let released: Vec<_> = units
+        .iter()
+        .flat_map(|unit| &unit.writes.released)
+        .cloned()
+        .collect();
     leases::release(tx, &released).await?;
     let due = units.iter().flat_map(UnitOfWork::due_runs).map(queued_lane);
     lanes::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
@@ -127,7 +149,10 @@ async fn write_events(
     // Wakes the endpoints first, because this locks their lanes, and deliveries are added only under that lock.
     let wakes = wake_endpoints(tx, units, slots).await?;
     if let Some(now) = units.first().map(|unit| unit.now) {
-        let deliveries: Vec<_> = units.iter().flat_map(|unit| &unit.writes.deliveries).collect();
+        let deliveries: Vec<_> = units
+            .iter()
+            .flat_map(|unit| &unit.writes.deliveries)
+            .collect();
         deliveries::add(tx, &deliveries, now).await?;
     }
     for unit in units {
@@ -143,12 +168,16 @@ async fn wake_endpoints(
     units: &[UnitOfWork],
     slots: &[ReservedSlot<'_>],
 ) -> Result<Vec<Option<WakeResult>>, StoreError> {
-    let mut keys: Vec<_> =
-        units.iter().filter(|unit| unit.wakes_endpoint()).map(|unit| unit.id.to_string()).collect();
+    let mut keys: Vec<_> = units
+        .iter()
+        .filter(|unit| unit.wakes_endpoint())
+        .map(|unit| unit.id.to_string())
+        .collect();
     let mut taken = HashMap::new();
     if let Some(slot) = slots.first() {
         let first = &keys[..keys.len().min(slots.len())];
-        let leases = claim::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
+        let leases =
+            claim::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
         taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
     }
     keys.retain(|key| !taken.contains_key(key));
@@ -168,9 +197,15 @@ impl UnitOfWork {
     /// Returns the lanes of runs and endpoints that must be locked to write the changes. They may not exist yet.
     pub(crate) fn written_lanes(&self) -> impl Iterator<Item = LaneName> {
         let runs = self.writes.due_runs.iter();
-        let runs = runs.map(|run| LaneName { kind: LaneKind::Run, key: run_lane(self.id, *run) });
+        let runs = runs.map(|run| LaneName {
+            kind: LaneKind::Run,
+            key: run_lane(self.id, *run),
+        });
         let writes_endpoint = self.wakes_endpoint() || !self.writes.secrets.is_empty();
-        let endpoint = LaneName { kind: LaneKind::Endpoint, key: self.id.to_string() };
+        let endpoint = LaneName {
+            kind: LaneKind::Endpoint,
+            key: self.id.to_string(),
+        };
         runs.chain(writes_endpoint.then_some(endpoint))
     }
 
@@ -180,7 +215,13 @@ impl UnitOfWork {
             match &writes.first_contact {
                 Some(contact) => {
                     taxpayers::add(tx, taxpayer, self.to_contact_row(contact)).await?;
-                    lanes::wake(tx, LaneKind::Verification, &[self.id.to_string()], Wake::All).await?;
+                    lanes::wake(
+                        tx,
+                        LaneKind::Verification,
+                        &[self.id.to_string()],
+                        Wake::All,
+                    )
+                    .await?;
                 }
                 None => taxpayers::save(tx, taxpayer).await?,
             }
@@ -204,11 +245,17 @@ impl UnitOfWork {
                 secret: text.expose_secret(),
                 public_key: secret.public_key(),
                 now: self.now,
-                overlap_until: self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX),
+                overlap_until: self
+                    .now
+                    .saturating_add(SECRET_OVERLAP)
+                    .unwrap_or(jiff::Timestamp::MAX),
             };
             webhooks::rotate_secret(store, tx, self.id, rotation).await?;
         }
-        let owner = KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 };
+        let owner = KeyOwner {
+            kind: KeyKind::Taxpayer,
+            id: self.id.0,
+        };
         for key in &writes.keys {
             keys::rotate(tx, owner, key, self.now).await?;
         }

@@ -34,13 +34,27 @@ async fn with_neighbours(test: TestStore) -> TestTaxpayers {
 
 async fn onboard(app: &TestTaxpayers, id: TaxpayerId) {
     app.taxpayers.send(id, Onboard::sample(id)).await.unwrap();
-    app.taxpayers.send(id, ChangeProfile { change: new_city("Lagos"), by: BY }).await.unwrap();
+    app.taxpayers
+        .send(
+            id,
+            ChangeProfile {
+                change: new_city("Lagos"),
+                by: BY,
+            },
+        )
+        .await
+        .unwrap();
 }
 
 fn new_city(city: &str) -> ProfileChange {
     let place = Some("Lagos".to_owned());
     let city = Some(city.to_owned());
-    ProfileChange { city, state: place.clone(), country: place, ..ProfileChange::default() }
+    ProfileChange {
+        city,
+        state: place.clone(),
+        country: place,
+        ..ProfileChange::default()
+    }
 }
 
 /// Has each neighbour create invoices until `is_over`. Asserts that no create is refused. Returns the longest time that
@@ -53,10 +67,17 @@ async fn slowest_create(app: &TestTaxpayers, series: &str, is_over: &AtomicBool)
                 break;
             }
             let begun = Instant::now();
-            let created =
-                app.taxpayers.send(neighbour, CreateInvoice(draft(&format!("{series}N{number}"), 10))).await;
+            let created = app
+                .taxpayers
+                .send(
+                    neighbour,
+                    CreateInvoice(draft(&format!("{series}N{number}"), 10)),
+                )
+                .await;
             assert!(
-                created.as_ref().is_ok_and(|created| created.duplicate.is_none()),
+                created
+                    .as_ref()
+                    .is_ok_and(|created| created.duplicate.is_none()),
                 "{series}: {created:?}"
             );
             slowest = slowest.max(begun.elapsed());
@@ -74,7 +95,9 @@ async fn assert_delays_only_its_taxpayer(
     command: impl AsyncFn() -> Result<(), TaxpayerError>,
 ) {
     let holder = app.test.store.begin().await.unwrap();
-    lanes::lock(&holder, &[LaneName::new(lane.0, lane.1)], IfTaken::Await).await.unwrap();
+    lanes::lock(&holder, &[LaneName::new(lane.0, lane.1)], IfTaken::Await)
+        .await
+        .unwrap();
     let is_over = AtomicBool::new(false);
     let (failed, slowest) = tokio::join!(
         async {
@@ -84,8 +107,14 @@ async fn assert_delays_only_its_taxpayer(
         },
         slowest_create(app, lane.0.as_str(), &is_over)
     );
-    assert!(matches!(failed, TaxpayerError::Store(StoreError::Locked)), "{failed}");
-    assert!(slowest < PROMPT, "{lane:?}: a neighbour's create took {slowest:?}");
+    assert!(
+        matches!(failed, TaxpayerError::Store(StoreError::Locked)),
+        "{failed}"
+    );
+    assert!(
+        slowest < PROMPT,
+        "{lane:?}: a neighbour's create took {slowest:?}"
+    );
     holder.rollback().await.unwrap();
     command().await.unwrap();
 }
@@ -95,16 +124,35 @@ async fn a_held_lane_delays_only_its_own_taxpayer() {
     // PostgreSQL only: SQLite has one writer, so nobody else can hold a lane.
     for test in stores().await.into_iter().skip(1) {
         let app = with_neighbours(test).await;
-        let create = async || app.taxpayers.send(ID, CreateInvoice(draft("A", 10))).await.map(drop);
+        let create = async || {
+            app.taxpayers
+                .send(ID, CreateInvoice(draft("A", 10)))
+                .await
+                .map(drop)
+        };
         assert_delays_only_its_taxpayer(&app, (LaneKind::Taxpayer, "1"), create).await;
 
         app.taxpayers.send(ID, webhook()).await.unwrap();
-        let create = async || app.taxpayers.send(ID, CreateInvoice(draft("B", 10))).await.map(drop);
+        let create = async || {
+            app.taxpayers
+                .send(ID, CreateInvoice(draft("B", 10)))
+                .await
+                .map(drop)
+        };
         assert_delays_only_its_taxpayer(&app, (LaneKind::Endpoint, "1"), create).await;
 
         let irn = "RELAYED-00000061-20260131";
-        let run = app.taxpayers.send(ID, OpenRun(submission(irn, "a"))).await.unwrap();
-        let reopen = async || app.taxpayers.send(ID, OpenRun(submission(irn, "b"))).await.map(drop);
+        let run = app
+            .taxpayers
+            .send(ID, OpenRun(submission(irn, "a")))
+            .await
+            .unwrap();
+        let reopen = async || {
+            app.taxpayers
+                .send(ID, OpenRun(submission(irn, "b")))
+                .await
+                .map(drop)
+        };
         assert_delays_only_its_taxpayer(&app, (LaneKind::Run, &run_lane(ID, run.id)), reopen).await;
         app.close().await;
     }
@@ -112,20 +160,39 @@ async fn a_held_lane_delays_only_its_own_taxpayer() {
 
 #[actix_rt::test]
 async fn a_command_that_panics_costs_the_others_of_its_group_nothing() {
-    let panics = |_: &CreatedInvoice| -> Option<StoredResponse> { panic!("the answer cannot be rendered") };
+    let panics =
+        |_: &CreatedInvoice| -> Option<StoredResponse> { panic!("the answer cannot be rendered") };
     for test in stores().await {
         let app = with_neighbours(test).await;
-        let poison = OnceClaim { claim: claim("poison", b"1"), render: Some(Arc::new(panics)) };
+        let poison = OnceClaim {
+            claim: claim("poison", b"1"),
+            render: Some(Arc::new(panics)),
+        };
         let (failed, created) = tokio::join!(
-            app.taxpayers.send_once(ID, CreateInvoice(draft("POISON", 10)), Some(poison)),
-            join_all(
-                NEIGHBOUR_IDS.map(|id| app.taxpayers.send(TaxpayerId(id), CreateInvoice(draft("A", 10))))
-            )
+            app.taxpayers
+                .send_once(ID, CreateInvoice(draft("POISON", 10)), Some(poison)),
+            join_all(NEIGHBOUR_IDS.map(|id| {
+                app.taxpayers
+                    .send(TaxpayerId(id), CreateInvoice(draft("A", 10)))
+            }))
         );
-        assert!(matches!(failed, Err(TaxpayerError::Quarantined { .. })), "{failed:?}");
-        assert!(created.iter().all(|one| one.as_ref().is_ok_and(|created| created.duplicate.is_none())));
-        let after = app.taxpayers.send(ID, CreateInvoice(draft("POISON", 10))).await.unwrap();
-        assert_eq!(after.duplicate, None, "the command that panicked has stored nothing");
+        assert!(
+            matches!(failed, Err(TaxpayerError::Quarantined { .. })),
+            "{failed:?}"
+        );
+        assert!(created.iter().all(|one| {
+            one.as_ref()
+                .is_ok_and(|created| created.duplicate.is_none())
+        }));
+        let after = app
+            .taxpayers
+            .send(ID, CreateInvoice(draft("POISON", 10)))
+            .await
+            .unwrap();
+        assert_eq!(
+            after.duplicate, None,
+            "the command that panicked has stored nothing"
+        );
         assert_eq!(app.verify_log().await, 1);
         app.close().await;
     }
@@ -147,17 +214,33 @@ async fn many_held_lanes_delay_nobody_else() {
         }
         let holder = app.test.store.begin().await.unwrap();
         for id in &held {
-            lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, id.to_string())], IfTaken::Await)
-                .await
-                .unwrap();
+            lanes::lock(
+                &holder,
+                &[LaneName::new(LaneKind::Taxpayer, id.to_string())],
+                IfTaken::Await,
+            )
+            .await
+            .unwrap();
         }
         let is_over = AtomicBool::new(false);
         // Half of the commands may share a transaction. The other half set unique values, so they may not.
         let commands = held.iter().map(async |id| {
             if id.0 % 2 == 0 {
-                app.taxpayers.send(*id, CreateInvoice(draft("A", 10))).await.map(drop)
+                app.taxpayers
+                    .send(*id, CreateInvoice(draft("A", 10)))
+                    .await
+                    .map(drop)
             } else {
-                app.taxpayers.send(*id, ChangeProfile { change: new_city("Abuja"), by: BY }).await.map(drop)
+                app.taxpayers
+                    .send(
+                        *id,
+                        ChangeProfile {
+                            change: new_city("Abuja"),
+                            by: BY,
+                        },
+                    )
+                    .await
+                    .map(drop)
             }
         });
         let (failed, slowest) = tokio::join!(
@@ -168,13 +251,19 @@ async fn many_held_lanes_delay_nobody_else() {
             },
             slowest_create(&app, "H", &is_over)
         );
-        let is_locked =
-            |result: &Result<(), _>| matches!(result, Err(TaxpayerError::Store(StoreError::Locked)));
+        let is_locked = |result: &Result<(), _>| {
+            matches!(result, Err(TaxpayerError::Store(StoreError::Locked)))
+        };
         assert!(failed.iter().all(is_locked), "{failed:?}");
         assert!(slowest < PROMPT, "a neighbour's create took {slowest:?}");
         holder.rollback().await.unwrap();
-        let created = held.iter().map(|id| app.taxpayers.send(*id, CreateInvoice(draft("B", 10))));
-        assert!(join_all(created).await.iter().all(Result::is_ok), "each goes on");
+        let created = held
+            .iter()
+            .map(|id| app.taxpayers.send(*id, CreateInvoice(draft("B", 10))));
+        assert!(
+            join_all(created).await.iter().all(Result::is_ok),
+            "each goes on"
+        );
         app.close().await;
     }
 }
@@ -190,7 +279,12 @@ struct Failure {
 
 impl Failure {
     const fn new(name: &'static str, action: &'static str) -> Self {
-        Self { name, action, is_at_commit: false, is_fatal: true }
+        Self {
+            name,
+            action,
+            is_at_commit: false,
+            is_fatal: true,
+        }
     }
 }
 
@@ -198,29 +292,62 @@ const ON_SQLITE: [Failure; 4] = [
     Failure::new("abort", "SELECT RAISE(ABORT, 'refused');"),
     Failure::new("fail", "SELECT RAISE(FAIL, 'refused');"),
     Failure::new("rollback", "SELECT RAISE(ROLLBACK, 'refused');"),
-    Failure::new("unique", "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);"),
+    Failure::new(
+        "unique",
+        "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);",
+    ),
 ];
 
 const ON_POSTGRES: [Failure; 13] = [
-    Failure::new("check violation", "RAISE EXCEPTION 'x' USING ERRCODE = '23514';"),
+    Failure::new(
+        "check violation",
+        "RAISE EXCEPTION 'x' USING ERRCODE = '23514';",
+    ),
     Failure::new("number out of range", "PERFORM (repeat('9', 30))::BIGINT;"),
-    Failure::new("untranslatable character", "RAISE EXCEPTION 'x' USING ERRCODE = '22P05';"),
-    Failure::new("damaged page", "RAISE EXCEPTION 'x' USING ERRCODE = 'XX001';"),
-    Failure::new("serialization failure", "RAISE EXCEPTION 'x' USING ERRCODE = '40001';"),
+    Failure::new(
+        "untranslatable character",
+        "RAISE EXCEPTION 'x' USING ERRCODE = '22P05';",
+    ),
+    Failure::new(
+        "damaged page",
+        "RAISE EXCEPTION 'x' USING ERRCODE = 'XX001';",
+    ),
+    Failure::new(
+        "serialization failure",
+        "RAISE EXCEPTION 'x' USING ERRCODE = '40001';",
+    ),
     Failure::new("deadlock", "RAISE EXCEPTION 'x' USING ERRCODE = '40P01';"),
-    Failure::new("lock timeout", "RAISE EXCEPTION 'x' USING ERRCODE = '55P03';"),
-    Failure::new("cancelled statement", "RAISE EXCEPTION 'x' USING ERRCODE = '57014';"),
+    Failure::new(
+        "lock timeout",
+        "RAISE EXCEPTION 'x' USING ERRCODE = '55P03';",
+    ),
+    Failure::new(
+        "cancelled statement",
+        "RAISE EXCEPTION 'x' USING ERRCODE = '57014';",
+    ),
     Failure::new(
         "unique violation",
         "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);",
     ),
-    Failure::new("ended session", "PERFORM pg_terminate_backend(pg_backend_pid());"),
-    Failure { is_at_commit: true, ..Failure::new("refused commit", "RAISE EXCEPTION 'x';") },
+    Failure::new(
+        "ended session",
+        "PERFORM pg_terminate_backend(pg_backend_pid());",
+    ),
     Failure {
         is_at_commit: true,
-        ..Failure::new("session ended at the commit", "PERFORM pg_terminate_backend(pg_backend_pid());")
+        ..Failure::new("refused commit", "RAISE EXCEPTION 'x';")
     },
-    Failure { is_fatal: false, ..Failure::new("slow row", "PERFORM pg_sleep(0.2);") },
+    Failure {
+        is_at_commit: true,
+        ..Failure::new(
+            "session ended at the commit",
+            "PERFORM pg_terminate_backend(pg_backend_pid());",
+        )
+    },
+    Failure {
+        is_fatal: false,
+        ..Failure::new("slow row", "PERFORM pg_sleep(0.2);")
+    },
 ];
 
 /// Adds a trigger by which each new invoice of a taxpayer fails.
@@ -260,7 +387,8 @@ async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: 
     let is_over = AtomicBool::new(false);
     let (results, _) = tokio::join!(
         async {
-            let creates = ["A", "B"].map(|number| app.taxpayers.send(id, CreateInvoice(draft(number, 10))));
+            let creates =
+                ["A", "B"].map(|number| app.taxpayers.send(id, CreateInvoice(draft(number, 10))));
             let mut results = join_all(creates).await;
             results.push(app.taxpayers.send(id, CreateInvoice(draft("C", 10))).await);
             is_over.store(true, Ordering::SeqCst);
@@ -271,14 +399,24 @@ async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: 
     for result in results {
         let is_expected = match &result {
             Ok(_) => !failure.is_fatal,
-            Err(TaxpayerError::Store(error)) => failure.is_fatal && !matches!(error, StoreError::Unsettled),
+            Err(TaxpayerError::Store(error)) => {
+                failure.is_fatal && !matches!(error, StoreError::Unsettled)
+            }
             Err(_) => false,
         };
         assert!(is_expected, "{}: {result:?}", failure.name);
     }
-    let of_table = if app.test.store.backend() == DbBackend::Postgres { " ON invoices" } else { "" };
+    let of_table = if app.test.store.backend() == DbBackend::Postgres {
+        " ON invoices"
+    } else {
+        ""
+    };
     execute(app, &format!("DROP TRIGGER failing{of_table}")).await;
-    let after = app.taxpayers.send(id, CreateInvoice(draft("A", 10))).await.unwrap();
+    let after = app
+        .taxpayers
+        .send(id, CreateInvoice(draft("A", 10)))
+        .await
+        .unwrap();
     assert_eq!(
         after.duplicate.is_none(),
         failure.is_fatal,

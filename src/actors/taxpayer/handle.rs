@@ -56,7 +56,9 @@ impl From<SendError> for TaxpayerError {
             SendError::Overloaded { retry_after } => Self::Overloaded { retry_after },
             SendError::Interrupted { command_id } => Self::Interrupted { command_id },
             SendError::Quarantined { reference } => Self::Quarantined { reference },
-            SendError::Stopped => Self::Overloaded { retry_after: Duration::from_secs(1) },
+            SendError::Stopped => Self::Overloaded {
+                retry_after: Duration::from_secs(1),
+            },
         }
     }
 }
@@ -75,7 +77,11 @@ impl TaxpayerHandle {
         store: Store,
         panic_orders: PanicOrders,
     ) -> Self {
-        Self { registry: Arc::new(registry), store, panic_orders }
+        Self {
+            registry: Arc::new(registry),
+            store,
+            panic_orders,
+        }
     }
 
     pub(crate) fn registry(&self) -> &Registry<TaxpayerId, CommandEnvelope, CommandResult> {

@@ -35,12 +35,20 @@ struct WaiterCount<'a> {
 
 impl HeldLanes {
     pub(super) fn new(store: Store) -> Self {
-        Self { store, wanted: Mutex::default(), last_check: tokio::sync::Mutex::default() }
+        Self {
+            store,
+            wanted: Mutex::default(),
+            last_check: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Waits until no transaction has locked any of these lanes. Fails with `Locked` if one of them is still locked at
     /// `deadline`.
-    pub(super) async fn wait(&self, lanes: &[LaneName], deadline: Instant) -> Result<(), StoreError> {
+    pub(super) async fn wait(
+        &self,
+        lanes: &[LaneName],
+        deadline: Instant,
+    ) -> Result<(), StoreError> {
         let wanted = WaiterCount::new(self, lanes);
         loop {
             if Instant::now() >= deadline {
@@ -57,12 +65,20 @@ impl HeldLanes {
 
     async fn are_free(&self, lanes: &[LaneName]) -> Result<bool, StoreError> {
         let mut last = self.last_check.lock().await;
-        if last.as_ref().is_none_or(|look| look.begun.elapsed() >= LOOK_EVERY) {
+        if last
+            .as_ref()
+            .is_none_or(|look| look.begun.elapsed() >= LOOK_EVERY)
+        {
             let begun = Instant::now();
             let wanted: Vec<_> = self.lock_wanted().keys().cloned().collect();
-            *last = Some(LaneCheck { begun, held: self.look_at(&wanted).await? });
+            *last = Some(LaneCheck {
+                begun,
+                held: self.look_at(&wanted).await?,
+            });
         }
-        Ok(last.as_ref().is_some_and(|look| !lanes.iter().any(|lane| look.held.contains(lane))))
+        Ok(last
+            .as_ref()
+            .is_some_and(|look| !lanes.iter().any(|lane| look.held.contains(lane))))
     }
 
     /// Returns the wanted lanes that another transaction has locked. The other lanes are locked only during this call.
@@ -119,25 +135,45 @@ mod tests {
             let store = &test.store;
             let keys: Vec<_> = (0..LANES).map(|number| number.to_string()).collect();
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Taxpayer, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Taxpayer, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let holder = store.begin().await.unwrap();
             for key in &keys {
-                lanes::lock(&holder, &[LaneName::new(LaneKind::Taxpayer, key)], IfTaken::Await)
-                    .await
-                    .unwrap();
+                lanes::lock(
+                    &holder,
+                    &[LaneName::new(LaneKind::Taxpayer, key)],
+                    IfTaken::Await,
+                )
+                .await
+                .unwrap();
             }
             let held_lanes = HeldLanes::new(store.clone());
-            let names: Vec<_> =
-                keys.into_iter().map(|key| [LaneName { kind: LaneKind::Taxpayer, key }]).collect();
+            let names: Vec<_> = keys
+                .into_iter()
+                .map(|key| {
+                    [LaneName {
+                        kind: LaneKind::Taxpayer,
+                        key,
+                    }]
+                })
+                .collect();
             let soon = Instant::now() + Duration::from_millis(100);
             let waits = names.iter().map(|lane| held_lanes.wait(lane, soon));
             let results = futures_util::future::join_all(waits).await;
-            assert!(results.iter().all(|result| matches!(result, Err(StoreError::Locked))), "{results:?}");
+            assert!(
+                results
+                    .iter()
+                    .all(|result| matches!(result, Err(StoreError::Locked))),
+                "{results:?}"
+            );
             assert!(held_lanes.lock_wanted().is_empty());
 
             let late = Instant::now() + Duration::from_mins(1);
-            let waits = futures_util::future::join_all(names.iter().map(|lane| held_lanes.wait(lane, late)));
+            let waits = futures_util::future::join_all(
+                names.iter().map(|lane| held_lanes.wait(lane, late)),
+            );
             let (results, ()) = tokio::join!(waits, async {
                 let writes = (0..LANES).map(|number| async move {
                     let tx = store.begin().await.unwrap();

@@ -24,7 +24,8 @@ impl Invoices {
     }
 
     fn invoice_at(&self, at: Option<&usize>) -> Option<&Invoice> {
-        at.and_then(|at| self.all.get(*at)).map(|invoice| &**invoice)
+        at.and_then(|at| self.all.get(*at))
+            .map(|invoice| &**invoice)
     }
 
     pub(crate) fn with_id(&self, id: InvoiceId) -> Option<&Invoice> {
@@ -40,7 +41,11 @@ impl Invoices {
     }
 
     pub(crate) fn put(&mut self, invoice: Invoice) {
-        match self.by_id.get(&invoice.id).and_then(|at| self.all.get_mut(*at)) {
+        match self
+            .by_id
+            .get(&invoice.id)
+            .and_then(|at| self.all.get_mut(*at))
+        {
             Some(stored) => **stored = invoice,
             None => self.push(Tracked::new(invoice)),
         }
@@ -59,7 +64,9 @@ impl Invoices {
 impl FromIterator<Invoice> for Invoices {
     fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
         let mut index = Self::default();
-        invoices.into_iter().for_each(|invoice| index.push(Tracked::from_stored(invoice)));
+        invoices
+            .into_iter()
+            .for_each(|invoice| index.push(Tracked::from_stored(invoice)));
         index
     }
 }
@@ -84,7 +91,8 @@ impl Customers {
     pub(crate) fn find_match(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
         let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));
-        at.and_then(|at| self.all.get(*at)).map(|customer| &**customer)
+        at.and_then(|at| self.all.get(*at))
+            .map(|customer| &**customer)
     }
 
     pub(crate) fn put(&mut self, customer: Customer) {
@@ -92,7 +100,11 @@ impl Customers {
     }
 
     fn insert(&mut self, customer: Tracked<Customer>) {
-        let at = self.by_id.get(&customer.id).copied().unwrap_or(self.all.len());
+        let at = self
+            .by_id
+            .get(&customer.id)
+            .copied()
+            .unwrap_or(self.all.len());
         if let Some(tin) = &customer.details.tin {
             let oldest = self.by_tin.entry(tin.clone()).or_insert(at);
             *oldest = at.min(*oldest);
@@ -102,7 +114,9 @@ impl Customers {
             return;
         }
         self.by_id.insert(customer.id, at);
-        self.by_number.entry(customer.details.no.clone()).or_insert(at);
+        self.by_number
+            .entry(customer.details.no.clone())
+            .or_insert(at);
         self.all.push(customer);
     }
 }
@@ -111,7 +125,9 @@ impl Customers {
 impl FromIterator<Customer> for Customers {
     fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
         let mut index = Self::default();
-        customers.into_iter().for_each(|customer| index.insert(Tracked::from_stored(customer)));
+        customers
+            .into_iter()
+            .for_each(|customer| index.insert(Tracked::from_stored(customer)));
         index
     }
 }
@@ -142,7 +158,8 @@ impl<T> ByOwner<T> {
 impl<T> FromIterator<(TaxpayerId, T)> for ByOwner<T> {
     fn from_iter<I: IntoIterator<Item = (TaxpayerId, T)>>(rows: I) -> Self {
         let mut all = Self::default();
-        rows.into_iter().for_each(|(owner, row)| all.put(owner, row));
+        rows.into_iter()
+            .for_each(|(owner, row)| all.put(owner, row));
         all
     }
 }
@@ -166,19 +183,32 @@ mod tests {
     }
 
     fn customer(id: i64, no: &str, tin: Option<&str>) -> Customer {
-        Customer { id: CustomerId(id), category: Category::B2B, details: details(no, tin) }
+        Customer {
+            id: CustomerId(id),
+            category: Category::B2B,
+            details: details(no, tin),
+        }
     }
 
     #[test]
     fn a_customer_is_found_by_its_number_before_its_tax_number() {
-        let mut index: Customers =
-            [customer(1, "A", None), customer(2, "B", Some("T"))].into_iter().collect();
-        let found = |index: &Customers, no, tin| index.find_match(&details(no, tin)).map(|one| one.id.0);
+        let mut index: Customers = [customer(1, "A", None), customer(2, "B", Some("T"))]
+            .into_iter()
+            .collect();
+        let found =
+            |index: &Customers, no, tin| index.find_match(&details(no, tin)).map(|one| one.id.0);
         assert_eq!(found(&index, "A", Some("T")), Some(1));
         assert_eq!(found(&index, "C", Some("T")), Some(2));
-        assert_eq!((found(&index, "C", Some("U")), found(&index, "C", None)), (None, None));
+        assert_eq!(
+            (found(&index, "C", Some("U")), found(&index, "C", None)),
+            (None, None)
+        );
         index.put(customer(1, "A", Some("T")));
-        assert_eq!(found(&index, "C", Some("T")), Some(1), "the oldest of those with the tax number");
+        assert_eq!(
+            found(&index, "C", Some("T")),
+            Some(1),
+            "the oldest of those with the tax number"
+        );
         let changed: Vec<_> = index.changed_customers().map(|one| one.id.0).collect();
         assert_eq!(changed, [1], "only what was put is written");
     }

@@ -5,8 +5,12 @@
 use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
-use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases};
-use crate::actors::taxpayer::transaction::{decide, execute_alone, load_members, lock_written_lanes};
+use crate::actors::taxpayer::member::{
+    CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
+};
+use crate::actors::taxpayer::transaction::{
+    decide, execute_alone, load_members, lock_written_lanes,
+};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
@@ -23,8 +27,14 @@ struct Decision<'a> {
 /// Executes a large command in a transaction of its own. The command is decided on a snapshot. Instead, it is decided
 /// with its lanes locked if it records steps of a run, if its taxpayer has no lane yet, or if the decision on the
 /// snapshot is out of date.
-pub(super) async fn execute_large(deps: &TaxpayerDeps, member: Member<'_>) -> Result<Outcome, StoreError> {
-    let under_lane = Member { cached: None, ..member };
+pub(super) async fn execute_large(
+    deps: &TaxpayerDeps,
+    member: Member<'_>,
+) -> Result<Outcome, StoreError> {
+    let under_lane = Member {
+        cached: None,
+        ..member
+    };
     if step_leases(member.tasks).next().is_none()
         && let Some(decided) = Box::pin(decide_on_snapshot(deps, member)).await?
         && let Some(outcome) = Box::pin(write(deps, decided)).await?
@@ -49,24 +59,38 @@ async fn decide_on_snapshot<'a>(
     // Uses the version that the lane will have when it is locked: the lock increments it.
     let mut entered = load_members(deps, &snapshot, vec![(member, ids, lane.version + 1)]).await?;
     snapshot.rollback().await?;
-    let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
+    let Some((member, mut unit)) = entered.members.pop() else {
+        return Err(StoreError::Stale);
+    };
     let results = decide(member.tasks, &mut unit, &entered.used_keys, &|_| true);
-    Ok(Some(Decision { member, unit, results }))
+    Ok(Some(Decision {
+        member,
+        unit,
+        results,
+    }))
 }
 
 /// Writes the changes of the decision. Returns `None` and changes nothing if the decision is out of date.
 async fn write(deps: &TaxpayerDeps, decided: Decision<'_>) -> Result<Option<Outcome>, StoreError> {
-    let Decision { member, unit, results } = decided;
+    let Decision {
+        member,
+        unit,
+        results,
+    } = decided;
     if !unit.has_changes() {
         let cached = unit.into_cached().before_lock();
-        return Ok(Some(Outcome::Executed(Box::new(ExecutedBatch { cached, results }))));
+        return Ok(Some(Outcome::Executed(Box::new(ExecutedBatch {
+            cached,
+            results,
+        }))));
     }
     let tx = deps.store.begin_apart().await?;
     let locked = lanes::lock(&tx, &[member.lane()], IfTaken::Skip).await?;
     let mut held = locked.skipped.clone();
     if held.is_empty() {
         let is_current = locked.version(&member.lane()) == Some(unit.version);
-        let used_keys = idempotency::taken_keys(&tx, &claims(member.tasks.iter()), unit.now).await?;
+        let used_keys =
+            idempotency::taken_keys(&tx, &claims(member.tasks.iter()), unit.now).await?;
         if !is_current || !used_keys.is_empty() {
             tx.rollback().await?;
             return Ok(None);
@@ -77,6 +101,12 @@ async fn write(deps: &TaxpayerDeps, decided: Decision<'_>) -> Result<Option<Outc
         tx.rollback().await?;
         return Ok(Some(Outcome::Held(held.into_iter().collect())));
     }
-    let cached = write_and_commit(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
-    Ok(Some(Outcome::Executed(Box::new(ExecutedBatch { cached, results }))))
+    let cached = write_and_commit(deps, tx, &[member], vec![unit])
+        .await?
+        .pop()
+        .ok_or(StoreError::Stale)?;
+    Ok(Some(Outcome::Executed(Box::new(ExecutedBatch {
+        cached,
+        results,
+    }))))
 }

@@ -45,13 +45,25 @@ pub(super) struct LargeTurn {
 
 impl LargeTurns {
     pub(super) fn new(places: usize) -> Self {
-        Self { places: TurnGate::new(places), writers: Mutex::default() }
+        Self {
+            places: TurnGate::new(places),
+            writers: Mutex::default(),
+        }
     }
 
     /// Waits for a place. `payer` is the one who pays for the taxpayer, if that is known.
-    pub(super) async fn take(turns: &Arc<Self>, taxpayer: TaxpayerId, payer: Option<Payer>) -> LargeTurn {
+    pub(super) async fn take(
+        turns: &Arc<Self>,
+        taxpayer: TaxpayerId,
+        payer: Option<Payer>,
+    ) -> LargeTurn {
         let place = turns.places.take(payer, 1).await;
-        LargeTurn { turns: Arc::clone(turns), taxpayer, begun: Instant::now(), place }
+        LargeTurn {
+            turns: Arc::clone(turns),
+            taxpayer,
+            begun: Instant::now(),
+            place,
+        }
     }
 
     /// Records that small commands of a taxpayer were committed.
@@ -66,7 +78,10 @@ impl LargeTurns {
     /// True if small commands of another taxpayer were committed within this time.
     fn has_another_written(&self, taxpayer: TaxpayerId, within: Duration) -> bool {
         let writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
-        let another = [writers.last, writers.other].into_iter().flatten().find(|(id, _)| *id != taxpayer);
+        let another = [writers.last, writers.other]
+            .into_iter()
+            .flatten()
+            .find(|(id, _)| *id != taxpayer);
         another.is_some_and(|(_, at)| at.elapsed() < within)
     }
 }
@@ -75,13 +90,17 @@ impl LargeTurn {
     /// Ends the turn. If other taxpayers write, the place rests before it is free again.
     pub(super) fn end(self) {
         let took = self.begun.elapsed();
-        if !self.turns.has_another_written(self.taxpayer, took + BUSY_FOR) {
+        if !self
+            .turns
+            .has_another_written(self.taxpayer, took + BUSY_FOR)
+        {
             return;
         }
         tokio::spawn(async move {
             let begun = Instant::now();
             while begun.elapsed() < took.saturating_mul(REST_FACTOR)
-                && (begun.elapsed() < BUSY_FOR || self.turns.has_another_written(self.taxpayer, BUSY_FOR))
+                && (begun.elapsed() < BUSY_FOR
+                    || self.turns.has_another_written(self.taxpayer, BUSY_FOR))
             {
                 sleep(LOOK_EVERY).await;
             }
@@ -110,14 +129,21 @@ mod tests {
             let next = LargeTurns::take(&turns, LARGE, None).now_or_never();
             drop(next.unwrap_or_else(|| panic!("nobody else writes: {writes:?}")));
         }
-        for writes in [&[SMALL] as &[TaxpayerId], &[SMALL, LARGE], &[LARGE, SMALL, LARGE, LARGE]] {
+        for writes in [
+            &[SMALL] as &[TaxpayerId],
+            &[SMALL, LARGE],
+            &[LARGE, SMALL, LARGE, LARGE],
+        ] {
             let turns = Arc::new(LargeTurns::new(1));
             for taxpayer in writes {
                 turns.record_small_commit(*taxpayer);
             }
             LargeTurns::take(&turns, LARGE, None).await.end();
             let mut next = Box::pin(LargeTurns::take(&turns, LARGE, None));
-            assert!((&mut next).now_or_never().is_none(), "its place rests: {writes:?}");
+            assert!(
+                (&mut next).now_or_never().is_none(),
+                "its place rests: {writes:?}"
+            );
             drop(next.await);
         }
     }

@@ -59,7 +59,11 @@ impl BatchStart<'_> {
     fn read_set(&self) -> ReadSet {
         let mut wanted = ReadSet::default();
         for task in self.tasks {
-            let context = ReadContext { taxpayer_id: self.id, command: task.id, cached: &self.cached };
+            let context = ReadContext {
+                taxpayer_id: self.id,
+                command: task.id,
+                cached: &self.cached,
+            };
             task.command.command.add_reads(&mut wanted, &context);
         }
         wanted
@@ -83,11 +87,20 @@ pub(super) async fn load(
     for (wanted, start) in read_sets.iter_mut().zip(&starts) {
         wanted.add_loaded(invoices.owned_by(start.id));
     }
-    let names = take_from_each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.items));
+    let names = take_from_each(&mut read_sets, &starts, |wanted| {
+        std::mem::take(&mut wanted.items)
+    });
     let mut items: ByOwner<Item> = items::with_names(tx, names).await?.into_iter().collect();
-    let names = take_from_each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.customers));
-    let mut customers: ByOwner<Customer> = customers::with_names(tx, names).await?.into_iter().collect();
-    let names = take_from_each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
+    let names = take_from_each(&mut read_sets, &starts, |wanted| {
+        std::mem::take(&mut wanted.customers)
+    });
+    let mut customers: ByOwner<Customer> = customers::with_names(tx, names)
+        .await?
+        .into_iter()
+        .collect();
+    let names = take_from_each(&mut read_sets, &starts, |wanted| {
+        std::mem::take(&mut wanted.run_irn_keys)
+    });
     let runs = runs::with_irn_keys(tx, names).await?;
     let mut runs: ByOwner<Run> = runs.into_iter().map(|run| (run.taxpayer_id, run)).collect();
 
@@ -95,7 +108,12 @@ pub(super) async fn load(
     for (wanted, start) in read_sets.into_iter().zip(starts) {
         let id = start.id;
         let rare = RareRows::load(wanted, &deps.store, tx, id).await?;
-        let CachedState { version, taxpayer, endpoint, head } = start.cached;
+        let CachedState {
+            version,
+            taxpayer,
+            endpoint,
+            head,
+        } = start.cached;
         units.push(UnitOfWork {
             id,
             now,
@@ -110,7 +128,11 @@ pub(super) async fn load(
             invoices: invoices.take(id).into_iter().collect(),
             items: items.take(id).into_iter().collect(),
             customers: customers.take(id).into_iter().collect(),
-            runs: runs.take(id).into_iter().map(Tracked::from_stored).collect(),
+            runs: runs
+                .take(id)
+                .into_iter()
+                .map(Tracked::from_stored)
+                .collect(),
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
             integration: Tracked::from_stored(rare.integration),
@@ -130,7 +152,11 @@ fn take_from_each<T>(
     starts: &[BatchStart<'_>],
     part: impl Fn(&mut ReadSet) -> T,
 ) -> Vec<(TaxpayerId, T)> {
-    read_sets.iter_mut().zip(starts).map(|(wanted, start)| (start.id, part(wanted))).collect()
+    read_sets
+        .iter_mut()
+        .zip(starts)
+        .map(|(wanted, start)| (start.id, part(wanted)))
+        .collect()
 }
 
 /// Rows that only few commands need. They are read with separate queries for each taxpayer.
@@ -152,11 +178,23 @@ impl RareRows {
     ) -> Result<Self, StoreError> {
         let kind = EventKind::InvoiceAcknowledged;
         Ok(Self {
-            supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
-                .await?,
+            supplier_invoices: supplier_invoices::owned_by_with_irn_keys(
+                tx,
+                id,
+                wanted.supplier_irn_keys,
+            )
+            .await?,
             acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
-            integration: if wanted.integration { integrations::owned_by(store, tx, id).await? } else { None },
-            replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
+            integration: if wanted.integration {
+                integrations::owned_by(store, tx, id).await?
+            } else {
+                None
+            },
+            replays: if wanted.replays {
+                replays::open_owned_by(tx, id).await?
+            } else {
+                Vec::new()
+            },
             sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
             conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })
@@ -169,8 +207,16 @@ async fn find_conflicts(
     unique_values: Vec<UniqueValues>,
 ) -> Result<Vec<(CommandId, Faults)>, StoreError> {
     let mut conflicts = Vec::with_capacity(unique_values.len());
-    for UniqueValues { command, taxpayer, login } in unique_values {
-        conflicts.push((command, taxpayers::find_taken_values(tx, &taxpayer, login.as_deref()).await?));
+    for UniqueValues {
+        command,
+        taxpayer,
+        login,
+    } in unique_values
+    {
+        conflicts.push((
+            command,
+            taxpayers::find_taken_values(tx, &taxpayer, login.as_deref()).await?,
+        ));
     }
     Ok(conflicts)
 }

@@ -42,17 +42,24 @@ impl Member<'_> {
     /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
     /// recorded.
     pub(super) fn lanes(&self) -> impl Iterator<Item = LaneName> {
-        std::iter::once(self.lane()).chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
+        std::iter::once(self.lane())
+            .chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
     }
 }
 
 /// Returns the commands that record a step, each with the lease of the run's lane.
-pub(super) fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
-    tasks.iter().filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
+pub(super) fn step_leases(
+    tasks: &[Task<CommandEnvelope>],
+) -> impl Iterator<Item = (CommandId, &Lease)> {
+    tasks
+        .iter()
+        .filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
 }
 
 pub(super) fn claims<'a>(
     tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>,
 ) -> Vec<&'a IdempotencyClaim> {
-    tasks.filter_map(|task| task.command.claim.as_ref()).collect()
+    tasks
+        .filter_map(|task| task.command.claim.as_ref())
+        .collect()
 }

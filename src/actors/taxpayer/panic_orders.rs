@@ -19,13 +19,17 @@ pub struct PanicOrders {
 impl PanicOrders {
     /// Returns orders for the development environment.
     pub fn for_development() -> Self {
-        Self { waiting: Some(Arc::default()) }
+        Self {
+            waiting: Some(Arc::default()),
+        }
     }
 
     /// Orders that the actor of a taxpayer panics in its next `panics` batches. An earlier order is replaced. Returns
     /// false if orders are not accepted.
     pub fn order(&self, taxpayer: TaxpayerId, panics: u32) -> bool {
-        let Some(waiting) = &self.waiting else { return false };
+        let Some(waiting) = &self.waiting else {
+            return false;
+        };
         waiting.insert(taxpayer, panics.clamp(1, PANICS_MAX));
         true
     }

@@ -69,7 +69,8 @@ impl TaxpayerHandle {
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined_command(reference).await?;
         let (taxpayer, create) = self.replayable_command(&found).await?;
-        self.take_out(&found, QuarantineState::Replayed, by, now).await?;
+        self.take_out(&found, QuarantineState::Replayed, by, now)
+            .await?;
         let created = self.send(taxpayer, create).await;
         let (state, result) = replay_result(&created);
         quarantine::record_result(self.store(), reference, state, &result).await?;
@@ -84,11 +85,15 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined_command(reference).await?;
-        self.take_out(&found, QuarantineState::Dropped, by, now).await?;
+        self.take_out(&found, QuarantineState::Dropped, by, now)
+            .await?;
         self.quarantined_command(reference).await
     }
 
-    async fn quarantined_command(&self, reference: CommandId) -> Result<QuarantinedCommand, TaxpayerError> {
+    async fn quarantined_command(
+        &self,
+        reference: CommandId,
+    ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = quarantine::with_reference(self.store(), reference).await?;
         found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
     }
@@ -101,7 +106,11 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<(), TaxpayerError> {
         let is_taken = quarantine::take(self.store(), found, to, by, now).await?;
-        is_taken.then_some(()).ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(NOT_KEPT_MESSAGE)))
+        is_taken
+            .then_some(())
+            .ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(
+                NOT_KEPT_MESSAGE,
+            )))
     }
 
     async fn replayable_command(
@@ -109,8 +118,13 @@ impl TaxpayerHandle {
         found: &QuarantinedCommand,
     ) -> Result<(TaxpayerId, CreateInvoice), TaxpayerError> {
         let refused = || TaxpayerError::Refused(Refusal::CommandNotReplayable(found.guidance()));
-        let taxpayer = found.taxpayer_id.filter(|_| found.may_replay()).ok_or_else(refused)?;
-        let contents = quarantine::contents(self.store(), found.reference).await?.ok_or_else(refused)?;
+        let taxpayer = found
+            .taxpayer_id
+            .filter(|_| found.may_replay())
+            .ok_or_else(refused)?;
+        let contents = quarantine::contents(self.store(), found.reference)
+            .await?
+            .ok_or_else(refused)?;
         // The error is left out, because its text could quote the contents.
         let draft = strict_json::from_trusted(&contents).map_err(|_| StoreError::Corrupt {
             table: "quarantine",
@@ -124,10 +138,17 @@ impl TaxpayerHandle {
 /// Returns the state of the command after its replay, and the result in words.
 fn replay_result(created: &Result<CreatedInvoice, TaxpayerError>) -> (QuarantineState, String) {
     match created {
-        Ok(CreatedInvoice { invoice, duplicate: None }) => {
-            (QuarantineState::Replayed, format!("The invoice {} was created.", invoice.irn))
-        }
-        Ok(CreatedInvoice { invoice, duplicate: Some(duplicate) }) => {
+        Ok(CreatedInvoice {
+            invoice,
+            duplicate: None,
+        }) => (
+            QuarantineState::Replayed,
+            format!("The invoice {} was created.", invoice.irn),
+        ),
+        Ok(CreatedInvoice {
+            invoice,
+            duplicate: Some(duplicate),
+        }) => {
             let content = match duplicate {
                 Duplicate::Identical => "the same",
                 Duplicate::Different => "other",
@@ -138,17 +159,22 @@ fn replay_result(created: &Result<CreatedInvoice, TaxpayerError>) -> (Quarantine
             );
             (QuarantineState::Replayed, text)
         }
-        Err(TaxpayerError::Refused(refusal)) => {
-            (QuarantineState::Kept, format!("The replay was refused: {refusal}."))
-        }
-        Err(TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. }) => {
-            (QuarantineState::Kept, "The replay did not start: too much waits. Try again.".to_owned())
-        }
-        Err(TaxpayerError::Quarantined { reference }) => {
-            (QuarantineState::Replayed, format!("It panicked again and was put aside as {reference}."))
-        }
+        Err(TaxpayerError::Refused(refusal)) => (
+            QuarantineState::Kept,
+            format!("The replay was refused: {refusal}."),
+        ),
+        Err(TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. }) => (
+            QuarantineState::Kept,
+            "The replay did not start: too much waits. Try again.".to_owned(),
+        ),
+        Err(TaxpayerError::Quarantined { reference }) => (
+            QuarantineState::Replayed,
+            format!("It panicked again and was put aside as {reference}."),
+        ),
         Err(
-            TaxpayerError::Store(_) | TaxpayerError::Interrupted { .. } | TaxpayerError::AlreadyProcessed,
+            TaxpayerError::Store(_)
+            | TaxpayerError::Interrupted { .. }
+            | TaxpayerError::AlreadyProcessed,
         ) => (QuarantineState::Replayed, END_UNKNOWN_MESSAGE.to_owned()),
     }
 }
@@ -164,15 +190,26 @@ mod tests {
     use crate::domain::access::claim::StoredResponse;
     use crate::store::testing::stores;
 
-    const BY: OperatorRequest = OperatorRequest { operator_id: 1, reason: None };
+    const BY: OperatorRequest = OperatorRequest {
+        operator_id: 1,
+        reason: None,
+    };
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     /// Has a create panic twice. Returns the reference that its sender got.
     async fn quarantine_create(app: &TestTaxpayers, number: &str) -> CommandId {
         let panics = |_: &CreatedInvoice| -> Option<StoredResponse> { panic!("<b>the answer</b>") };
-        let poison = OnceClaim { claim: claim(number, b"1"), render: Some(Arc::new(panics)) };
-        let failed = app.taxpayers.send_once(ID, CreateInvoice(draft(number, 10)), Some(poison)).await;
-        let Err(TaxpayerError::Quarantined { reference }) = failed else { panic!("{failed:?}") };
+        let poison = OnceClaim {
+            claim: claim(number, b"1"),
+            render: Some(Arc::new(panics)),
+        };
+        let failed = app
+            .taxpayers
+            .send_once(ID, CreateInvoice(draft(number, 10)), Some(poison))
+            .await;
+        let Err(TaxpayerError::Quarantined { reference }) = failed else {
+            panic!("{failed:?}")
+        };
         store_all(&app.test.store, &app.tree).await.unwrap();
         reference
     }
@@ -181,15 +218,27 @@ mod tests {
     async fn a_create_is_replayed_once() {
         for test in stores().await {
             let app = TestTaxpayers::with_taxpayer(test).await;
-            let replay = async |reference| app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
+            let replay =
+                async |reference| app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
             let reference = quarantine_create(&app, "INV-1").await;
             let (one, other) = tokio::join!(replay(reference), replay(reference));
-            let (replayed, refused) = if one.is_ok() { (one, other) } else { (other, one) };
+            let (replayed, refused) = if one.is_ok() {
+                (one, other)
+            } else {
+                (other, one)
+            };
             let replayed = replayed.unwrap();
             assert_eq!(replayed.state, QuarantineState::Replayed);
             assert!(replayed.result.unwrap().ends_with("was created."));
-            assert!(matches!(refused, Err(TaxpayerError::Refused(Refusal::CommandNotReplayable(_)))));
-            let again = app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 10))).await.unwrap();
+            assert!(matches!(
+                refused,
+                Err(TaxpayerError::Refused(Refusal::CommandNotReplayable(_)))
+            ));
+            let again = app
+                .taxpayers
+                .send(ID, CreateInvoice(draft("INV-1", 10)))
+                .await
+                .unwrap();
             assert_eq!(
                 again.duplicate,
                 Some(Duplicate::Identical),
@@ -205,9 +254,21 @@ mod tests {
         for test in stores().await {
             let app = TestTaxpayers::with_taxpayer(test).await;
             let reference = quarantine_create(&app, "INV-2").await;
-            app.taxpayers.send(ID, CreateInvoice(draft("INV-2", 7))).await.unwrap();
-            let late = app.taxpayers.replay_quarantined(reference, &BY, NOW).await.unwrap().result.unwrap();
-            assert!(late.contains("its sender has created the invoice INV"), "{late}");
+            app.taxpayers
+                .send(ID, CreateInvoice(draft("INV-2", 7)))
+                .await
+                .unwrap();
+            let late = app
+                .taxpayers
+                .replay_quarantined(reference, &BY, NOW)
+                .await
+                .unwrap()
+                .result
+                .unwrap();
+            assert!(
+                late.contains("its sender has created the invoice INV"),
+                "{late}"
+            );
             assert_eq!(app.verify_log().await, 1);
             app.close().await;
         }
@@ -219,16 +280,32 @@ mod tests {
             let app = TestTaxpayers::with_taxpayer(test).await;
             let reference = quarantine_create(&app, "INV-1").await;
             let found = app.taxpayers.quarantined_command(reference).await.unwrap();
-            assert_eq!((found.taxpayer_id, found.command.as_str()), (Some(ID), "create"));
-            assert!(found.panic.starts_with("<b>the answer</b>"), "{}", found.panic);
+            assert_eq!(
+                (found.taxpayer_id, found.command.as_str()),
+                (Some(ID), "create")
+            );
+            assert!(
+                found.panic.starts_with("<b>the answer</b>"),
+                "{}",
+                found.panic
+            );
             // The process ends here: the command is taken, and nothing was sent.
-            app.taxpayers.take_out(&found, QuarantineState::Replayed, &BY, NOW).await.unwrap();
+            app.taxpayers
+                .take_out(&found, QuarantineState::Replayed, &BY, NOW)
+                .await
+                .unwrap();
             let refused = app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
-            assert!(matches!(refused, Err(TaxpayerError::Refused(_))), "{refused:?}");
+            assert!(
+                matches!(refused, Err(TaxpayerError::Refused(_))),
+                "{refused:?}"
+            );
             let left = app.taxpayers.quarantined_command(reference).await.unwrap();
             assert_eq!(left.result.as_deref(), Some(END_UNKNOWN_MESSAGE));
             let dropped = app.taxpayers.drop_quarantined(reference, &BY, NOW).await;
-            assert!(matches!(dropped, Err(TaxpayerError::Refused(_))), "{dropped:?}");
+            assert!(
+                matches!(dropped, Err(TaxpayerError::Refused(_))),
+                "{dropped:?}"
+            );
             app.close().await;
         }
     }

@@ -103,16 +103,26 @@ impl ReadSet {
     }
 
     /// Asks whether another taxpayer already has a unique value of `taxpayer`, or the login of its first contact.
-    pub(crate) fn add_unique_values(&mut self, command: CommandId, taxpayer: Taxpayer, login: Option<&str>) {
+    pub(crate) fn add_unique_values(
+        &mut self,
+        command: CommandId,
+        taxpayer: Taxpayer,
+        login: Option<&str>,
+    ) {
         let login = login.map(str::to_owned);
-        self.unique_values.push(UniqueValues { command, taxpayer, login });
+        self.unique_values.push(UniqueValues {
+            command,
+            taxpayer,
+            login,
+        });
     }
 
     /// Takes the names of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among these
     /// names are first added to the runs.
     pub(super) fn take_invoices(&mut self) -> InvoiceNames {
         if self.runs_of_invoices {
-            self.run_irn_keys.extend(self.invoices.irn_keys.iter().cloned());
+            self.run_irn_keys
+                .extend(self.invoices.irn_keys.iter().cloned());
         }
         std::mem::take(&mut self.invoices)
     }
@@ -121,10 +131,12 @@ impl ReadSet {
     /// by IRN.
     pub(super) fn add_loaded(&mut self, invoices: &[Invoice]) {
         if self.runs_of_invoices {
-            self.run_irn_keys.extend(invoices.iter().map(|invoice| invoice.irn.key()));
+            self.run_irn_keys
+                .extend(invoices.iter().map(|invoice| invoice.irn.key()));
         }
         if !self.receipts.is_empty() {
-            self.receipts.extend(invoices.iter().map(|invoice| invoice.irn.to_string()));
+            self.receipts
+                .extend(invoices.iter().map(|invoice| invoice.irn.to_string()));
         }
     }
 }

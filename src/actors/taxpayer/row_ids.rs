@@ -19,7 +19,9 @@ impl WantedIds {
     pub(crate) async fn reserve(self, store: &Store) -> Result<ReservedIds, StoreError> {
         let mut reserved = ReservedIds::default();
         for (kind, count) in self.0 {
-            reserved.0.insert(kind, store.ids().take(kind, count).await?);
+            reserved
+                .0
+                .insert(kind, store.ids().take(kind, count).await?);
         }
         Ok(reserved)
     }
@@ -31,6 +33,9 @@ pub struct ReservedIds(BTreeMap<IdKind, Range<i64>>);
 impl ReservedIds {
     /// Returns the next reserved id. A command takes no more ids than it asked for.
     pub(crate) fn next(&mut self, kind: IdKind) -> i64 {
-        self.0.get_mut(&kind).and_then(Iterator::next).unwrap_or_default()
+        self.0
+            .get_mut(&kind)
+            .and_then(Iterator::next)
+            .unwrap_or_default()
     }
 }

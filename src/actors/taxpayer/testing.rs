@@ -27,7 +27,12 @@ impl TaxpayerHandle {
             verification: VerificationPolicy::Warn,
             panic_orders: PanicOrders::default(),
         };
-        Self::new(deps, &Tree::new(clock), arbiters, AdmissionLimits::default())
+        Self::new(
+            deps,
+            &Tree::new(clock),
+            arbiters,
+            AdmissionLimits::default(),
+        )
     }
 }
 

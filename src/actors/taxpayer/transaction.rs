@@ -13,7 +13,9 @@ use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
 use crate::actors::taxpayer::load::{self, BatchStart};
-use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases};
+use crate::actors::taxpayer::member::{
+    CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
+};
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::{Sharing, Transaction};
@@ -48,7 +50,9 @@ pub(super) async fn execute_alone(
     let own = member.lane();
     let version = match locked.version(&own) {
         Some(version) => Some(version),
-        None => lanes::lock(&tx, std::slice::from_ref(&own), IfTaken::Await).await?.version(&own),
+        None => lanes::lock(&tx, std::slice::from_ref(&own), IfTaken::Await)
+            .await?
+            .version(&own),
     };
     let version = version.ok_or(StoreError::Stale)?;
     // `lanes::lock` may have locked a lane without reading its state, if the lane became free during the call. The
@@ -60,7 +64,9 @@ pub(super) async fn execute_alone(
         .collect();
     let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
     let mut entered = load_members(deps, &tx, vec![(member, ids, version)]).await?;
-    let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
+    let Some((member, mut unit)) = entered.members.pop() else {
+        return Err(StoreError::Stale);
+    };
     let is_held = |lease: &Lease| locked.is_held(lease) || fenced.contains(lease);
     let results = decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
     let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
@@ -68,8 +74,14 @@ pub(super) async fn execute_alone(
         tx.rollback().await?;
         return Ok(Outcome::Held(held.into_iter().collect()));
     }
-    let cached = write_and_commit(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
-    Ok(Outcome::Executed(Box::new(ExecutedBatch { cached, results })))
+    let cached = write_and_commit(deps, tx, &[member], vec![unit])
+        .await?
+        .pop()
+        .ok_or(StoreError::Stale)?;
+    Ok(Outcome::Executed(Box::new(ExecutedBatch {
+        cached,
+        results,
+    })))
 }
 
 /// Executes the commands of several taxpayers. Returns the outcome of each member, in the order of `members`.
@@ -84,12 +96,18 @@ pub(super) async fn execute_group(
         reserved.push((member, ids));
     }
     let tx = deps.store.begin().await?;
-    let lanes: Vec<_> = reserved.iter().flat_map(|(member, _)| member.lanes()).collect();
+    let lanes: Vec<_> = reserved
+        .iter()
+        .flat_map(|(member, _)| member.lanes())
+        .collect();
     let locked = lanes::lock(&tx, &lanes, IfTaken::Skip).await?;
     let mut waits = HashMap::new();
     let mut ready = Vec::new();
     for (member, ids) in reserved {
-        let own_held: Vec<_> = member.lanes().filter(|lane| locked.skipped.contains(lane)).collect();
+        let own_held: Vec<_> = member
+            .lanes()
+            .filter(|lane| locked.skipped.contains(lane))
+            .collect();
         let are_all_locked = member.lanes().all(|lane| locked.contains(&lane));
         match locked.version(&member.lane()) {
             Some(version) if are_all_locked => ready.push((member, ids, version)),
@@ -103,15 +121,19 @@ pub(super) async fn execute_group(
         let is_held = |lease: &Lease| locked.is_held(lease);
         // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
         // recovers if the command panics again.
-        let decision =
-            catch_unwind(AssertUnwindSafe(|| decide(member.tasks, &mut unit, &entered.used_keys, &is_held)));
+        let decision = catch_unwind(AssertUnwindSafe(|| {
+            decide(member.tasks, &mut unit, &entered.used_keys, &is_held)
+        }));
         if let Ok(results) = decision {
             decided.push((member, unit, results));
         }
     }
     let held = lock_written_lanes(&tx, decided.iter().map(|(_, unit, _)| unit)).await?;
     decided.retain(|(member, unit, _)| {
-        let own_held: Vec<_> = unit.written_lanes().filter(|lane| held.contains(lane)).collect();
+        let own_held: Vec<_> = unit
+            .written_lanes()
+            .filter(|lane| held.contains(lane))
+            .collect();
         let is_free = own_held.is_empty();
         if !is_free {
             waits.insert(member.id, own_held);
@@ -128,13 +150,16 @@ pub(super) async fn execute_group(
     }
     let states = write_and_commit(deps, tx, &members, units).await?;
     let executed = members.iter().zip(states).zip(results);
-    let mut executed: HashMap<_, _> =
-        executed.map(|((member, cached), results)| (member.id, ExecutedBatch { cached, results })).collect();
-    let outcomes = order.iter().map(|id| match (executed.remove(id), waits.remove(id)) {
-        (Some(executed), _) => Outcome::Executed(Box::new(executed)),
-        (None, Some(lanes)) => Outcome::Held(lanes),
-        (None, None) => Outcome::LeftOut,
-    });
+    let mut executed: HashMap<_, _> = executed
+        .map(|((member, cached), results)| (member.id, ExecutedBatch { cached, results }))
+        .collect();
+    let outcomes = order
+        .iter()
+        .map(|id| match (executed.remove(id), waits.remove(id)) {
+            (Some(executed), _) => Outcome::Executed(Box::new(executed)),
+            (None, Some(lanes)) => Outcome::Held(lanes),
+            (None, None) => Outcome::LeftOut,
+        });
     Ok(outcomes.collect())
 }
 
@@ -170,7 +195,10 @@ pub(super) async fn load_members<'a>(
     mut locked: Vec<(Member<'a>, ReservedIds, i64)>,
 ) -> Result<LoadedMembers<'a>, StoreError> {
     let outdated = |(member, _, version): &(Member<'_>, _, i64)| {
-        let is_current = member.cached.as_ref().is_some_and(|cached| cached.version + 1 == *version);
+        let is_current = member
+            .cached
+            .as_ref()
+            .is_some_and(|cached| cached.version + 1 == *version);
         (!is_current).then_some((member.id, *version))
     };
     let outdated: Vec<_> = locked.iter().filter_map(outdated).collect();
@@ -178,15 +206,29 @@ pub(super) async fn load_members<'a>(
     let mut starts = Vec::with_capacity(locked.len());
     for (member, ids, version) in &mut locked {
         let kept = member.cached.take();
-        let Some(cached) = loaded.remove(&member.id).or(kept) else { return Err(StoreError::Stale) };
-        let cached = CachedState { version: *version, ..cached };
-        starts.push(BatchStart { id: member.id, tasks: member.tasks, cached, ids: std::mem::take(ids) });
+        let Some(cached) = loaded.remove(&member.id).or(kept) else {
+            return Err(StoreError::Stale);
+        };
+        let cached = CachedState {
+            version: *version,
+            ..cached
+        };
+        starts.push(BatchStart {
+            id: member.id,
+            tasks: member.tasks,
+            cached,
+            ids: std::mem::take(ids),
+        });
     }
     let now = deps.clock.now();
     let units = load::load(deps, tx, now, starts).await?;
     let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
     let used_keys = idempotency::taken_keys(tx, &claims(tasks()), now).await?;
-    let members = locked.into_iter().map(|(member, ..)| member).zip(units).collect();
+    let members = locked
+        .into_iter()
+        .map(|(member, ..)| member)
+        .zip(units)
+        .collect();
     Ok(LoadedMembers { members, used_keys })
 }
 
@@ -198,7 +240,10 @@ pub(super) fn decide(
     used_keys: &[String],
     is_held: &dyn Fn(&Lease) -> bool,
 ) -> CommandResults {
-    let stale: Vec<_> = step_leases(tasks).filter(|(_, lease)| !is_held(lease)).map(|(id, _)| id).collect();
+    let stale: Vec<_> = step_leases(tasks)
+        .filter(|(_, lease)| !is_held(lease))
+        .map(|(id, _)| id)
+        .collect();
     let results = tasks.iter().map(|task| {
         if stale.contains(&task.id) {
             return (task.id, Err(CommandError::Store(StoreError::Stale)));
@@ -210,19 +255,37 @@ pub(super) fn decide(
 
 /// Executes a command unless its idempotency key is used, and stores the key with the answer. The answer to a refusal
 /// is stored by the HTTP layer instead.
-fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &[String]) -> CommandResult {
-    let CommandEnvelope { command, claim, acting, .. } = &*task.command;
+fn decide_once(
+    task: &Task<CommandEnvelope>,
+    unit: &mut UnitOfWork,
+    used_keys: &[String],
+) -> CommandResult {
+    let CommandEnvelope {
+        command,
+        claim,
+        acting,
+        ..
+    } = &*task.command;
     unit.acting = acting.clone();
     unit.cause = task.id;
     let is_used = claim.as_ref().is_some_and(|claim| {
-        used_keys.contains(&claim.id) || unit.writes.used_keys.iter().any(|entry| entry.claim.id == claim.id)
+        used_keys.contains(&claim.id)
+            || unit
+                .writes
+                .used_keys
+                .iter()
+                .any(|entry| entry.claim.id == claim.id)
     });
     if is_used {
         return Err(CommandError::AlreadyProcessed);
     }
     let executed = command.execute(unit).map_err(CommandError::Refused)?;
     if let Some(claim) = claim.clone() {
-        let entry = KeyEntry { claim, command_id: Some(task.id), answer: executed.answer };
+        let entry = KeyEntry {
+            claim,
+            command_id: Some(task.id),
+            answer: executed.answer,
+        };
         unit.writes.used_keys.push(entry);
     }
     Ok(executed.output)

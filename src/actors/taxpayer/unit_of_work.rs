@@ -99,7 +99,10 @@ impl UnitOfWork {
             || self.items.changed_items().next().is_some()
             || self.changed_runs().next().is_some();
         let is_account_changed = self.taxpayer.is_changed() || self.endpoint.is_changed();
-        are_rows_changed || is_account_changed || self.integration.is_changed() || self.writes.is_changed()
+        are_rows_changed
+            || is_account_changed
+            || self.integration.is_changed()
+            || self.writes.is_changed()
     }
 
     /// Returns true if the endpoint's worker may have new work. A changed endpoint may have been enabled again, with
@@ -115,17 +118,22 @@ impl UnitOfWork {
 
     /// Returns the runs whose lanes become due.
     pub(crate) fn due_runs(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().map(|run| &**run).filter(|run| self.writes.due_runs.contains(&run.id))
+        self.runs
+            .iter()
+            .map(|run| &**run)
+            .filter(|run| self.writes.due_runs.contains(&run.id))
     }
 
     pub(crate) fn invoice(&self, invoice_ref: &InvoiceRef) -> Result<&Invoice, Refusal> {
         let found = match invoice_ref.kind {
-            UniqueNoType::PortalId => {
-                invoice_ref.text.parse().ok().and_then(|id| self.invoices.with_id(InvoiceId(id)))
-            }
-            UniqueNoType::Irn => {
-                Irn::parse(&invoice_ref.text).ok().and_then(|irn| self.invoice_with_irn(&irn))
-            }
+            UniqueNoType::PortalId => invoice_ref
+                .text
+                .parse()
+                .ok()
+                .and_then(|id| self.invoices.with_id(InvoiceId(id))),
+            UniqueNoType::Irn => Irn::parse(&invoice_ref.text)
+                .ok()
+                .and_then(|irn| self.invoice_with_irn(&irn)),
             UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
                 self.invoices.with_number(&invoice_ref.text)
             }
@@ -144,16 +152,25 @@ impl UnitOfWork {
 
     pub(crate) fn run(&self, operation: Operation, irn: &Irn) -> Option<&Run> {
         let key = irn.key();
-        self.runs.iter().find(|run| run.operation() == operation && run.irn.key() == key).map(|run| &**run)
+        self.runs
+            .iter()
+            .find(|run| run.operation() == operation && run.irn.key() == key)
+            .map(|run| &**run)
     }
 
     pub(crate) fn run_with_id(&self, id: RunId) -> Result<&Run, Refusal> {
-        self.runs.iter().find(|run| run.id == id).map(|run| &**run).ok_or(Refusal::RunNotFound)
+        self.runs
+            .iter()
+            .find(|run| run.id == id)
+            .map(|run| &**run)
+            .ok_or(Refusal::RunNotFound)
     }
 
     pub(crate) fn supplier_invoice(&self, irn: &Irn) -> Option<&SupplierInvoice> {
         let key = irn.key();
-        self.supplier_invoices.iter().find(|invoice| invoice.irn.key() == key)
+        self.supplier_invoices
+            .iter()
+            .find(|invoice| invoice.irn.key() == key)
     }
 
     pub(crate) fn next_invoice_id(&mut self) -> InvoiceId {
@@ -195,7 +212,11 @@ impl UnitOfWork {
 
     pub(crate) fn put_supplier_invoice(&mut self, invoice: SupplierInvoice) {
         let key = invoice.irn.key();
-        match self.supplier_invoices.iter_mut().find(|stored| stored.irn.key() == key) {
+        match self
+            .supplier_invoices
+            .iter_mut()
+            .find(|stored| stored.irn.key() == key)
+        {
             Some(stored) => *stored = invoice,
             None => self.supplier_invoices.push(invoice),
         }
@@ -208,15 +229,33 @@ impl UnitOfWork {
 
     /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.
     /// Returns the sequence number of the event.
-    pub(crate) fn emit(&mut self, kind: EventKind, irn: Option<&Irn>, data: &impl Serialize) -> i64 {
+    pub(crate) fn emit(
+        &mut self,
+        kind: EventKind,
+        irn: Option<&Irn>,
+        data: &impl Serialize,
+    ) -> i64 {
         // Serialising does not fail: the data of events are plain values and maps with text keys.
         let data = serde_json::to_string(data).unwrap_or_default();
         let actor = Some(NamedActor::from(&self.acting));
-        let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data, actor };
-        let seal =
-            EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: self.cause, now: self.now };
+        let occurrence = NewEvent {
+            kind,
+            irn: irn.map(ToString::to_string),
+            data,
+            actor,
+        };
+        let seal = EventStamp {
+            id: clock::new_id(),
+            taxpayer_id: self.id,
+            command_id: self.cause,
+            now: self.now,
+        };
         let event = self.head.append(occurrence, seal);
-        if self.endpoint.as_ref().is_some_and(|endpoint| endpoint.must_receive(kind)) {
+        if self
+            .endpoint
+            .as_ref()
+            .is_some_and(|endpoint| endpoint.must_receive(kind))
+        {
             let delivery = Delivery::for_event(clock::new_id(), &event, self.now);
             self.writes.deliveries.push((delivery, kind));
         }

@@ -23,12 +23,18 @@ pub struct Size {
 
 impl Size {
     pub(crate) fn for_document(document: &Value) -> Self {
-        Self { lines: 0, bytes: text_bytes(document) }
+        Self {
+            lines: 0,
+            bytes: text_bytes(document),
+        }
     }
 
     pub(crate) fn for_draft(draft: &Draft) -> Self {
         let lines = draft.lines.iter().map(|line| member_bytes(&line.extras));
-        Self { lines: draft.lines.len(), bytes: member_bytes(&draft.extras) + lines.sum::<usize>() }
+        Self {
+            lines: draft.lines.len(),
+            bytes: member_bytes(&draft.extras) + lines.sum::<usize>(),
+        }
     }
 
     /// Returns the weight of a command of this size, which is at least 1.
@@ -58,7 +64,10 @@ fn text_bytes(value: &Value) -> usize {
 }
 
 fn member_bytes(members: &Map<String, Value>) -> usize {
-    members.iter().map(|(name, value)| name.len() + text_bytes(value)).sum()
+    members
+        .iter()
+        .map(|(name, value)| name.len() + text_bytes(value))
+        .sum()
 }
 
 #[cfg(test)]
@@ -77,7 +86,8 @@ mod tests {
         let line = draft.lines[0].clone();
         draft.lines = vec![line; lines];
         if extra_bytes > 0 {
-            draft.lines[0].extras = Map::from_iter([("note".to_owned(), "x".repeat(extra_bytes).into())]);
+            draft.lines[0].extras =
+                Map::from_iter([("note".to_owned(), "x".repeat(extra_bytes).into())]);
         }
         draft
     }
@@ -102,13 +112,19 @@ mod tests {
             let sent = weight_of(CreateInvoice(draft_of(lines, bytes)));
             assert_eq!(sent, (weight, is_large), "{lines} lines, {bytes} bytes");
         }
-        let candidate = |lines| Candidate { invoice_no: None, draft: Ok(Box::new(draft_of(lines, 0))) };
+        let candidate = |lines| Candidate {
+            invoice_no: None,
+            draft: Ok(Box::new(draft_of(lines, 0))),
+        };
         let batch = weight_of(CreateBatch(vec![candidate(2), candidate(3)]));
         assert_eq!(batch, (6, true), "a batch is large, however few it has");
     }
 
     #[test]
     fn all_texts_of_a_document_count() {
-        assert_eq!(text_bytes(&json!({ "ab": ["cde", { "f": "g" }], "h": 1, "i": null })), 11);
+        assert_eq!(
+            text_bytes(&json!({ "ab": ["cde", { "f": "g" }], "h": 1, "i": null })),
+            11
+        );
     }
 }

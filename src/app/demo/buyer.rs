@@ -19,22 +19,46 @@ impl Story {
     /// Onboards the buyer and returns the buyer's API key.
     pub(super) async fn onboard_buyer(&self) -> Result<SecretString, StartError> {
         let path = "/v1/system-integrators/taxpayers";
-        let made = self.call_as_integrator(Route::new(Method::POST, path), Some(&buyer()), 201).await?;
+        let made = self
+            .call_as_integrator(Route::new(Method::POST, path), Some(&buyer()), 201)
+            .await?;
         let rotate = format!("{path}/{}/api-key/rotate", made.body["data"]["id"]);
-        let rotated = self.call_as_integrator(Route::new(Method::POST, &rotate), None, 200).await?;
-        Ok(rotated.body["data"]["api_key"].as_str().unwrap_or_default().into())
+        let rotated = self
+            .call_as_integrator(Route::new(Method::POST, &rotate), None, 200)
+            .await?;
+        Ok(rotated.body["data"]["api_key"]
+            .as_str()
+            .unwrap_or_default()
+            .into())
     }
 
     /// Waits for the invoice in the buyer's inbox, then reads and acknowledges the invoice as the buyer.
-    pub(super) async fn receive_invoice(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
+    pub(super) async fn receive_invoice(
+        &self,
+        buyer: &SecretString,
+        irn: &str,
+    ) -> Result<(), StartError> {
         self.find_in_inbox(buyer, irn).await?;
         let named = json!({ "supplier_irn": irn });
         let read = Route::new(Method::POST, "/v1/tax-payers/invoices/get-supplier-invoice");
-        let document = self.call_with_taxpayer_key(buyer, read, Some(&named), 200).await?;
-        expect("the buyer reads the invoice", document.body["data"]["irn"] == json!(irn))?;
-        let acknowledge = Route::new(Method::POST, "/v1/tax-payers/invoices/acknowledge-supplier-invoice");
-        let acknowledged = self.call_with_taxpayer_key(buyer, acknowledge, Some(&named), 200).await?;
-        expect("the invoice is acknowledged", acknowledged.body["data"]["acknowledged"] == json!(true))
+        let document = self
+            .call_with_taxpayer_key(buyer, read, Some(&named), 200)
+            .await?;
+        expect(
+            "the buyer reads the invoice",
+            document.body["data"]["irn"] == json!(irn),
+        )?;
+        let acknowledge = Route::new(
+            Method::POST,
+            "/v1/tax-payers/invoices/acknowledge-supplier-invoice",
+        );
+        let acknowledged = self
+            .call_with_taxpayer_key(buyer, acknowledge, Some(&named), 200)
+            .await?;
+        expect(
+            "the invoice is acknowledged",
+            acknowledged.body["data"]["acknowledged"] == json!(true),
+        )
     }
 
     async fn find_in_inbox(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
@@ -46,7 +70,10 @@ impl Story {
             if inbox.body["data"]["data"][0]["supplier_irn"] == json!(irn) {
                 return Ok(());
             }
-            expect("the invoice comes into the buyer's inbox", start.elapsed() < PATIENCE)?;
+            expect(
+                "the invoice comes into the buyer's inbox",
+                start.elapsed() < PATIENCE,
+            )?;
         }
     }
 }

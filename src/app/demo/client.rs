@@ -33,7 +33,10 @@ pub(super) struct Answer {
 impl Client {
     pub(super) fn new(address: SocketAddr) -> Result<Self, StartError> {
         let http = reqwest::Client::builder().no_proxy().build();
-        Ok(Self { http: http.map_err(|error| StartError::Demo(error.to_string()))?, address })
+        Ok(Self {
+            http: http.map_err(|error| StartError::Demo(error.to_string()))?,
+            address,
+        })
     }
 
     /// Sends a request, prints the exchange and returns the response.
@@ -46,7 +49,10 @@ impl Client {
         let Route { method, path } = route;
         println!("{method} {path}");
         let url = format!("http://{}{path}", self.address);
-        let mut request = self.http.request(method, url).header("x-api-key", key.expose_secret());
+        let mut request = self
+            .http
+            .request(method, url)
+            .header("x-api-key", key.expose_secret());
         if let Some(body) = body {
             request = request.json(body);
         }
@@ -54,8 +60,8 @@ impl Client {
         let response = request.send().await.map_err(wrong)?;
         let status = response.status().as_u16();
         let body = response.bytes().await.map_err(wrong)?;
-        let body: Value =
-            strict_json::from_untrusted(&body).map_err(|error| StartError::Demo(error.to_string()))?;
+        let body: Value = strict_json::from_untrusted(&body)
+            .map_err(|error| StartError::Demo(error.to_string()))?;
         println!("  {status} {}", response_text(&body));
         Ok(Answer { status, body })
     }

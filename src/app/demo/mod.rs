@@ -35,25 +35,42 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
     settings.http.bind.set_port(0);
     settings.http.ops_bind = None;
     settings.sandbox.bind.set_port(0);
-    let settings = settings.with_local_secrets().map_err(|error| StartError::Demo(error.to_string()))?;
+    let settings = settings
+        .with_local_secrets()
+        .map_err(|error| StartError::Demo(error.to_string()))?;
 
     let application = Application::build(&settings).await?;
     let accounts = first_start::create_accounts(application.app(), &settings).await?;
-    let accounts = accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
+    let accounts =
+        accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
     if fault == Some(DemoFault::CommitThenDrop) {
-        let order = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign).times(1);
-        let authority = application.app().sandbox.as_ref().map(|sandbox| sandbox.state().add_fault(order));
+        let order = FaultOrder::new(FaultKind::CommitThenDrop)
+            .on(Operation::Sign)
+            .times(1);
+        let authority = application
+            .app()
+            .sandbox
+            .as_ref()
+            .map(|sandbox| sandbox.state().add_fault(order));
         authority.transpose().map_err(StartError::Sandbox)?;
-        println!("The authority will sign the invoice and drop the connection before it answers.\n");
+        println!(
+            "The authority will sign the invoice and drop the connection before it answers.\n"
+        );
     }
-    let authority = application.app().sandbox.as_ref().map(|sandbox| sandbox.state().clone());
+    let authority = application
+        .app()
+        .sandbox
+        .as_ref()
+        .map(|sandbox| sandbox.state().clone());
     let authority = authority.ok_or(StartError::NoAuthority)?;
     let story = Story::begin(application.address(), &accounts, authority)?;
     let handle = application.handle();
     let service = actix_rt::spawn(application.run_until_stopped());
     let outcome = story.run().await;
     handle.stop(true).await;
-    service.await.map_err(|error| StartError::Demo(error.to_string()))??;
+    service
+        .await
+        .map_err(|error| StartError::Demo(error.to_string()))??;
     outcome?;
     println!("\nEvery step was as expected.");
     Ok(())

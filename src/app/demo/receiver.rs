@@ -32,7 +32,9 @@ impl Receiver {
         let received = ReceivedRequests::default();
         let requests = web::Data::new(Arc::clone(&received));
         let server = HttpServer::new(move || {
-            App::new().app_data(requests.clone()).default_service(web::to(receive_request))
+            App::new()
+                .app_data(requests.clone())
+                .default_service(web::to(receive_request))
         })
         .workers(1)
         .disable_signals()
@@ -40,7 +42,11 @@ impl Receiver {
         .run();
         let handle = server.handle();
         actix_rt::spawn(server);
-        Ok(Self { address, received, server: handle })
+        Ok(Self {
+            address,
+            received,
+            server: handle,
+        })
     }
 
     pub(super) fn url(&self) -> String {
@@ -48,7 +54,10 @@ impl Receiver {
     }
 
     pub(super) fn received_requests(&self) -> Vec<ReceivedRequest> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.received
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(super) async fn stop(&self) {
@@ -62,13 +71,21 @@ async fn receive_request(
     requests: web::Data<ReceivedRequests>,
 ) -> HttpResponse {
     let header = |name: &str| {
-        request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+        request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned()
     };
-    requests.lock().unwrap_or_else(PoisonError::into_inner).push(ReceivedRequest {
-        id: header("webhook-id"),
-        timestamp: header("webhook-timestamp").parse().unwrap_or_default(),
-        signature: header("webhook-signature"),
-        body: body.to_vec(),
-    });
+    requests
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(ReceivedRequest {
+            id: header("webhook-id"),
+            timestamp: header("webhook-timestamp").parse().unwrap_or_default(),
+            signature: header("webhook-signature"),
+            body: body.to_vec(),
+        });
     HttpResponse::NoContent().finish()
 }

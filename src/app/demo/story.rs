@@ -80,13 +80,22 @@ impl Story {
     }
 
     async fn set_up_webhook(&self) -> Result<SigningSecret, StartError> {
-        let path = format!("/v1/system-integrators/taxpayers/{}/webhook", self.taxpayer_id);
+        let path = format!(
+            "/v1/system-integrators/taxpayers/{}/webhook",
+            self.taxpayer_id
+        );
         let mut events = EXPECTED_EVENTS.to_vec();
         events.dedup();
         let body = json!({ "webhook_url": self.receiver.url(), "enabled_events": events });
-        self.call_as_integrator(Route::new(Method::PUT, &path), Some(&body), 200).await?;
-        let answer =
-            self.call_as_integrator(Route::new(Method::POST, &format!("{path}/secret")), None, 200).await?;
+        self.call_as_integrator(Route::new(Method::PUT, &path), Some(&body), 200)
+            .await?;
+        let answer = self
+            .call_as_integrator(
+                Route::new(Method::POST, &format!("{path}/secret")),
+                None,
+                200,
+            )
+            .await?;
         let text = answer.body["data"]["secret"].as_str().unwrap_or_default();
         SigningSecret::parse(text)
             .map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
@@ -94,8 +103,13 @@ impl Story {
 
     async fn create_and_approve(&self) -> Result<String, StartError> {
         let created = Route::new(Method::POST, "/v1/tax-payers/invoices");
-        let answer = self.call_as_taxpayer(created, Some(&demo_invoice(INVOICE_NO)), 201).await?;
-        let irn = answer.body["data"]["irn"].as_str().unwrap_or_default().to_owned();
+        let answer = self
+            .call_as_taxpayer(created, Some(&demo_invoice(INVOICE_NO)), 201)
+            .await?;
+        let irn = answer.body["data"]["irn"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let body = json!({
             "unique_no": irn, "unique_no_type": "IRN", "status": "approved", "remark": "checked by accounts",
         });
@@ -110,7 +124,8 @@ impl Story {
 
     async fn send_to_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let submit = Route::new(Method::POST, "/v1/app/invoices/submit");
-        self.call_as_taxpayer(submit, Some(&submission(irn)), 200).await?;
+        self.call_as_taxpayer(submit, Some(&submission(irn)), 200)
+            .await?;
         self.call_as_taxpayer(
             Route::new(Method::POST, "/v1/app/invoices/transmit"),
             Some(&json!({ "irn": irn })),
@@ -123,16 +138,34 @@ impl Story {
     /// Confirms the receipt again. The authority refuses the repetition, but the service must still answer 200.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
-        self.call_as_taxpayer(Route::new(Method::PATCH, &receipt), None, 200).await?;
+        self.call_as_taxpayer(Route::new(Method::PATCH, &receipt), None, 200)
+            .await?;
         let confirmed = self
-            .call_as_taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200)
+            .call_as_taxpayer(
+                Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/confirm")),
+                None,
+                200,
+            )
             .await?;
-        expect("the transmission is confirmed", confirmed.body["data"]["transmitted"] == json!(true))?;
-        expect("it was delivered", confirmed.body["data"]["delivered"] == json!(true))?;
+        expect(
+            "the transmission is confirmed",
+            confirmed.body["data"]["transmitted"] == json!(true),
+        )?;
+        expect(
+            "it was delivered",
+            confirmed.body["data"]["delivered"] == json!(true),
+        )?;
         let run = self
-            .call_as_taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200)
+            .call_as_taxpayer(
+                Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/run")),
+                None,
+                200,
+            )
             .await?;
-        expect("the run has succeeded", run.body["data"]["state"] == json!("succeeded"))
+        expect(
+            "the run has succeeded",
+            run.body["data"]["state"] == json!("succeeded"),
+        )
     }
 
     async fn pay(&self, irn: &str) -> Result<(), StartError> {
@@ -141,22 +174,36 @@ impl Story {
             "reference": "TRF-1", "remark": "first instalment",
         });
         let path = "/v1/tax-payers/invoices/update-payment-status";
-        let paid = self.call_as_taxpayer(Route::new(Method::PATCH, path), Some(&body), 200).await?;
-        expect("the payment is partial", paid.body["data"]["payment_status"] == json!("PARTIAL"))
+        let paid = self
+            .call_as_taxpayer(Route::new(Method::PATCH, path), Some(&body), 200)
+            .await?;
+        expect(
+            "the payment is partial",
+            paid.body["data"]["payment_status"] == json!("PARTIAL"),
+        )
     }
 
     async fn rotate_the_key(&self) -> Result<(), StartError> {
-        let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", self.taxpayer_id);
-        self.call_as_integrator(Route::new(Method::POST, &path), None, 200).await?;
-        self.call_as_taxpayer(Route::new(Method::GET, "/v1/tax-payers/invoices"), None, 401).await?;
+        let path = format!(
+            "/v1/system-integrators/taxpayers/{}/api-key/rotate",
+            self.taxpayer_id
+        );
+        self.call_as_integrator(Route::new(Method::POST, &path), None, 200)
+            .await?;
+        self.call_as_taxpayer(
+            Route::new(Method::GET, "/v1/tax-payers/invoices"),
+            None,
+            401,
+        )
+        .await?;
         Ok(())
     }
 
     /// Checks that the authority has signed the invoice exactly once.
     fn check_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let sheet = self.authority.invoice(irn);
-        let sheet =
-            sheet.ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;
+        let sheet = sheet
+            .ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;
         println!(
             "\nThe authority signed the invoice {} time(s); transmitted: {}",
             sheet.sign_count, sheet.transmitted
@@ -167,7 +214,9 @@ impl Story {
 
     async fn check_notifications(&self, secret: &SigningSecret) -> Result<(), StartError> {
         let start = Instant::now();
-        while self.receiver.received_requests().len() < EXPECTED_EVENTS.len() && start.elapsed() < PATIENCE {
+        while self.receiver.received_requests().len() < EXPECTED_EVENTS.len()
+            && start.elapsed() < PATIENCE
+        {
             sleep(Duration::from_millis(50)).await;
         }
         let now = SystemClock.now();
@@ -177,9 +226,17 @@ impl Story {
             let id = received.id.as_str();
             let timestamp = received.timestamp;
             let body = received.body.as_slice();
-            let message = SignedMessage { id, timestamp, body };
-            let verified =
-                message.verify(&received.signature, std::slice::from_ref(secret), now, SIGNATURE_TOLERANCE);
+            let message = SignedMessage {
+                id,
+                timestamp,
+                body,
+            };
+            let verified = message.verify(
+                &received.signature,
+                std::slice::from_ref(secret),
+                now,
+                SIGNATURE_TOLERANCE,
+            );
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
             let body: Value = strict_json::from_untrusted(body).unwrap_or_default();
             arrived.push((
@@ -212,7 +269,8 @@ impl Story {
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        self.call_with_taxpayer_key(&self.taxpayer, route, body, status).await
+        self.call_with_taxpayer_key(&self.taxpayer, route, body, status)
+            .await
     }
 
     pub(super) async fn call_as_integrator(
@@ -221,7 +279,10 @@ impl Story {
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        expect_status(self.client.call(route, &self.integrator, body).await?, status)
+        expect_status(
+            self.client.call(route, &self.integrator, body).await?,
+            status,
+        )
     }
 }
 
@@ -229,11 +290,18 @@ fn expect_status(answer: Answer, status: u16) -> Result<Answer, StartError> {
     if answer.status == status {
         return Ok(answer);
     }
-    Err(StartError::Demo(format!("expected {status}, came back with {} {}", answer.status, answer.body)))
+    Err(StartError::Demo(format!(
+        "expected {status}, came back with {} {}",
+        answer.status, answer.body
+    )))
 }
 
 pub(super) fn expect(what: &str, holds: bool) -> Result<(), StartError> {
-    if holds { Ok(()) } else { Err(StartError::Demo(format!("not as expected: {what}"))) }
+    if holds {
+        Ok(())
+    } else {
+        Err(StartError::Demo(format!("not as expected: {what}")))
+    }
 }
 
 /// Returns the request body of Submit for the demo's invoice.

@@ -101,7 +101,11 @@ impl AdaptiveLimit {
 
     /// The number of concurrent calls that are allowed now.
     pub(crate) fn capacity(&self) -> u32 {
-        if self.measurement_answers.is_some() { self.bound.min(UNLOADED_CALLS) } else { self.bound }
+        if self.measurement_answers.is_some() {
+            self.bound.min(UNLOADED_CALLS)
+        } else {
+            self.bound
+        }
     }
 
     /// The number of concurrent calls that one account may make.
@@ -113,7 +117,11 @@ impl AdaptiveLimit {
     /// so that a payer that calls alone loses little.
     pub(crate) fn payer_share(&self) -> u32 {
         let capacity = self.capacity();
-        if capacity < UNLOADED_CALLS { capacity } else { capacity - 1 }
+        if capacity < UNLOADED_CALLS {
+            capacity
+        } else {
+            capacity - 1
+        }
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
@@ -128,7 +136,8 @@ impl AdaptiveLimit {
     /// Returns the end of the pause that the authority asked for, unless the clock was set back since it was stored.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
         let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
-        self.not_before.filter(|moment| now < *moment && *moment <= latest)
+        self.not_before
+            .filter(|moment| now < *moment && *moment <= latest)
     }
 
     pub(crate) fn start(&mut self) -> CallStart {
@@ -162,7 +171,9 @@ impl AdaptiveLimit {
 
     /// Records that the authority asked for a pause of this length. A longer pause that is already recorded stays.
     pub(crate) fn pause(&mut self, wait: Duration, now: Timestamp) {
-        let until = now.checked_add(wait.min(PAUSE_MAX)).unwrap_or(Timestamp::MAX);
+        let until = now
+            .checked_add(wait.min(PAUSE_MAX))
+            .unwrap_or(Timestamp::MAX);
         self.not_before = self.not_before(now).max(Some(until));
     }
 
@@ -177,7 +188,10 @@ impl AdaptiveLimit {
         self.epoch += 1;
         self.good_answers = 0;
         self.was_reached = false;
-        self.window = SampleWindow { peak, ..SampleWindow::default() };
+        self.window = SampleWindow {
+            peak,
+            ..SampleWindow::default()
+        };
     }
 
     /// Counts a good answer. After N good answers a limit of N grows by one, but only if nearly N calls were in
@@ -200,7 +214,9 @@ impl AdaptiveLimit {
     /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_ANSWERS_MAX` answers,
     /// even if too few calls succeeded.
     fn count_answer(&mut self) {
-        let Some(answers) = &mut self.measurement_answers else { return };
+        let Some(answers) = &mut self.measurement_answers else {
+            return;
+        };
         *answers += 1;
         if *answers >= MEASUREMENT_ANSWERS_MAX {
             self.end_measurement();
@@ -228,7 +244,10 @@ impl AdaptiveLimit {
         }
         let mean = self.window.micros / u64::from(self.window.samples);
         let peak = self.window.peak;
-        self.window = SampleWindow { peak: self.in_flight, ..SampleWindow::default() };
+        self.window = SampleWindow {
+            peak: self.in_flight,
+            ..SampleWindow::default()
+        };
         self.apply_mean(mean, peak);
     }
 
@@ -243,8 +262,9 @@ impl AdaptiveLimit {
             return;
         }
         self.means_since_measurement += 1;
-        let is_slow =
-            self.usual_us.is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
+        let is_slow = self
+            .usual_us
+            .is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
         // Slow answers lower the limit only if the calls nearly used up the limit. Otherwise our calls are not the
         // cause.
         if peak >= share(self.bound) && is_slow {
@@ -260,7 +280,11 @@ impl AdaptiveLimit {
 /// Returns how many concurrent calls one account may make: about seven eighths of `capacity`, so that other accounts
 /// can call even if these calls hang. A `capacity` below `UNLOADED_CALLS` is not divided.
 fn share(capacity: u32) -> u32 {
-    if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
+    if capacity < UNLOADED_CALLS {
+        capacity
+    } else {
+        capacity - (capacity / 8).max(1)
+    }
 }
 
 #[cfg(test)]
@@ -330,13 +354,25 @@ mod tests {
             (LoadSignal::Throttled(Some(Duration::from_secs(1))), 11),
         ];
         for (signal, expected) in rows {
-            assert_eq!(full_round(&mut measured_limit(16), signal), expected, "{signal:?}");
+            assert_eq!(
+                full_round(&mut measured_limit(16), signal),
+                expected,
+                "{signal:?}"
+            );
         }
     }
 
     #[test]
     fn the_limit_falls_to_seven_tenths_by_at_least_one_and_never_below_one() {
-        for (before, after) in [(10_000, 7_000), (64, 44), (10, 7), (4, 2), (3, 2), (2, 1), (1, 1)] {
+        for (before, after) in [
+            (10_000, 7_000),
+            (64, 44),
+            (10, 7),
+            (4, 2),
+            (3, 2),
+            (2, 1),
+            (1, 1),
+        ] {
             let mut limit = measured_limit(before);
             round(&mut limit, 1, LoadSignal::Throttled(None));
             assert_eq!(limit.capacity(), after, "{before}");
@@ -367,7 +403,10 @@ mod tests {
         for call in old {
             limit.settle(call, GOOD, at(0));
         }
-        assert_eq!((limit.capacity(), limit.good_answers, limit.in_flight()), (11, 0, 0));
+        assert_eq!(
+            (limit.capacity(), limit.good_answers, limit.in_flight()),
+            (11, 0, 0)
+        );
     }
 
     #[test]
@@ -415,7 +454,11 @@ mod tests {
     fn slowness_below_the_limit_changes_nothing() {
         let mut limit = measured_limit(16);
         for _ in 0..10 {
-            round(&mut limit, 10, LoadSignal::Succeeded(Duration::from_secs(5)));
+            round(
+                &mut limit,
+                10,
+                LoadSignal::Succeeded(Duration::from_secs(5)),
+            );
         }
         assert_eq!(limit.capacity(), 16);
     }
@@ -436,7 +479,10 @@ mod tests {
         let slow = LoadSignal::Succeeded(Duration::from_secs(1));
         let capacity: Vec<_> = (0..400).map(|_| full_round(&mut limit, slow)).collect();
         assert!(capacity[..60].contains(&UNLOADED_CALLS), "{capacity:?}");
-        assert!(capacity.iter().all(|capacity| *capacity >= UNLOADED_CALLS), "{capacity:?}");
+        assert!(
+            capacity.iter().all(|capacity| *capacity >= UNLOADED_CALLS),
+            "{capacity:?}"
+        );
         assert!(limit.usual_us.unwrap() > 475_000, "{:?}", limit.usual_us);
         assert!(limit.bound > START_LIMIT, "{capacity:?}");
     }
@@ -448,14 +494,19 @@ mod tests {
         let capacity: Vec<_> = (0..150).map(|_| full_round(&mut limit, quick)).collect();
         assert!(capacity.contains(&UNLOADED_CALLS), "{capacity:?}");
         assert!(limit.usual_us.unwrap() < 100_000);
-        assert!(limit.capacity() > 60, "it goes on where it was: {capacity:?}");
+        assert!(
+            limit.capacity() > 60,
+            "it goes on where it was: {capacity:?}"
+        );
     }
 
     #[test]
     fn a_measurement_where_nothing_succeeds_ends() {
         for signal in [LoadSignal::Answered, LoadSignal::Neutral] {
             let mut limit = AdaptiveLimit::new(64);
-            let rounds = (0..100).take_while(|_| full_round(&mut limit, signal) == UNLOADED_CALLS).count();
+            let rounds = (0..100)
+                .take_while(|_| full_round(&mut limit, signal) == UNLOADED_CALLS)
+                .count();
             assert_eq!(rounds, 3, "{signal:?}");
             assert_eq!(limit.capacity(), START_LIMIT);
         }
@@ -463,14 +514,29 @@ mod tests {
 
     #[test]
     fn a_429_pauses_the_operation_for_its_retry_after_and_a_minute_at_most() {
-        for (asked_s, held_s) in [(Some(7), Some(7)), (Some(3_600), Some(60)), (Some(0), None), (None, None)]
-        {
+        for (asked_s, held_s) in [
+            (Some(7), Some(7)),
+            (Some(3_600), Some(60)),
+            (Some(0), None),
+            (None, None),
+        ] {
             let mut limit = measured_limit(16);
             let call = limit.start();
-            limit.settle(call, LoadSignal::Throttled(asked_s.map(Duration::from_secs)), at(0));
-            assert_eq!(limit.pause_left(at(0)), held_s.map(Duration::from_secs), "{asked_s:?}");
+            limit.settle(
+                call,
+                LoadSignal::Throttled(asked_s.map(Duration::from_secs)),
+                at(0),
+            );
+            assert_eq!(
+                limit.pause_left(at(0)),
+                held_s.map(Duration::from_secs),
+                "{asked_s:?}"
+            );
             assert_eq!(limit.pause_left(at(60)), None);
-            assert_eq!(limit.not_before(at(0)), held_s.map(|wait| at(wait.cast_signed())));
+            assert_eq!(
+                limit.not_before(at(0)),
+                held_s.map(|wait| at(wait.cast_signed()))
+            );
         }
     }
 
@@ -480,9 +546,21 @@ mod tests {
         let first = limit.start();
         let second = limit.start();
         let third = limit.start();
-        limit.settle(first, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(0));
-        limit.settle(second, LoadSignal::Throttled(Some(Duration::from_secs(9))), at(1));
-        limit.settle(third, LoadSignal::Throttled(Some(Duration::from_secs(1))), at(2));
+        limit.settle(
+            first,
+            LoadSignal::Throttled(Some(Duration::from_secs(5))),
+            at(0),
+        );
+        limit.settle(
+            second,
+            LoadSignal::Throttled(Some(Duration::from_secs(9))),
+            at(1),
+        );
+        limit.settle(
+            third,
+            LoadSignal::Throttled(Some(Duration::from_secs(1))),
+            at(2),
+        );
         assert_eq!(limit.pause_left(at(2)), Some(Duration::from_secs(8)));
         assert_eq!(limit.capacity(), 11);
     }
@@ -491,7 +569,11 @@ mod tests {
     fn a_clock_set_back_ends_the_pause() {
         let mut limit = measured_limit(16);
         let call = limit.start();
-        limit.settle(call, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(86_400));
+        limit.settle(
+            call,
+            LoadSignal::Throttled(Some(Duration::from_secs(5))),
+            at(86_400),
+        );
         assert_eq!(limit.pause_left(at(86_400)), Some(Duration::from_secs(5)));
         assert_eq!(limit.pause_left(at(0)), None);
     }
@@ -517,7 +599,11 @@ mod tests {
                     running.push(Reverse((now + 1, calls_started.len() - 1, None)));
                 } else {
                     *worker = now.max(*worker) + 100;
-                    running.push(Reverse((*worker, calls_started.len() - 1, Some(*worker - now))));
+                    running.push(Reverse((
+                        *worker,
+                        calls_started.len() - 1,
+                        Some(*worker - now),
+                    )));
                 }
             }
             let Reverse((end, index, took)) = running.pop().unwrap();
@@ -545,7 +631,10 @@ mod tests {
             let mut limit = AdaptiveLimit::new(1_000);
             let (low, high) = simulate(&Server { capacity, rejects }, &mut limit, 100_000);
             println!("capacity {capacity}, rejects {rejects}: between {low} and {high}");
-            assert!(low >= expected.0 && high <= expected.1, "{capacity}: {low} to {high}");
+            assert!(
+                low >= expected.0 && high <= expected.1,
+                "{capacity}: {low} to {high}"
+            );
         }
     }
 
@@ -553,9 +642,19 @@ mod tests {
     fn the_limit_follows_a_server_that_loses_and_regains_capacity() {
         let mut limit = AdaptiveLimit::new(1_000);
         for (capacity, expected) in [(40, (27, 42)), (4, (2, 6)), (40, (27, 42))] {
-            let (low, high) = simulate(&Server { capacity, rejects: true }, &mut limit, 60_000);
+            let (low, high) = simulate(
+                &Server {
+                    capacity,
+                    rejects: true,
+                },
+                &mut limit,
+                60_000,
+            );
             println!("capacity {capacity}: between {low} and {high}");
-            assert!(low >= expected.0 && high <= expected.1, "{capacity}: {low} to {high}");
+            assert!(
+                low >= expected.0 && high <= expected.1,
+                "{capacity}: {low} to {high}"
+            );
             limit.in_flight = 0;
         }
     }

@@ -17,7 +17,8 @@ use jiff::Timestamp;
 use crate::authority::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
 use crate::authority::admission::call_window::CallCounts;
 use crate::authority::admission::open_breaker::{
-    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time, time_until,
+    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time,
+    time_until,
 };
 use crate::authority::admission::payer_lane::PayerLane;
 use crate::authority::operation::Operation;
@@ -134,14 +135,19 @@ impl Breaker {
         if let Some(open) = &mut self.open {
             open.record_end(payer, decision, verdict, now);
         }
-        self.lane(payer).record_end(origin.account, decision, verdict, now);
+        self.lane(payer)
+            .record_end(origin.account, decision, verdict, now);
         match (verdict, decision) {
             (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
                 if !self.is_tripped() =>
             {
                 self.answered_at = Some(now);
                 self.lane(payer).forget(origin);
-                if self.open.is_some() { self.close(now) } else { self.close_lane(payer, now) }
+                if self.open.is_some() {
+                    self.close(now)
+                } else {
+                    self.close_lane(payer, now)
+                }
             }
             (CallVerdict::Answered, _) => {
                 self.answered_at = Some(now);
@@ -177,8 +183,11 @@ impl Breaker {
         if is_alive || !self.is_in_doubt(now) {
             return false;
         }
-        let called: Vec<_> =
-            self.lanes.iter().filter(|(_, lane)| lane.is_open() || lane.total(now).calls() > 0).collect();
+        let called: Vec<_> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.is_open() || lane.total(now).calls() > 0)
+            .collect();
         let failing: Vec<_> = called
             .iter()
             .filter(|(_, lane)| lane.is_open() || lane.total(now).has_half_failed())
@@ -227,7 +236,11 @@ impl Breaker {
             failures: total.failures(),
             next_probe_at: match &self.open {
                 Some(open) => open.next_probe_at(now),
-                None => self.lanes.values().filter_map(|lane| lane.next_probe_at(now)).min(),
+                None => self
+                    .lanes
+                    .values()
+                    .filter_map(|lane| lane.next_probe_at(now))
+                    .min(),
             },
             answered_at: self.answered_at,
             failed_at: self.failed_at,
@@ -236,16 +249,29 @@ impl Breaker {
     }
 
     fn held_callers(&self, now: Timestamp) -> HeldCallers {
-        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.held_back(now)) {
+        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.held_back(now))
+        {
             Some(HeldBack::Nobody) => return HeldCallers::Nobody,
             Some(HeldBack::All) => return HeldCallers::Everybody,
             Some(HeldBack::Some(payers)) => {
                 let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
-                lanes.flat_map(PayerLane::failed_accounts).copied().collect()
+                lanes
+                    .flat_map(PayerLane::failed_accounts)
+                    .copied()
+                    .collect()
             }
-            None => self.lanes.values().flat_map(|lane| lane.held_accounts(now)).copied().collect(),
+            None => self
+                .lanes
+                .values()
+                .flat_map(|lane| lane.held_accounts(now))
+                .copied()
+                .collect(),
         };
-        if accounts.is_empty() { HeldCallers::Nobody } else { HeldCallers::Accounts(accounts) }
+        if accounts.is_empty() {
+            HeldCallers::Nobody
+        } else {
+            HeldCallers::Accounts(accounts)
+        }
     }
 
     fn is_outage(&self) -> bool {
@@ -258,12 +284,15 @@ impl Breaker {
 
     fn is_in_doubt(&self, now: Timestamp) -> bool {
         self.open.is_none()
-            && (self.total(now).is_conclusive() || self.lanes.values().any(|lane| lane.is_in_doubt(now)))
+            && (self.total(now).is_conclusive()
+                || self.lanes.values().any(|lane| lane.is_in_doubt(now)))
     }
 
     fn total(&self, now: Timestamp) -> CallCounts {
         let mut total = CallCounts::default();
-        self.lanes.values().for_each(|lane| total.add(lane.total(now)));
+        self.lanes
+            .values()
+            .for_each(|lane| total.add(lane.total(now)));
         total
     }
 
@@ -299,7 +328,9 @@ impl Breaker {
             self.since = Some(now);
             self.openings += 1;
         }
-        self.lanes.values_mut().for_each(|lane| lane.yield_to_breaker(now));
+        self.lanes
+            .values_mut()
+            .for_each(|lane| lane.yield_to_breaker(now));
         self.open = Some(OpenBreaker::new(scope, now));
     }
 
@@ -345,7 +376,10 @@ mod tests {
 
     fn of_integrator(integrator: u32, taxpayer: u32) -> CallerAccount {
         let integrator = IntegratorId(i64::from(integrator));
-        CallerAccount::Taxpayer { id: TaxpayerId(i64::from(taxpayer)), integrator }
+        CallerAccount::Taxpayer {
+            id: TaxpayerId(i64::from(taxpayer)),
+            integrator,
+        }
     }
 
     /// Returns a call of this account about a new document.
@@ -370,7 +404,13 @@ mod tests {
     }
 
     /// Makes `calls` calls, each about a different document. The taxpayers take turns.
-    fn run_of(taxpayers: u32, breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
+    fn run_of(
+        taxpayers: u32,
+        breaker: &mut Breaker,
+        calls: u32,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) {
         for number in 0..calls {
             call(breaker, &new_call(number % taxpayers), verdict, now);
         }
@@ -402,16 +442,28 @@ mod tests {
         assert_eq!(state(&breaker), BreakerState::Closed);
         run(&mut breaker, 1, CallVerdict::Failed, at(2));
         let view = breaker.view(Operation::Sign, at(2));
-        assert!(matches!(view.held, HeldCallers::Accounts(held) if held.len() == 3), "half of what it asked");
-        assert_eq!((view.state, view.is_outage, view.failed_at), (BreakerState::Open, false, None));
-        assert_eq!((view.calls, view.failures, view.openings, view.since), (20, 10, 1, Some(at(2))));
+        assert!(
+            matches!(view.held, HeldCallers::Accounts(held) if held.len() == 3),
+            "half of what it asked"
+        );
+        assert_eq!(
+            (view.state, view.is_outage, view.failed_at),
+            (BreakerState::Open, false, None)
+        );
+        assert_eq!(
+            (view.calls, view.failures, view.openings, view.since),
+            (20, 10, 1, Some(at(2)))
+        );
     }
 
     #[test]
     fn an_order_stops_every_call_until_it_is_reset() {
         let mut breaker = opened_breaker();
         let probe = breaker.admit(&new_call(9), at(5));
-        assert!(matches!(probe, BreakerDecision::EarlyProbe | BreakerDecision::Probe), "{probe:?}");
+        assert!(
+            matches!(probe, BreakerDecision::EarlyProbe | BreakerDecision::Probe),
+            "{probe:?}"
+        );
         assert!(breaker.trip(at(6)));
         assert!(!breaker.trip(at(7)), "it is tripped already");
         assert!(
@@ -421,16 +473,33 @@ mod tests {
         run(&mut breaker, 100, CallVerdict::Failed, at(9));
         for second in [10, 1_000] {
             let decision = breaker.admit(&new_call(3), at(second));
-            assert_eq!(decision, BreakerDecision::Held(Duration::from_mins(1)), "no probe is made");
+            assert_eq!(
+                decision,
+                BreakerDecision::Held(Duration::from_mins(1)),
+                "no probe is made"
+            );
         }
         let view = breaker.view(Operation::Sign, at(1_000));
-        assert_eq!((view.state, view.held), (BreakerState::Open, HeldCallers::Everybody));
-        assert_eq!((view.is_tripped, view.is_outage, view.next_probe_at), (true, false, None));
+        assert_eq!(
+            (view.state, view.held),
+            (BreakerState::Open, HeldCallers::Everybody)
+        );
+        assert_eq!(
+            (view.is_tripped, view.is_outage, view.next_probe_at),
+            (true, false, None)
+        );
         assert!(breaker.reset(at(1_001)));
         assert!(!breaker.reset(at(1_001)), "it is closed already");
-        assert_eq!(breaker.admit(&new_call(3), at(1_001)), BreakerDecision::Call);
+        assert_eq!(
+            breaker.admit(&new_call(3), at(1_001)),
+            BreakerDecision::Call
+        );
         run(&mut breaker, 19, CallVerdict::Failed, at(1_002));
-        assert_eq!(state(&breaker), BreakerState::Closed, "earlier failures are forgotten");
+        assert_eq!(
+            state(&breaker),
+            BreakerState::Closed,
+            "earlier failures are forgotten"
+        );
     }
 
     #[test]
@@ -467,7 +536,10 @@ mod tests {
         call(&mut breaker, &new_call(2), CallVerdict::Answered, at(0));
         run_of(1, &mut breaker, 200, CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
-        assert_eq!((view.state, view.failures, view.failed_at), (BreakerState::Closed, 200, None));
+        assert_eq!(
+            (view.state, view.failures, view.failed_at),
+            (BreakerState::Closed, 200, None)
+        );
     }
 
     #[test]
@@ -484,7 +556,12 @@ mod tests {
     fn failures_of_few_among_many_callers_do_not_open_it() {
         let mut breaker = Breaker::default();
         for taxpayer in 10..17 {
-            call(&mut breaker, &new_call(taxpayer), CallVerdict::Answered, at(0));
+            call(
+                &mut breaker,
+                &new_call(taxpayer),
+                CallVerdict::Answered,
+                at(0),
+            );
         }
         run_of(3, &mut breaker, 60, CallVerdict::Failed, at(0));
         assert_eq!(state(&breaker), BreakerState::Closed, "3 of 10 that called");
@@ -496,15 +573,24 @@ mod tests {
         let view = breaker.view(Operation::Sign, at(0));
         assert_eq!((view.state, view.is_outage), (BreakerState::Open, false));
         assert_eq!(view.held, HeldCallers::Accounts(vec![account(0)]));
-        assert_eq!(breaker.admit(&new_call(0), at(1)), BreakerDecision::Held(Duration::from_secs(4)));
+        assert_eq!(
+            breaker.admit(&new_call(0), at(1)),
+            BreakerDecision::Held(Duration::from_secs(4))
+        );
         for _ in 0..50 {
-            assert_eq!(call(&mut breaker, &new_call(7), CallVerdict::Answered, at(1)), BreakerDecision::Call);
+            assert_eq!(
+                call(&mut breaker, &new_call(7), CallVerdict::Answered, at(1)),
+                BreakerDecision::Call
+            );
         }
         assert!(
             matches!(breaker.admit(&new_call(0), at(1)), BreakerDecision::Held(_)),
             "its own has not been answered"
         );
-        assert_eq!(call(&mut breaker, &new_call(0), CallVerdict::Answered, at(5)), BreakerDecision::Probe);
+        assert_eq!(
+            call(&mut breaker, &new_call(0), CallVerdict::Answered, at(5)),
+            BreakerDecision::Probe
+        );
         assert_eq!(state(&breaker), BreakerState::Closed);
     }
 
@@ -518,8 +604,15 @@ mod tests {
         assert_eq!(breaker.hold_time(&new_call(9), at(1)), None);
         call(&mut breaker, &new_call(2), CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
-        assert_eq!((view.is_outage, view.openings, view.since), (false, 1, Some(at(0))));
-        assert_eq!(breaker.hold_time(&new_call(9), at(1)), Some(Duration::from_secs(1)), "it probes early");
+        assert_eq!(
+            (view.is_outage, view.openings, view.since),
+            (false, 1, Some(at(0)))
+        );
+        assert_eq!(
+            breaker.hold_time(&new_call(9), at(1)),
+            Some(Duration::from_secs(1)),
+            "it probes early"
+        );
         assert_eq!(
             breaker.hold_time(&new_document_call(of_integrator(2, 9)), at(1)),
             None,
@@ -533,7 +626,10 @@ mod tests {
         for second in 0..30 {
             run_of(25, &mut breaker, 100, CallVerdict::Failed, at(second));
             let other = new_document_call(of_integrator(2, 99));
-            assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(second)), BreakerDecision::Call);
+            assert_eq!(
+                call(&mut breaker, &other, CallVerdict::Answered, at(second)),
+                BreakerDecision::Call
+            );
             if breaker.should_check_liveness(at(second)) {
                 assert!(!breaker.on_liveness(true, at(second)));
             }
@@ -559,11 +655,16 @@ mod tests {
         let mut breaker = Breaker::default();
         for integrator in 1..4 {
             for taxpayer in 0..10 {
-                let origin = new_document_call(of_integrator(integrator, 10 * integrator + taxpayer));
+                let origin =
+                    new_document_call(of_integrator(integrator, 10 * integrator + taxpayer));
                 call(&mut breaker, &origin, CallVerdict::Failed, at(0));
             }
         }
-        assert_eq!(state(&breaker), BreakerState::Closed, "no lane has enough calls");
+        assert_eq!(
+            state(&breaker),
+            BreakerState::Closed,
+            "no lane has enough calls"
+        );
         assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
         let failed = new_document_call(of_integrator(3, 999));
         assert_eq!(
@@ -572,10 +673,22 @@ mod tests {
             "whoever of its taxpayers"
         );
         let other = new_document_call(of_integrator(9, 9));
-        assert_eq!(breaker.hold_time(&other, at(0)), Some(Duration::from_secs(1)));
-        assert_eq!(breaker.view(Operation::Sign, at(0)).held, HeldCallers::Everybody);
-        assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(1)), BreakerDecision::EarlyProbe);
-        assert_eq!((state(&breaker), breaker.hold_time(&failed, at(1))), (BreakerState::Closed, None));
+        assert_eq!(
+            breaker.hold_time(&other, at(0)),
+            Some(Duration::from_secs(1))
+        );
+        assert_eq!(
+            breaker.view(Operation::Sign, at(0)).held,
+            HeldCallers::Everybody
+        );
+        assert_eq!(
+            call(&mut breaker, &other, CallVerdict::Answered, at(1)),
+            BreakerDecision::EarlyProbe
+        );
+        assert_eq!(
+            (state(&breaker), breaker.hold_time(&failed, at(1))),
+            (BreakerState::Closed, None)
+        );
     }
 
     #[test]
@@ -604,7 +717,10 @@ mod tests {
             }
         }
         assert!(!Breaker::default().should_check_liveness(at(0)));
-        assert!(opened_breaker().should_check_liveness(at(0)), "always, however many failed");
+        assert!(
+            opened_breaker().should_check_liveness(at(0)),
+            "always, however many failed"
+        );
     }
 
     /// Returns a breaker that has seen many failures of one and the same document.
@@ -620,9 +736,18 @@ mod tests {
     #[test]
     fn an_open_breaker_holds_calls_back_and_reports_how_long() {
         let mut breaker = opened_breaker();
-        assert_eq!(breaker.admit(&new_call(0), at(0)), BreakerDecision::Held(Duration::from_secs(5)));
-        assert_eq!(breaker.admit(&new_call(0), at(3)), BreakerDecision::Held(Duration::from_secs(2)));
-        assert_eq!(breaker.view(Operation::Sign, at(3)).next_probe_at, Some(at(5)));
+        assert_eq!(
+            breaker.admit(&new_call(0), at(0)),
+            BreakerDecision::Held(Duration::from_secs(5))
+        );
+        assert_eq!(
+            breaker.admit(&new_call(0), at(3)),
+            BreakerDecision::Held(Duration::from_secs(2))
+        );
+        assert_eq!(
+            breaker.view(Operation::Sign, at(3)).next_probe_at,
+            Some(at(5))
+        );
     }
 
     #[test]
@@ -631,12 +756,18 @@ mod tests {
         let probe = new_call(0);
         assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
         assert_eq!(state(&breaker), BreakerState::HalfOpen);
-        assert!(matches!(breaker.admit(&new_call(0), at(5)), BreakerDecision::Held(_)));
+        assert!(matches!(
+            breaker.admit(&new_call(0), at(5)),
+            BreakerDecision::Held(_)
+        ));
         assert!(
             matches!(breaker.admit(&new_call(0), at(100)), BreakerDecision::Held(wait) if !wait.is_zero())
         );
         assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Failed, at(6)));
-        assert!(matches!(breaker.admit(&new_call(0), at(10)), BreakerDecision::Held(_)));
+        assert!(matches!(
+            breaker.admit(&new_call(0), at(10)),
+            BreakerDecision::Held(_)
+        ));
         assert_eq!(breaker.admit(&new_call(0), at(11)), BreakerDecision::Probe);
     }
 
@@ -648,21 +779,40 @@ mod tests {
         run(&mut breaker, 20, CallVerdict::Failed, at(0));
         assert!(breaker.hold_time(&poisonous, at(6)).is_some());
         assert_eq!(breaker.hold_time(&new_call(1), at(5)), None);
-        assert_eq!(breaker.hold_time(&poisonous, at(7)), None, "unless another caller probed first");
+        assert_eq!(
+            breaker.hold_time(&poisonous, at(7)),
+            None,
+            "unless another caller probed first"
+        );
     }
 
     #[test]
     fn accounts_that_have_not_failed_probe_sooner_while_few_have() {
         let mut breaker = opened_breaker();
-        assert_eq!(breaker.hold_time(&new_call(9), at(0)), Some(Duration::from_secs(1)));
+        assert_eq!(
+            breaker.hold_time(&new_call(9), at(0)),
+            Some(Duration::from_secs(1))
+        );
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 4)
         );
         let early = new_call(9);
         assert_eq!(breaker.admit(&early, at(1)), BreakerDecision::EarlyProbe);
-        assert!(matches!(breaker.admit(&new_call(8), at(1)), BreakerDecision::Held(_)), "one in a second");
-        assert!(!breaker.settle(&early, BreakerDecision::EarlyProbe, CallVerdict::Failed, at(1)));
-        assert_eq!(breaker.hold_time(&new_call(9), at(2)), Some(Duration::from_secs(3)), "now it has");
+        assert!(
+            matches!(breaker.admit(&new_call(8), at(1)), BreakerDecision::Held(_)),
+            "one in a second"
+        );
+        assert!(!breaker.settle(
+            &early,
+            BreakerDecision::EarlyProbe,
+            CallVerdict::Failed,
+            at(1)
+        ));
+        assert_eq!(
+            breaker.hold_time(&new_call(9), at(2)),
+            Some(Duration::from_secs(3)),
+            "now it has"
+        );
         assert_eq!(
             call(&mut breaker, &new_call(8), CallVerdict::Answered, at(2)),
             BreakerDecision::EarlyProbe
@@ -687,7 +837,10 @@ mod tests {
         breaker.admit(&probe, at(5));
         assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
         let view = breaker.view(Operation::Sign, at(6));
-        assert_eq!((view.state, view.calls, view.since), (BreakerState::Closed, 0, Some(at(6))));
+        assert_eq!(
+            (view.state, view.calls, view.since),
+            (BreakerState::Closed, 0, Some(at(6)))
+        );
         assert_eq!(breaker.admit(&new_call(0), at(6)), BreakerDecision::Call);
     }
 
@@ -703,8 +856,18 @@ mod tests {
     #[test]
     fn stragglers_neither_close_it_nor_open_it_again() {
         let mut breaker = opened_breaker();
-        assert!(!breaker.settle(&new_call(0), BreakerDecision::Call, CallVerdict::Answered, at(1)));
-        assert!(!breaker.settle(&new_call(0), BreakerDecision::Call, CallVerdict::Failed, at(1)));
+        assert!(!breaker.settle(
+            &new_call(0),
+            BreakerDecision::Call,
+            CallVerdict::Answered,
+            at(1)
+        ));
+        assert!(!breaker.settle(
+            &new_call(0),
+            BreakerDecision::Call,
+            CallVerdict::Failed,
+            at(1)
+        ));
         assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
         assert_eq!(state(&breaker), BreakerState::Open);
     }
@@ -713,7 +876,9 @@ mod tests {
     fn calls_that_time_out_in_the_queue_open_it_unless_others_were_answered_lately() {
         let mut breaker = Breaker::default();
         let opened = |breaker: &mut Breaker, calls: u32, second: i64| {
-            (0..calls).filter(|number| breaker.on_wait_timeout(&new_call(number % 4), at(second))).count()
+            (0..calls)
+                .filter(|number| breaker.on_wait_timeout(&new_call(number % 4), at(second)))
+                .count()
         };
         assert_eq!(opened(&mut breaker, 20, 0), 1);
         assert_eq!(state(&breaker), BreakerState::Open);
@@ -729,7 +894,10 @@ mod tests {
         let probe = new_call(0);
         assert!(breaker.hold_time(&probe, at(4)).is_some());
         assert_eq!(breaker.hold_time(&probe, at(5)), None);
-        assert_eq!(breaker.view(Operation::Sign, at(5)).held, HeldCallers::Nobody);
+        assert_eq!(
+            breaker.view(Operation::Sign, at(5)).held,
+            HeldCallers::Nobody
+        );
         assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
         assert!(breaker.hold_time(&probe, at(5)).is_some());
         assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
@@ -752,12 +920,21 @@ mod tests {
             (opened_by(20), BreakerDecision::Probe),
         ] {
             let before = breaker.view(Operation::Sign, at(-600));
-            assert_eq!((before.held, before.next_probe_at), (HeldCallers::Nobody, Some(at(-600))));
-            assert_eq!(call(&mut breaker, &new_call(0), CallVerdict::Answered, at(-600)), decision);
+            assert_eq!(
+                (before.held, before.next_probe_at),
+                (HeldCallers::Nobody, Some(at(-600)))
+            );
+            assert_eq!(
+                call(&mut breaker, &new_call(0), CallVerdict::Answered, at(-600)),
+                decision
+            );
             assert_eq!(state(&breaker), BreakerState::Closed);
         }
         let mut breaker = opened_breaker();
-        assert_eq!(breaker.admit(&new_call(9), at(-600)), BreakerDecision::EarlyProbe);
+        assert_eq!(
+            breaker.admit(&new_call(9), at(-600)),
+            BreakerDecision::EarlyProbe
+        );
         let mut breaker = opened_by(1);
         assert!(breaker.should_check_liveness(at(0)) && breaker.should_check_liveness(at(-600)));
     }
@@ -766,6 +943,9 @@ mod tests {
     fn a_clock_set_back_does_not_prolong_the_wait_for_a_probe() {
         let mut breaker = opened_by(20);
         assert_eq!(breaker.admit(&new_call(0), at(5)), BreakerDecision::Probe);
-        assert_eq!(breaker.admit(&new_call(0), at(-600)), BreakerDecision::Held(Duration::from_secs(1)));
+        assert_eq!(
+            breaker.admit(&new_call(0), at(-600)),
+            BreakerDecision::Held(Duration::from_secs(1))
+        );
     }
 }

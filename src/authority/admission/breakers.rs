@@ -45,7 +45,13 @@ impl Breakers {
             return Err(wait);
         }
         let breakers = Arc::clone(self);
-        Ok(BreakerPermit { breakers, operation, origin, decision, verdict: CallVerdict::Neutral })
+        Ok(BreakerPermit {
+            breakers,
+            operation,
+            origin,
+            decision,
+            verdict: CallVerdict::Neutral,
+        })
     }
 
     /// Returns how long a call would have to wait; `None` if it may be made now. Does not change the breaker.
@@ -80,7 +86,10 @@ impl Breakers {
 
     pub(crate) fn views(&self) -> Vec<BreakerView> {
         let now = self.now();
-        Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
+        Operation::ALL
+            .into_iter()
+            .map(|operation| self.lock(operation).view(operation, now))
+            .collect()
     }
 
     /// Records that a call waited too long in the queue.
@@ -116,13 +125,18 @@ impl Breakers {
     }
 
     fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
-        self.breakers[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.breakers[operation as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl BreakerPermit {
     pub(crate) fn is_probe(&self) -> bool {
-        matches!(self.decision, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
+        matches!(
+            self.decision,
+            BreakerDecision::Probe | BreakerDecision::EarlyProbe
+        )
     }
 
     /// Reports the result of the call to the breaker.
@@ -156,7 +170,9 @@ fn call_verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
         Err(AuthorityFailure::Retryable { reason }) if reason.kind() == CauseKind::Offline => {
             CallVerdict::Answered
         }
-        Err(AuthorityFailure::Retryable { .. } | AuthorityFailure::Unknown { .. }) => CallVerdict::Failed,
+        Err(AuthorityFailure::Retryable { .. } | AuthorityFailure::Unknown { .. }) => {
+            CallVerdict::Failed
+        }
     }
 }
 
@@ -169,20 +185,30 @@ mod tests {
     use crate::domain::kernel::clock::MockClock;
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
-    const FAILED: Result<(), AuthorityFailure> =
-        Err(AuthorityFailure::Retryable { reason: Cause::ConnectionReset });
+    const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
+        reason: Cause::ConnectionReset,
+    });
 
     /// Returns a call of this taxpayer. All calls of one taxpayer concern the same document.
     fn origin(taxpayer: i64) -> CallOrigin {
-        let account = CallerAccount::Taxpayer { id: TaxpayerId(taxpayer), integrator: IntegratorId(1) };
+        let account = CallerAccount::Taxpayer {
+            id: TaxpayerId(taxpayer),
+            integrator: IntegratorId(1),
+        };
         CallOrigin::new(account, Some(&taxpayer.to_string()))
     }
 
     fn opened_breakers() -> (Arc<MockClock>, Arc<Breakers>) {
-        let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+        let clock = Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ));
         let breakers = Breakers::new(clock.clone());
         for taxpayer in 0..20 {
-            breakers.admit(Operation::Sign, origin(taxpayer)).ok().unwrap().settle(&FAILED);
+            breakers
+                .admit(Operation::Sign, origin(taxpayer))
+                .ok()
+                .unwrap()
+                .settle(&FAILED);
         }
         (clock, breakers)
     }
@@ -196,7 +222,10 @@ mod tests {
         let (_, breakers) = opened_breakers();
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
         assert_eq!(state(&breakers, Operation::Confirm), BreakerState::Closed);
-        assert_eq!(breakers.admit(Operation::Sign, origin(50)).err(), Some(Duration::from_secs(5)));
+        assert_eq!(
+            breakers.admit(Operation::Sign, origin(50)).err(),
+            Some(Duration::from_secs(5))
+        );
     }
 
     #[test]
@@ -208,19 +237,34 @@ mod tests {
         drop(probe);
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
         clock.advance(Duration::from_secs(5));
-        breakers.admit(Operation::Sign, origin(50)).ok().unwrap().settle(&Ok(()));
+        breakers
+            .admit(Operation::Sign, origin(50))
+            .ok()
+            .unwrap()
+            .settle(&Ok(()));
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
     }
 
     #[test]
     fn duplicates_and_throttling_do_not_open_a_breaker() {
         let (_, breakers) = opened_breakers();
-        let ambiguous: Result<(), _> =
-            Err(AuthorityFailure::Unknown { reason: Cause::Ambiguous { message: String::new() } });
+        let ambiguous: Result<(), _> = Err(AuthorityFailure::Unknown {
+            reason: Cause::Ambiguous {
+                message: String::new(),
+            },
+        });
         let throttled: Result<(), _> = Err(AuthorityFailure::Throttled { retry_after: None });
         for _ in 0..50 {
-            breakers.admit(Operation::Transmit, origin(1)).ok().unwrap().settle(&ambiguous);
-            breakers.admit(Operation::Transmit, origin(1)).ok().unwrap().settle(&throttled);
+            breakers
+                .admit(Operation::Transmit, origin(1))
+                .ok()
+                .unwrap()
+                .settle(&ambiguous);
+            breakers
+                .admit(Operation::Transmit, origin(1))
+                .ok()
+                .unwrap()
+                .settle(&throttled);
         }
         assert_eq!(state(&breakers, Operation::Transmit), BreakerState::Closed);
     }

@@ -90,7 +90,10 @@ struct QueuedCall {
 impl CallLimits {
     /// Allows at most `max` concurrent calls of each operation.
     pub(crate) fn new(max: u32, clock: SharedClock) -> Arc<Self> {
-        Arc::new(Self { clock, states: std::array::from_fn(|_| Mutex::new(LimitState::new(max))) })
+        Arc::new(Self {
+            clock,
+            states: std::array::from_fn(|_| Mutex::new(LimitState::new(max))),
+        })
     }
 
     /// Waits for a free slot. Returns `None` if the queue is full.
@@ -109,7 +112,10 @@ impl CallLimits {
 
     /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn pause_left(&self, operation: Operation) -> Option<Duration> {
-        self.lock(operation).slots.limit.pause_left(self.clock.now())
+        self.lock(operation)
+            .slots
+            .limit
+            .pause_left(self.clock.now())
     }
 
     pub(crate) fn views(&self) -> Vec<LimitView> {
@@ -136,7 +142,12 @@ impl CallLimits {
         let joined = self.lock(operation).join(account, sender)?;
         // The displaced call fails because its sender is dropped.
         drop(joined.displaced);
-        let queued = QueuedCall { limits: Arc::clone(self), operation, account, number: joined.number };
+        let queued = QueuedCall {
+            limits: Arc::clone(self),
+            operation,
+            account,
+            number: joined.number,
+        };
         Some((queued, receiver))
     }
 
@@ -159,7 +170,9 @@ impl CallLimits {
     }
 
     fn lock(&self, operation: Operation) -> MutexGuard<'_, LimitState> {
-        self.states[operation as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.states[operation as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -195,7 +208,9 @@ impl LimitState {
     /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the channel on
     /// which the call waits for the slot. `None` if no call waits or no slot is free for it.
     fn serve_next(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
-        let (account, sender) = self.queue.take_next(|account| self.slots.slots_in_use_if_free(account))?;
+        let (account, sender) = self
+            .queue
+            .take_next(|account| self.slots.slots_in_use_if_free(account))?;
         Some((account, self.slots.take_slot(account), sender))
     }
 
@@ -218,7 +233,11 @@ impl LimitState {
             }
             LoadSignal::Neutral | LoadSignal::Throttled(_) => false,
         };
-        let signal = if is_own_overload { LoadSignal::Neutral } else { slot.signal };
+        let signal = if is_own_overload {
+            LoadSignal::Neutral
+        } else {
+            slot.signal
+        };
         match (slot.started, signal) {
             (Some(call), signal) => self.slots.limit.settle(call, signal, now),
             (None, LoadSignal::Throttled(Some(wait))) => self.slots.limit.pause(wait, now),
@@ -241,14 +260,20 @@ impl Slots {
         let payer = account.payer();
         if self.failing.is_failing(account) {
             let by_payer = self.failing.slots_in_use_if_free(payer)?;
-            return Some(SlotsInUse { by_payer, by_account: 0 });
+            return Some(SlotsInUse {
+                by_payer,
+                by_account: 0,
+            });
         }
         let by_account = self.used_by.get(&account).copied().unwrap_or_default();
         let by_payer = self.used_by_payer.get(&payer).copied().unwrap_or_default();
         let is_open = self.used < self.limit.capacity()
             && by_account < self.limit.account_share()
             && by_payer < self.limit.payer_share();
-        is_open.then_some(SlotsInUse { by_payer, by_account })
+        is_open.then_some(SlotsInUse {
+            by_payer,
+            by_account,
+        })
     }
 
     /// Counts one more slot as used by this account. Returns the kind of the slot.
@@ -319,7 +344,10 @@ impl Drop for AdmissionSlot {
 
 impl Drop for QueuedCall {
     fn drop(&mut self) {
-        self.limits.lock(self.operation).queue.leave(self.account, self.number);
+        self.limits
+            .lock(self.operation)
+            .queue
+            .leave(self.account, self.number);
     }
 }
 
@@ -331,7 +359,9 @@ fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadS
         Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {
             return LoadSignal::Answered;
         }
-        Err(AuthorityFailure::Throttled { retry_after }) => return LoadSignal::Throttled(*retry_after),
+        Err(AuthorityFailure::Throttled { retry_after }) => {
+            return LoadSignal::Throttled(*retry_after);
+        }
         Err(
             AuthorityFailure::BreakerOpen { .. }
             | AuthorityFailure::RateLimited { .. }
@@ -340,10 +370,14 @@ fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadS
         Err(AuthorityFailure::Retryable { reason }) if reason.kind() == CauseKind::Ambiguous => {
             return LoadSignal::Overloaded;
         }
-        Err(AuthorityFailure::Retryable { reason } | AuthorityFailure::Unknown { reason }) => reason,
+        Err(AuthorityFailure::Retryable { reason } | AuthorityFailure::Unknown { reason }) => {
+            reason
+        }
     };
     match reason.kind() {
-        CauseKind::TimedOut | CauseKind::ConnectionReset | CauseKind::Down => LoadSignal::Overloaded,
+        CauseKind::TimedOut | CauseKind::ConnectionReset | CauseKind::Down => {
+            LoadSignal::Overloaded
+        }
         CauseKind::Offline => LoadSignal::Answered,
         CauseKind::Ambiguous
         | CauseKind::Unreachable
@@ -372,7 +406,10 @@ mod tests {
     }
 
     fn taxpayer(integrator: i64, id: i64) -> CallerAccount {
-        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(integrator) }
+        CallerAccount::Taxpayer {
+            id: TaxpayerId(id),
+            integrator: IntegratorId(integrator),
+        }
     }
 
     fn limits(max: u32) -> Arc<CallLimits> {
@@ -399,20 +436,64 @@ mod tests {
         let took = Duration::from_millis(7);
         let reason = |cause: Cause| {
             (
-                AuthorityFailure::Retryable { reason: cause.clone() },
+                AuthorityFailure::Retryable {
+                    reason: cause.clone(),
+                },
                 AuthorityFailure::Unknown { reason: cause },
             )
         };
         let both = [
-            (Cause::TimedOut { after: took }, LoadSignal::Overloaded, LoadSignal::Overloaded),
-            (Cause::ConnectionReset, LoadSignal::Overloaded, LoadSignal::Overloaded),
-            (Cause::Down { status: 500 }, LoadSignal::Overloaded, LoadSignal::Overloaded),
-            (Cause::Ambiguous { message: String::new() }, LoadSignal::Overloaded, LoadSignal::Neutral),
-            (Cause::Offline { message: String::new() }, LoadSignal::Answered, LoadSignal::Answered),
-            (Cause::Unreachable { problem: "" }, LoadSignal::Neutral, LoadSignal::Neutral),
-            (Cause::Malformed { status: 200 }, LoadSignal::Neutral, LoadSignal::Neutral),
-            (Cause::KeyRefused { message: String::new() }, LoadSignal::Neutral, LoadSignal::Neutral),
-            (Cause::Redirected { status: 302 }, LoadSignal::Neutral, LoadSignal::Neutral),
+            (
+                Cause::TimedOut { after: took },
+                LoadSignal::Overloaded,
+                LoadSignal::Overloaded,
+            ),
+            (
+                Cause::ConnectionReset,
+                LoadSignal::Overloaded,
+                LoadSignal::Overloaded,
+            ),
+            (
+                Cause::Down { status: 500 },
+                LoadSignal::Overloaded,
+                LoadSignal::Overloaded,
+            ),
+            (
+                Cause::Ambiguous {
+                    message: String::new(),
+                },
+                LoadSignal::Overloaded,
+                LoadSignal::Neutral,
+            ),
+            (
+                Cause::Offline {
+                    message: String::new(),
+                },
+                LoadSignal::Answered,
+                LoadSignal::Answered,
+            ),
+            (
+                Cause::Unreachable { problem: "" },
+                LoadSignal::Neutral,
+                LoadSignal::Neutral,
+            ),
+            (
+                Cause::Malformed { status: 200 },
+                LoadSignal::Neutral,
+                LoadSignal::Neutral,
+            ),
+            (
+                Cause::KeyRefused {
+                    message: String::new(),
+                },
+                LoadSignal::Neutral,
+                LoadSignal::Neutral,
+            ),
+            (
+                Cause::Redirected { status: 302 },
+                LoadSignal::Neutral,
+                LoadSignal::Neutral,
+            ),
         ];
         for (cause, retryable, unknown) in both {
             let (one, other) = reason(cause.clone());
@@ -420,10 +501,17 @@ mod tests {
             assert_eq!(load_signal::<()>(&Err(other), took), unknown, "{cause:?}");
         }
         assert_eq!(load_signal(&Ok(()), took), LoadSignal::Succeeded(took));
-        let missing = AuthorityFailure::NotFound { message: String::new() };
+        let missing = AuthorityFailure::NotFound {
+            message: String::new(),
+        };
         assert_eq!(load_signal::<()>(&Err(missing), took), LoadSignal::Answered);
-        let throttled = AuthorityFailure::Throttled { retry_after: Some(took) };
-        assert_eq!(load_signal::<()>(&Err(throttled), took), LoadSignal::Throttled(Some(took)));
+        let throttled = AuthorityFailure::Throttled {
+            retry_after: Some(took),
+        };
+        assert_eq!(
+            load_signal::<()>(&Err(throttled), took),
+            LoadSignal::Throttled(Some(took))
+        );
     }
 
     #[test]
@@ -435,7 +523,10 @@ mod tests {
         assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         assert_eq!(view(&limits), (1, 1, 2));
         drop(held);
-        assert!(acquire_one(&limits).is_none(), "a new call does not overtake the queue");
+        assert!(
+            acquire_one(&limits).is_none(),
+            "a new call does not overtake the queue"
+        );
         assert!((&mut second).now_or_never().is_none());
         let slot = first.now_or_never().unwrap();
         assert!((&mut second).now_or_never().is_none());
@@ -461,12 +552,17 @@ mod tests {
     #[test]
     fn after_the_limit_fell_fewer_slots_return_while_calls_wait() {
         let limits = limits(4);
-        let mut slots: Vec<_> = (0..4).map(|id| acquire_for(&limits, account(id)).unwrap()).collect();
-        let mut queue: Vec<_> = (0..3).map(|_| Box::pin(limits.acquire(OPERATION, ONE))).collect();
+        let mut slots: Vec<_> = (0..4)
+            .map(|id| acquire_for(&limits, account(id)).unwrap())
+            .collect();
+        let mut queue: Vec<_> = (0..3)
+            .map(|_| Box::pin(limits.acquire(OPERATION, ONE)))
+            .collect();
         for waiting in &mut queue {
             assert!(waiting.now_or_never().is_none());
         }
-        let throttled: Result<(), AuthorityFailure> = Err(AuthorityFailure::Throttled { retry_after: None });
+        let throttled: Result<(), AuthorityFailure> =
+            Err(AuthorityFailure::Throttled { retry_after: None });
         slots.pop().unwrap().settle(&throttled, Duration::ZERO);
         assert_eq!(view(&limits), (2, 3, 3));
         drop(slots.pop());
@@ -485,20 +581,31 @@ mod tests {
         let limits = limits(1);
         let _held = acquire_one(&limits).unwrap();
         let join = |id: usize| {
-            let mut waiting = Box::pin(limits.acquire(OPERATION, account(i64::try_from(id).unwrap())));
+            let mut waiting =
+                Box::pin(limits.acquire(OPERATION, account(i64::try_from(id).unwrap())));
             assert!((&mut waiting).now_or_never().is_none());
             waiting
         };
-        let mut queue: Vec<_> =
-            (0..WAITING_MAX).map(|number| join(number / WAITING_PER_ACCOUNT_MAX)).collect();
+        let mut queue: Vec<_> = (0..WAITING_MAX)
+            .map(|number| join(number / WAITING_PER_ACCOUNT_MAX))
+            .collect();
         assert!(
-            matches!(limits.acquire(OPERATION, account(0)).now_or_never(), Some(None)),
+            matches!(
+                limits.acquire(OPERATION, account(0)).now_or_never(),
+                Some(None)
+            ),
             "its share is full"
         );
         let _newcomer = join(9);
         assert_eq!(view(&limits), (1, 1, WAITING_MAX));
-        let failed: Vec<_> = queue.iter_mut().filter_map(FutureExt::now_or_never).collect();
-        assert!(matches!(failed.as_slice(), [None]), "a call of the account with the most is displaced");
+        let failed: Vec<_> = queue
+            .iter_mut()
+            .filter_map(FutureExt::now_or_never)
+            .collect();
+        assert!(
+            matches!(failed.as_slice(), [None]),
+            "a call of the account with the most is displaced"
+        );
     }
 
     #[test]
@@ -506,22 +613,30 @@ mod tests {
         let limits = limits(4);
         let hanging: Vec<_> = std::iter::from_fn(|| acquire_for(&limits, account(1))).collect();
         assert_eq!(hanging.len(), 3);
-        let mut queue: Vec<_> = (0..9).map(|_| Box::pin(limits.acquire(OPERATION, account(1)))).collect();
+        let mut queue: Vec<_> = (0..9)
+            .map(|_| Box::pin(limits.acquire(OPERATION, account(1))))
+            .collect();
         for waiting in &mut queue {
             assert!(waiting.now_or_never().is_none());
         }
         for id in 2..20 {
-            assert!(acquire_for(&limits, account(id)).is_some(), "there is a slot for {id}");
+            assert!(
+                acquire_for(&limits, account(id)).is_some(),
+                "there is a slot for {id}"
+            );
         }
     }
 
     #[test]
     fn failures_of_one_account_do_not_lower_the_limit_for_others() {
         let limits = limits(64);
-        let down: Result<(), AuthorityFailure> =
-            Err(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
+        let down: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
+            reason: Cause::Down { status: 503 },
+        });
         let call = |id: i64, result: &Result<(), AuthorityFailure>| {
-            acquire_for(&limits, account(id)).unwrap().settle(result, Duration::from_millis(100));
+            acquire_for(&limits, account(id))
+                .unwrap()
+                .settle(result, Duration::from_millis(100));
         };
         (0..8).for_each(|_| call(1, &Ok(())));
         assert_eq!(view(&limits).0, 16);
@@ -534,7 +649,9 @@ mod tests {
     #[test]
     fn the_taxpayers_of_one_integrator_leave_a_slot_for_others() {
         let limits = limits(64);
-        let hanging: Vec<_> = (0..25).filter_map(|id| acquire_for(&limits, taxpayer(1, id))).collect();
+        let hanging: Vec<_> = (0..25)
+            .filter_map(|id| acquire_for(&limits, taxpayer(1, id)))
+            .collect();
         assert_eq!((hanging.len(), view(&limits).0), (3, 4));
         for id in 0..20 {
             assert!(acquire_for(&limits, taxpayer(2, 100 + id)).is_some());
@@ -544,26 +661,39 @@ mod tests {
     #[test]
     fn a_payer_whose_calls_only_fail_neither_takes_slots_nor_lowers_the_limit() {
         let limits = limits(64);
-        let down: Result<(), AuthorityFailure> =
-            Err(AuthorityFailure::Retryable { reason: Cause::Down { status: 500 } });
+        let down: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
+            reason: Cause::Down { status: 500 },
+        });
         let settle = |account, result: &Result<(), AuthorityFailure>| {
-            acquire_for(&limits, account).unwrap().settle(result, Duration::from_millis(1));
+            acquire_for(&limits, account)
+                .unwrap()
+                .settle(result, Duration::from_millis(1));
         };
         for id in 0..50 {
             settle(taxpayer(1, id % 25), &down);
         }
         assert_eq!(view(&limits).0, 4, "the first few count, and leave four");
-        let hanging: Vec<_> = (0..25).filter_map(|id| acquire_for(&limits, taxpayer(1, id))).collect();
+        let hanging: Vec<_> = (0..25)
+            .filter_map(|id| acquire_for(&limits, taxpayer(1, id)))
+            .collect();
         assert_eq!(hanging.len(), 2, "it has slots of its own");
-        let mut waiting: Vec<_> =
-            (0..12).map(|id| Box::pin(limits.acquire(OPERATION, taxpayer(1, id)))).collect();
-        let refused = waiting.iter_mut().filter_map(FutureExt::now_or_never).count();
+        let mut waiting: Vec<_> = (0..12)
+            .map(|id| Box::pin(limits.acquire(OPERATION, taxpayer(1, id))))
+            .collect();
+        let refused = waiting
+            .iter_mut()
+            .filter_map(FutureExt::now_or_never)
+            .count();
         assert_eq!(refused, 4, "few may wait for them");
-        let others: Vec<_> = (0..4).filter_map(|id| acquire_for(&limits, taxpayer(2 + id, id))).collect();
+        let others: Vec<_> = (0..4)
+            .filter_map(|id| acquire_for(&limits, taxpayer(2 + id, id)))
+            .collect();
         assert_eq!(others.len(), 4, "the others have all of theirs");
         drop((hanging, waiting, others));
         settle(taxpayer(1, 7), &Ok(()));
-        let again: Vec<_> = (0..25).filter_map(|id| acquire_for(&limits, taxpayer(1, id))).collect();
+        let again: Vec<_> = (0..25)
+            .filter_map(|id| acquire_for(&limits, taxpayer(1, id)))
+            .collect();
         assert_eq!(again.len(), 3, "an answer ends it");
     }
 
@@ -571,7 +701,9 @@ mod tests {
     fn queued_accounts_take_turns() {
         let limits = limits(1);
         let held = acquire_one(&limits).unwrap();
-        let mut crowd: Vec<_> = (0..100).map(|_| Box::pin(limits.acquire(OPERATION, account(1)))).collect();
+        let mut crowd: Vec<_> = (0..100)
+            .map(|_| Box::pin(limits.acquire(OPERATION, account(1))))
+            .collect();
         for waiting in &mut crowd {
             assert!(waiting.now_or_never().is_none());
         }
@@ -579,13 +711,21 @@ mod tests {
         assert!((&mut other).now_or_never().is_none());
         drop(held);
         assert!((&mut crowd[0]).now_or_never().is_some());
-        assert!(other.now_or_never().is_some(), "only one of the 100 goes first");
+        assert!(
+            other.now_or_never().is_some(),
+            "only one of the 100 goes first"
+        );
     }
 
     #[test]
     fn each_operation_has_its_own_queue() {
         let limits = limits(1);
         let _held = acquire_one(&limits).unwrap();
-        assert!(limits.acquire(Operation::Sign, ONE).now_or_never().is_some());
+        assert!(
+            limits
+                .acquire(Operation::Sign, ONE)
+                .now_or_never()
+                .is_some()
+        );
     }
 }

@@ -26,7 +26,11 @@ pub(crate) enum CallPayer {
 
 impl CallerAccount {
     pub fn taxpayer(self) -> Option<TaxpayerId> {
-        if let Self::Taxpayer { id, .. } = self { Some(id) } else { None }
+        if let Self::Taxpayer { id, .. } = self {
+            Some(id)
+        } else {
+            None
+        }
     }
 
     pub(crate) fn payer(self) -> CallPayer {
@@ -41,7 +45,10 @@ impl CallerAccount {
 
 impl From<&Taxpayer> for CallerAccount {
     fn from(taxpayer: &Taxpayer) -> Self {
-        Self::Taxpayer { id: taxpayer.id, integrator: taxpayer.integrator_id }
+        Self::Taxpayer {
+            id: taxpayer.id,
+            integrator: taxpayer.integrator_id,
+        }
     }
 }
 
@@ -54,6 +61,9 @@ pub(crate) struct CallOrigin {
 
 impl CallOrigin {
     pub(crate) fn new(account: CallerAccount, irn: Option<&str>) -> Self {
-        Self { account, irn: irn.map(Box::from) }
+        Self {
+            account,
+            irn: irn.map(Box::from),
+        }
     }
 }

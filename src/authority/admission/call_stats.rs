@@ -99,22 +99,43 @@ pub(crate) struct CallCounters {
 impl Default for CallCounters {
     fn default() -> Self {
         let durations = Histograms::new_with_constructor(histograms::for_calls);
-        Self { sums: Default::default(), durations }
+        Self {
+            sums: Default::default(),
+            durations,
+        }
     }
 }
 
 impl CallCounters {
     /// Counts a call that was made, and adds its duration to the histogram.
-    pub(crate) fn record_call(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
+    pub(crate) fn record_call(
+        &self,
+        operation: Operation,
+        outcome: CallOutcome,
+        duration: Duration,
+    ) {
         self.count_outcome(operation, outcome, duration);
-        let labels = CallLabels { operation: operation.name(), outcome: outcome.name() };
-        self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
+        let labels = CallLabels {
+            operation: operation.name(),
+            outcome: outcome.name(),
+        };
+        self.durations
+            .get_or_create(&labels)
+            .observe(duration.as_secs_f64());
     }
 
-    pub(crate) fn count_outcome(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
+    pub(crate) fn count_outcome(
+        &self,
+        operation: Operation,
+        outcome: CallOutcome,
+        duration: Duration,
+    ) {
         let cell = &self.sums[operation as usize][outcome as usize];
         cell.calls.fetch_add(1, Ordering::Relaxed);
-        cell.micros.fetch_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        cell.micros.fetch_add(
+            u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
     }
 
     pub(crate) fn snapshot(&self) -> Vec<CallStats> {
@@ -122,7 +143,12 @@ impl CallCounters {
             CallOutcome::ALL.into_iter().map(move |outcome| {
                 let cell = &self.sums[operation as usize][outcome as usize];
                 let duration = Duration::from_micros(cell.micros.load(Ordering::Relaxed));
-                CallStats { operation, outcome, calls: cell.calls.load(Ordering::Relaxed), duration }
+                CallStats {
+                    operation,
+                    outcome,
+                    calls: cell.calls.load(Ordering::Relaxed),
+                    duration,
+                }
             })
         });
         stats.collect()
@@ -136,8 +162,16 @@ mod tests {
     #[test]
     fn calls_are_counted_by_operation_and_outcome() {
         let call_counters = CallCounters::default();
-        call_counters.count_outcome(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(2));
-        call_counters.count_outcome(Operation::Sign, CallOutcome::Unknown, Duration::from_millis(3));
+        call_counters.count_outcome(
+            Operation::Sign,
+            CallOutcome::Unknown,
+            Duration::from_millis(2),
+        );
+        call_counters.count_outcome(
+            Operation::Sign,
+            CallOutcome::Unknown,
+            Duration::from_millis(3),
+        );
         let all = call_counters.snapshot();
         assert_eq!(all.len(), Operation::ALL.len() * CallOutcome::ALL.len());
         let counted: Vec<_> = all.into_iter().filter(|stats| stats.calls > 0).collect();

@@ -82,15 +82,26 @@ pub(crate) struct CallWindow {
 impl CallWindow {
     pub(crate) fn record_answer(&mut self, origin: &CallOrigin, now: Timestamp) {
         self.forget(origin);
-        self.record(origin.account, CallCounts { answered: 1, ..CallCounts::default() }, now);
+        self.record(
+            origin.account,
+            CallCounts {
+                answered: 1,
+                ..CallCounts::default()
+            },
+            now,
+        );
     }
 
     pub(crate) fn record_failure(&mut self, origin: &CallOrigin, now: Timestamp) {
-        let failure = CallCounts { failed: 1, ..CallCounts::default() };
+        let failure = CallCounts {
+            failed: 1,
+            ..CallCounts::default()
+        };
         let counts = match &origin.irn {
-            Some(irn) if !self.record_irn_failure(irn, now.as_second()) => {
-                CallCounts { repeated: 1, ..CallCounts::default() }
-            }
+            Some(irn) if !self.record_irn_failure(irn, now.as_second()) => CallCounts {
+                repeated: 1,
+                ..CallCounts::default()
+            },
             _ => failure,
         };
         self.record(origin.account, counts, now);
@@ -98,8 +109,12 @@ impl CallWindow {
 
     /// Returns true if a call about this document failed in the last ten minutes and no later call was answered.
     pub(crate) fn has_failed(&self, origin: &CallOrigin, now: Timestamp) -> bool {
-        let failed = origin.irn.as_ref().and_then(|irn| self.failed_irns.get(irn));
-        failed.is_some_and(|failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, now.as_second()))
+        let failed = origin
+            .irn
+            .as_ref()
+            .and_then(|irn| self.failed_irns.get(irn));
+        failed
+            .is_some_and(|failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, now.as_second()))
     }
 
     /// Forgets the failures of this document, because a call about it was answered.
@@ -111,7 +126,8 @@ impl CallWindow {
 
     pub(crate) fn total(&self, now: Timestamp) -> CallCounts {
         let mut total = CallCounts::default();
-        self.recent_seconds(now).for_each(|second| total.add(second.total));
+        self.recent_seconds(now)
+            .for_each(|second| total.add(second.total));
         total
     }
 
@@ -132,9 +148,15 @@ impl CallWindow {
 
     fn record(&mut self, account: CallerAccount, counts: CallCounts, now: Timestamp) {
         let number = now.as_second();
-        if self.seconds.back().is_none_or(|second| second.second != number) {
-            self.seconds.retain(|second| is_within(WINDOW_S, second.second, number));
-            self.failed_irns.retain(|_, failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, number));
+        if self
+            .seconds
+            .back()
+            .is_none_or(|second| second.second != number)
+        {
+            self.seconds
+                .retain(|second| is_within(WINDOW_S, second.second, number));
+            self.failed_irns
+                .retain(|_, failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, number));
             self.seconds.push_back(SecondCounts {
                 second: number,
                 total: CallCounts::default(),
@@ -149,7 +171,9 @@ impl CallWindow {
 
     fn recent_seconds(&self, now: Timestamp) -> impl Iterator<Item = &SecondCounts> {
         let number = now.as_second();
-        self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.second, number))
+        self.seconds
+            .iter()
+            .filter(move |second| is_within(WINDOW_S, second.second, number))
     }
 
     /// Records a failed call about an IRN. Returns false if it is a repetition: a failure of this IRN was counted in
@@ -157,13 +181,21 @@ impl CallWindow {
     fn record_irn_failure(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted_at_s, now);
-            *failed =
-                FailedIrn { counted_at_s: if is_new { now } else { failed.counted_at_s }, last_at_s: now };
+            *failed = FailedIrn {
+                counted_at_s: if is_new { now } else { failed.counted_at_s },
+                last_at_s: now,
+            };
             return is_new;
         }
         let has_room = self.failed_irns.len() < IRNS_MAX;
         if has_room {
-            self.failed_irns.insert(irn.into(), FailedIrn { counted_at_s: now, last_at_s: now });
+            self.failed_irns.insert(
+                irn.into(),
+                FailedIrn {
+                    counted_at_s: now,
+                    last_at_s: now,
+                },
+            );
         }
         has_room
     }
@@ -185,7 +217,10 @@ mod tests {
     }
 
     fn account(taxpayer: i64) -> CallerAccount {
-        CallerAccount::Taxpayer { id: TaxpayerId(taxpayer), integrator: IntegratorId(1) }
+        CallerAccount::Taxpayer {
+            id: TaxpayerId(taxpayer),
+            integrator: IntegratorId(1),
+        }
     }
 
     fn origin(taxpayer: i64, irn: &str) -> CallOrigin {
@@ -193,7 +228,11 @@ mod tests {
     }
 
     fn counts(answered: u32, failed: u32, repeated: u32) -> CallCounts {
-        CallCounts { answered, failed, repeated }
+        CallCounts {
+            answered,
+            failed,
+            repeated,
+        }
     }
 
     #[test]
@@ -208,7 +247,11 @@ mod tests {
         window.record_failure(&origin(1, "A"), at(29));
         assert_eq!(window.total(at(29)), counts(0, 0, 1), "it is known still");
         window.record_failure(&origin(1, "A"), at(30));
-        assert_eq!(window.total(at(30)), counts(0, 1, 1), "it counts anew after the window");
+        assert_eq!(
+            window.total(at(30)),
+            counts(0, 1, 1),
+            "it counts anew after the window"
+        );
     }
 
     #[test]
@@ -242,7 +285,11 @@ mod tests {
         let accounts = window.by_account(at(29));
         let of = |id| accounts[&account(id)];
         assert_eq!((of(1), of(2)), (counts(2, 0, 0), counts(0, 1, 0)));
-        assert_eq!(window.by_account(at(45)).len(), 1, "the rest is older than the window");
+        assert_eq!(
+            window.by_account(at(45)).len(),
+            1,
+            "the rest is older than the window"
+        );
     }
 
     #[test]

@@ -44,9 +44,12 @@ impl FailingAccounts {
 
     /// True if the calls of this account only fail.
     pub(crate) fn is_failing(&self, account: CallerAccount) -> bool {
-        let Some(failures) = self.failures.get(&account) else { return false };
+        let Some(failures) = self.failures.get(&account) else {
+            return false;
+        };
         let of_payer = self.payer_failures.get(&account.payer());
-        *failures >= FAILURES_MIN || of_payer.is_some_and(|failures| *failures >= PAYER_FAILURES_MIN)
+        *failures >= FAILURES_MIN
+            || of_payer.is_some_and(|failures| *failures >= PAYER_FAILURES_MIN)
     }
 
     /// Returns the number of slots apart that a payer uses; `None` if it may not take another now.
@@ -81,7 +84,10 @@ mod tests {
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     fn account(id: i64) -> CallerAccount {
-        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(1) }
+        CallerAccount::Taxpayer {
+            id: TaxpayerId(id),
+            integrator: IntegratorId(1),
+        }
     }
 
     fn payer(id: u32) -> CallPayer {
@@ -107,7 +113,11 @@ mod tests {
     #[test]
     fn many_accounts_of_a_payer_go_apart_sooner_and_those_that_have_not_failed_stay() {
         let mut failing = FailingAccounts::default();
-        let apart = |failing: &FailingAccounts| (0..30).filter(|id| failing.is_failing(account(*id))).count();
+        let apart = |failing: &FailingAccounts| {
+            (0..30)
+                .filter(|id| failing.is_failing(account(*id)))
+                .count()
+        };
         for id in 0..25 {
             failing.on_failure(account(id));
         }
@@ -124,10 +134,16 @@ mod tests {
                 failing.take_slot(payer(id / 2));
             }
         }
-        assert_eq!((failing.in_flight(), failing.slots_in_use_if_free(payer(99))), (SLOTS_MAX, None));
+        assert_eq!(
+            (failing.in_flight(), failing.slots_in_use_if_free(payer(99))),
+            (SLOTS_MAX, None)
+        );
         failing.free_slot(payer(0));
         assert_eq!(
-            (failing.slots_in_use_if_free(payer(1)), failing.slots_in_use_if_free(payer(99))),
+            (
+                failing.slots_in_use_if_free(payer(1)),
+                failing.slots_in_use_if_free(payer(99))
+            ),
             (None, Some(0))
         );
     }

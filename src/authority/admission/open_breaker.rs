@@ -77,7 +77,11 @@ pub(crate) struct OpenBreaker<C> {
 
 impl<C: Copy + PartialEq> OpenBreaker<C> {
     pub(crate) fn new(scope: OpenScope<C>, now: Timestamp) -> Self {
-        Self { scope, next_probe_at: add_time(now, PROBE_EVERY), probing_since: None }
+        Self {
+            scope,
+            next_probe_at: add_time(now, PROBE_EVERY),
+            probing_since: None,
+        }
     }
 
     /// Returns true if the breaker is not open for this caller.
@@ -99,7 +103,12 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
     /// Returns how long a call of this caller must wait; `None` if it may be made now. `has_failed` says whether a call
     /// about the same document failed before.
-    pub(crate) fn hold_time(&self, caller: C, has_failed: bool, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn hold_time(
+        &self,
+        caller: C,
+        has_failed: bool,
+        now: Timestamp,
+    ) -> Option<Duration> {
         match self.early_probes(caller) {
             _ if self.lets_pass(caller) => None,
             Some(early) => early.hold_time(now),
@@ -113,11 +122,20 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         }
         if let Some(since) = self.probing_since {
             return Some(
-                time_until(now, add_time(since, PROBE_EVERY), PROBE_EVERY).unwrap_or(PROBE_EVERY / 5),
+                time_until(now, add_time(since, PROBE_EVERY), PROBE_EVERY)
+                    .unwrap_or(PROBE_EVERY / 5),
             );
         }
-        let extra = if has_failed { REPEAT_DELAY } else { Duration::ZERO };
-        time_until(now, add_time(self.next_probe_at, extra), PROBE_EVERY + extra)
+        let extra = if has_failed {
+            REPEAT_DELAY
+        } else {
+            Duration::ZERO
+        };
+        time_until(
+            now,
+            add_time(self.next_probe_at, extra),
+            PROBE_EVERY + extra,
+        )
     }
 
     /// Admits a call that is not held back. The call may become a probe.
@@ -163,14 +181,20 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         match &self.scope {
             _ if is_due => HeldBack::Nobody,
             OpenScope::Some(held) => HeldBack::Some(held),
-            OpenScope::All(Some(early)) if early.hold_time(now).is_none() => HeldBack::Some(&early.failed),
+            OpenScope::All(Some(early)) if early.hold_time(now).is_none() => {
+                HeldBack::Some(&early.failed)
+            }
             OpenScope::All(_) | OpenScope::Tripped => HeldBack::All,
         }
     }
 
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
         let is_due = time_until(now, self.next_probe_at, PROBE_EVERY).is_none();
-        let at = if is_due { self.next_probe_at.min(now) } else { self.next_probe_at };
+        let at = if is_due {
+            self.next_probe_at.min(now)
+        } else {
+            self.next_probe_at
+        };
         (self.probing_since.is_none() && !self.is_tripped()).then_some(at)
     }
 }
@@ -178,7 +202,11 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 impl<C: Copy + PartialEq> EarlyProbes<C> {
     /// Starts the early probes. Returns `None` if many callers failed: early probes would then only add load.
     pub(crate) fn new_if_few(failed: Vec<C>, now: Timestamp) -> Option<Self> {
-        Self { failed, next_at: add_time(now, EARLY_PROBE_EVERY) }.if_few()
+        Self {
+            failed,
+            next_at: add_time(now, EARLY_PROBE_EVERY),
+        }
+        .if_few()
     }
 
     fn hold_time(&self, now: Timestamp) -> Option<Duration> {

@@ -15,8 +15,14 @@ pub(crate) struct OverloadSource<C> {
 
 impl<C> Default for OverloadSource<C> {
     fn default() -> Self {
-        let none = || LatestCallers { latest: None, other: None };
-        Self { answered: none(), overloaded: none() }
+        let none = || LatestCallers {
+            latest: None,
+            other: None,
+        };
+        Self {
+            answered: none(),
+            overloaded: none(),
+        }
     }
 }
 
@@ -52,7 +58,8 @@ impl<C: Copy + PartialEq> LatestCallers<C> {
         let entries = [self.latest, self.other].into_iter().flatten();
         // A time in the future was recorded before the clock was set back, so it does not count.
         entries.into_iter().any(|(caller, at)| {
-            caller != than && (SignedDuration::ZERO..RECENT_PERIOD).contains(&now.duration_since(at))
+            caller != than
+                && (SignedDuration::ZERO..RECENT_PERIOD).contains(&now.duration_since(at))
         })
     }
 }
@@ -76,11 +83,17 @@ mod tests {
         let mut source = OverloadSource::default();
         assert!(!source.on_overload(payer(1), at(0)), "nobody else calls");
         source.on_answer(payer(1), at(1));
-        assert!(!source.on_overload(payer(1), at(1)), "its own answers do not count");
+        assert!(
+            !source.on_overload(payer(1), at(1)),
+            "its own answers do not count"
+        );
         source.on_answer(payer(2), at(2));
         source.on_answer(payer(1), at(3));
         assert!(source.on_overload(payer(1), at(31)));
-        assert!(!source.on_overload(payer(1), at(32)), "the other's answer is 30 s old");
+        assert!(
+            !source.on_overload(payer(1), at(32)),
+            "the other's answer is 30 s old"
+        );
     }
 
     #[test]
@@ -92,7 +105,10 @@ mod tests {
         assert!(!source.on_overload(payer(1), at(2)));
         source.on_answer(payer(3), at(30));
         assert!(!source.on_overload(payer(1), at(30)));
-        assert!(source.on_overload(payer(1), at(31)), "the second failed 30 s ago");
+        assert!(
+            source.on_overload(payer(1), at(31)),
+            "the second failed 30 s ago"
+        );
     }
 
     #[test]

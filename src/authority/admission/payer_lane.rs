@@ -50,12 +50,16 @@ pub(crate) struct PayerLane {
 impl PayerLane {
     /// Returns how long this call must wait, or `None` if it may be made now.
     pub(crate) fn hold_time(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
-        self.open.as_ref()?.hold_time(origin.account, self.has_failed(origin, now), now)
+        self.open
+            .as_ref()?
+            .hold_time(origin.account, self.has_failed(origin, now), now)
     }
 
     /// Admits a call that is not held back.
     pub(crate) fn admit(&mut self, account: CallerAccount, now: Timestamp) -> BreakerDecision {
-        self.open.as_mut().map_or(BreakerDecision::Call, |open| open.admit(account, now))
+        self.open
+            .as_mut()
+            .map_or(BreakerDecision::Call, |open| open.admit(account, now))
     }
 
     pub(crate) fn record_end(
@@ -104,7 +108,9 @@ impl PayerLane {
     }
 
     pub(crate) fn is_probing(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.probing_since.is_some())
+        self.open
+            .as_ref()
+            .is_some_and(|open| open.probing_since.is_some())
     }
 
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
@@ -153,7 +159,11 @@ impl PayerLane {
     }
 
     fn open_if_evident(&mut self, now: Timestamp) {
-        if self.open.as_ref().is_some_and(|open| matches!(open.scope, OpenScope::All(_))) {
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|open| matches!(open.scope, OpenScope::All(_)))
+        {
             return;
         }
         match self.evidence(now) {
@@ -169,7 +179,12 @@ impl PayerLane {
         }
     }
 
-    fn open(&mut self, scope: OpenScope<CallerAccount>, failed: Vec<CallerAccount>, now: Timestamp) {
+    fn open(
+        &mut self,
+        scope: OpenScope<CallerAccount>,
+        failed: Vec<CallerAccount>,
+        now: Timestamp,
+    ) {
         self.open = Some(OpenBreaker::new(scope, now));
         for account in failed {
             self.add_failed(account);
@@ -187,12 +202,17 @@ impl PayerLane {
         }
         let accounts = self.window.by_account(now);
         let failing_accounts = accounts.iter().filter(|(_, counts)| {
-            counts.has_mostly_failed() && (total.answered == 0 || counts.failed >= FAILED_DOCUMENTS_MIN)
+            counts.has_mostly_failed()
+                && (total.answered == 0 || counts.failed >= FAILED_DOCUMENTS_MIN)
         });
         let failed: Vec<_> = failing_accounts.map(|(account, _)| *account).collect();
         if failed.len() >= ACCOUNTS_MIN && failed.len() * 2 >= accounts.len() {
             return Evidence::Several(failed);
         }
-        if failed.len() == accounts.len() { Evidence::AllOfFew(failed) } else { Evidence::Doubt }
+        if failed.len() == accounts.len() {
+            Evidence::AllOfFew(failed)
+        } else {
+            Evidence::Doubt
+        }
     }
 }

@@ -80,12 +80,18 @@ impl CallAdmission {
     ) -> Result<CallPermit, AuthorityFailure> {
         let mut slot = self.acquire_slot(operation, &origin).await?;
         let admitted = self.breakers.admit(operation, origin);
-        let breaker = admitted.map_err(|retry_after| AuthorityFailure::BreakerOpen { retry_after })?;
+        let breaker =
+            admitted.map_err(|retry_after| AuthorityFailure::BreakerOpen { retry_after })?;
         if breaker.is_probe() {
             self.notify_waiters(operation);
         }
         slot.start();
-        Ok(CallPermit { admission: Arc::clone(self), operation, breaker: Some(breaker), slot: Some(slot) })
+        Ok(CallPermit {
+            admission: Arc::clone(self),
+            operation,
+            breaker: Some(breaker),
+            slot: Some(slot),
+        })
     }
 
     /// Waits for a slot, and then until a short pause that the authority asked for has ended.
@@ -94,7 +100,9 @@ impl CallAdmission {
         operation: Operation,
         origin: &CallOrigin,
     ) -> Result<AdmissionSlot, AuthorityFailure> {
-        let queue_full = AuthorityFailure::QueueFull { retry_after: QUEUE_FULL_RETRY_AFTER };
+        let queue_full = AuthorityFailure::QueueFull {
+            retry_after: QUEUE_FULL_RETRY_AFTER,
+        };
         let mut deadline = pin!(sleep(self.wait_max));
         let mut queued = pin!(self.limits.acquire(operation, origin.account));
         let slot = loop {
@@ -110,7 +118,8 @@ impl CallAdmission {
                 }
             }
         };
-        self.wait_out_pause(operation, origin, deadline.as_mut()).await?;
+        self.wait_out_pause(operation, origin, deadline.as_mut())
+            .await?;
         Ok(slot)
     }
 
@@ -122,7 +131,9 @@ impl CallAdmission {
     ) -> Result<(), AuthorityFailure> {
         loop {
             let wakeup = self.wakeups[operation as usize].notified();
-            let Some(pause) = self.check_blocks(operation, origin)? else { return Ok(()) };
+            let Some(pause) = self.check_blocks(operation, origin)? else {
+                return Ok(());
+            };
             tokio::select! {
                 () = sleep(pause) => {}
                 () = wakeup => {}
@@ -156,7 +167,10 @@ impl CallAdmission {
     }
 
     fn notify_if_held(&self, operation: Operation) {
-        let is_paused = self.limits.pause_left(operation).is_some_and(|pause| pause > PAUSE_WAIT_MAX);
+        let is_paused = self
+            .limits
+            .pause_left(operation)
+            .is_some_and(|pause| pause > PAUSE_WAIT_MAX);
         if is_paused || self.breakers.holds_any(operation) {
             self.notify_waiters(operation);
         }
@@ -220,9 +234,11 @@ mod tests {
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const OPERATION: Operation = Operation::Confirm;
-    const CONFIRMED: &str = r#"{"data":{"payment_status":"PENDING","transmitted":false,"delivered":false}}"#;
-    const DOWN: Result<(), AuthorityFailure> =
-        Err(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
+    const CONFIRMED: &str =
+        r#"{"data":{"payment_status":"PENDING","transmitted":false,"delivered":false}}"#;
+    const DOWN: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
+        reason: Cause::Down { status: 503 },
+    });
     const LONG: Duration = Duration::from_mins(1);
 
     static TAXPAYERS: AtomicI64 = AtomicI64::new(1);
@@ -230,16 +246,23 @@ mod tests {
     /// Returns a call of a taxpayer that has made no other call.
     fn origin() -> CallOrigin {
         let taxpayer = TAXPAYERS.fetch_add(1, Ordering::Relaxed);
-        let account = CallerAccount::Taxpayer { id: TaxpayerId(taxpayer), integrator: IntegratorId(1) };
+        let account = CallerAccount::Taxpayer {
+            id: TaxpayerId(taxpayer),
+            integrator: IntegratorId(1),
+        };
         CallOrigin::new(account, Some(&taxpayer.to_string()))
     }
 
     fn clock() -> Arc<MockClock> {
-        Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
+        Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ))
     }
 
     fn throttled_answer(seconds: u64) -> Result<(), AuthorityFailure> {
-        Err(AuthorityFailure::Throttled { retry_after: Some(Duration::from_secs(seconds)) })
+        Err(AuthorityFailure::Throttled {
+            retry_after: Some(Duration::from_secs(seconds)),
+        })
     }
 
     fn view(admission: &CallAdmission) -> LimitView {
@@ -253,9 +276,16 @@ mod tests {
     /// Makes calls that fail, until a single further failure would open the breaker.
     async fn one_failure_before_opening(admission: &Arc<CallAdmission>) {
         for _ in 0..19 {
-            admission.acquire(OPERATION, origin()).await.unwrap().settle(&DOWN, Duration::ZERO);
+            admission
+                .acquire(OPERATION, origin())
+                .await
+                .unwrap()
+                .settle(&DOWN, Duration::ZERO);
         }
-        assert_eq!((view(admission).limit, state(admission)), (1, BreakerState::Closed));
+        assert_eq!(
+            (view(admission).limit, state(admission)),
+            (1, BreakerState::Closed)
+        );
     }
 
     /// Starts `count` calls and waits until all of them are in the queue. Returns their tasks.
@@ -266,7 +296,9 @@ mod tests {
         let waiting: Vec<_> = (0..count)
             .map(|_| {
                 let admission = Arc::clone(admission);
-                tokio::spawn(async move { admission.acquire(OPERATION, origin()).await.err().unwrap() })
+                tokio::spawn(
+                    async move { admission.acquire(OPERATION, origin()).await.err().unwrap() },
+                )
             })
             .collect();
         while view(admission).waiting < count {
@@ -275,8 +307,12 @@ mod tests {
         waiting
     }
 
-    async fn results(waiting: Vec<tokio::task::JoinHandle<AuthorityFailure>>) -> Vec<AuthorityFailure> {
-        let ended = timeout(Duration::from_secs(10), join_all(waiting)).await.expect("they fail at once");
+    async fn results(
+        waiting: Vec<tokio::task::JoinHandle<AuthorityFailure>>,
+    ) -> Vec<AuthorityFailure> {
+        let ended = timeout(Duration::from_secs(10), join_all(waiting))
+            .await
+            .expect("they fail at once");
         ended.into_iter().map(Result::unwrap).collect()
     }
 
@@ -285,9 +321,17 @@ mod tests {
         let admission = CallAdmission::new(1, Duration::from_millis(50), clock());
         let permit = admission.acquire(OPERATION, origin()).await.unwrap();
         let failure = admission.acquire(OPERATION, origin()).await.err().unwrap();
-        assert_eq!(failure, AuthorityFailure::QueueFull { retry_after: QUEUE_FULL_RETRY_AFTER });
+        assert_eq!(
+            failure,
+            AuthorityFailure::QueueFull {
+                retry_after: QUEUE_FULL_RETRY_AFTER
+            }
+        );
         assert!(!failure.counts_as_attempt());
-        assert_eq!((view(&admission).in_flight, view(&admission).waiting), (1, 0));
+        assert_eq!(
+            (view(&admission).in_flight, view(&admission).waiting),
+            (1, 0)
+        );
         drop(permit);
         assert!(admission.acquire(OPERATION, origin()).await.is_ok());
     }
@@ -307,7 +351,10 @@ mod tests {
                 .into_iter()
                 .all(|failure| failure == AuthorityFailure::BreakerOpen { retry_after })
         );
-        assert_eq!((view(&admission).in_flight, view(&admission).waiting), (0, 0));
+        assert_eq!(
+            (view(&admission).in_flight, view(&admission).waiting),
+            (0, 0)
+        );
     }
 
     #[tokio::test]
@@ -315,17 +362,36 @@ mod tests {
         let clock = clock();
         let admission = CallAdmission::new(1, LONG, clock.clone());
         one_failure_before_opening(&admission).await;
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&DOWN, Duration::ZERO);
+        admission
+            .acquire(OPERATION, origin())
+            .await
+            .unwrap()
+            .settle(&DOWN, Duration::ZERO);
         clock.advance(Duration::from_secs(5));
-        assert_eq!(state(&admission), BreakerState::Open, "reading the state starts no probe");
+        assert_eq!(
+            state(&admission),
+            BreakerState::Open,
+            "reading the state starts no probe"
+        );
         let probe = admission.acquire(OPERATION, origin()).await.unwrap();
         assert_eq!(state(&admission), BreakerState::HalfOpen);
-        let held = admission.acquire(OPERATION, origin()).now_or_never().expect("it fails at once");
+        let held = admission
+            .acquire(OPERATION, origin())
+            .now_or_never()
+            .expect("it fails at once");
         assert!(matches!(held, Err(AuthorityFailure::BreakerOpen { .. })));
         drop(probe);
-        assert_eq!(state(&admission), BreakerState::Open, "a dropped probe frees its slot");
+        assert_eq!(
+            state(&admission),
+            BreakerState::Open,
+            "a dropped probe frees its slot"
+        );
         clock.advance(Duration::from_secs(5));
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&Ok(()), Duration::ZERO);
+        admission
+            .acquire(OPERATION, origin())
+            .await
+            .unwrap()
+            .settle(&Ok(()), Duration::ZERO);
         assert_eq!(state(&admission), BreakerState::Closed);
     }
 
@@ -335,7 +401,12 @@ mod tests {
         let admission = CallAdmission::new(1, LONG, clock.clone());
         one_failure_before_opening(&admission).await;
         let straggler = admission.acquire(OPERATION, origin()).await.unwrap();
-        admission.breakers.admit(OPERATION, origin()).ok().unwrap().settle(&DOWN);
+        admission
+            .breakers
+            .admit(OPERATION, origin())
+            .ok()
+            .unwrap()
+            .settle(&DOWN);
         assert_eq!(state(&admission), BreakerState::Open);
         clock.advance(Duration::from_secs(5));
         let waiting: Vec<_> = (0..10)
@@ -368,9 +439,19 @@ mod tests {
         let permit = admission.acquire(OPERATION, origin()).await.unwrap();
         let waiting = queue_calls(&admission, 10).await;
         permit.settle(&throttled_answer(7), Duration::ZERO);
-        let rate_limited = AuthorityFailure::RateLimited { retry_after: Duration::from_secs(7) };
-        assert!(results(waiting).await.into_iter().all(|failure| failure == rate_limited));
-        assert_eq!(admission.acquire(OPERATION, origin()).await.err(), Some(rate_limited));
+        let rate_limited = AuthorityFailure::RateLimited {
+            retry_after: Duration::from_secs(7),
+        };
+        assert!(
+            results(waiting)
+                .await
+                .into_iter()
+                .all(|failure| failure == rate_limited)
+        );
+        assert_eq!(
+            admission.acquire(OPERATION, origin()).await.err(),
+            Some(rate_limited)
+        );
         assert!(view(&admission).held_until.is_some());
         assert!(
             admission.acquire(Operation::Sign, origin()).await.is_ok(),
@@ -384,20 +465,40 @@ mod tests {
     #[tokio::test]
     async fn a_short_pause_is_waited_out() {
         let admission = CallAdmission::new(64, LONG, Arc::new(SystemClock));
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&throttled_answer(1), Duration::ZERO);
+        admission
+            .acquire(OPERATION, origin())
+            .await
+            .unwrap()
+            .settle(&throttled_answer(1), Duration::ZERO);
         let started = Instant::now();
         let held = join_all((0..3).map(|_| admission.acquire(OPERATION, origin()))).await;
         assert!(held.into_iter().all(|permit| permit.is_ok()));
-        assert!(started.elapsed() >= Duration::from_millis(900), "{:?}", started.elapsed());
+        assert!(
+            started.elapsed() >= Duration::from_millis(900),
+            "{:?}",
+            started.elapsed()
+        );
     }
 
     #[tokio::test]
     async fn a_short_pause_is_not_waited_out_beyond_the_longest_wait() {
         let admission = CallAdmission::new(64, Duration::from_millis(20), clock());
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&throttled_answer(2), Duration::ZERO);
-        let rate_limited = AuthorityFailure::RateLimited { retry_after: Duration::from_secs(2) };
-        assert_eq!(admission.acquire(OPERATION, origin()).await.err(), Some(rate_limited));
-        assert_eq!((view(&admission).in_flight, view(&admission).waiting), (0, 0));
+        admission
+            .acquire(OPERATION, origin())
+            .await
+            .unwrap()
+            .settle(&throttled_answer(2), Duration::ZERO);
+        let rate_limited = AuthorityFailure::RateLimited {
+            retry_after: Duration::from_secs(2),
+        };
+        assert_eq!(
+            admission.acquire(OPERATION, origin()).await.err(),
+            Some(rate_limited)
+        );
+        assert_eq!(
+            (view(&admission).in_flight, view(&admission).waiting),
+            (0, 0)
+        );
     }
 
     #[tokio::test]
@@ -409,24 +510,37 @@ mod tests {
         let mut queue_full = 0;
         for failure in failures {
             match failure.unwrap_err() {
-                AuthorityFailure::Retryable { reason: Cause::TimedOut { .. } } => made += 1,
-                AuthorityFailure::QueueFull { .. } | AuthorityFailure::BreakerOpen { .. } => queue_full += 1,
+                AuthorityFailure::Retryable {
+                    reason: Cause::TimedOut { .. },
+                } => made += 1,
+                AuthorityFailure::QueueFull { .. } | AuthorityFailure::BreakerOpen { .. } => {
+                    queue_full += 1;
+                }
                 other => panic!("{other}"),
             }
         }
         println!("40 confirms of an authority that stalls: {made} made, {queue_full} not");
         assert!(made < 20 && made + queue_full == 40);
-        assert_eq!(authority.breakers()[OPERATION as usize].state, BreakerState::Open);
+        assert_eq!(
+            authority.breakers()[OPERATION as usize].state,
+            BreakerState::Open
+        );
     }
 
     #[tokio::test]
     async fn a_slow_authority_does_not_open_the_breaker() {
         let admission = CallAdmission::new(1, Duration::from_millis(10), clock());
-        admission.acquire(OPERATION, origin()).await.unwrap().settle(&Ok(()), Duration::ZERO);
+        admission
+            .acquire(OPERATION, origin())
+            .await
+            .unwrap()
+            .settle(&Ok(()), Duration::ZERO);
         let _permit = admission.acquire(OPERATION, origin()).await.unwrap();
         let failures = join_all((0..100).map(|_| admission.acquire(OPERATION, origin()))).await;
         assert!(
-            failures.into_iter().all(|failure| matches!(failure, Err(AuthorityFailure::QueueFull { .. })))
+            failures
+                .into_iter()
+                .all(|failure| matches!(failure, Err(AuthorityFailure::QueueFull { .. })))
         );
         assert_eq!(state(&admission), BreakerState::Closed);
     }
@@ -436,7 +550,11 @@ mod tests {
         let server = Server::start(Behaviour::Stall).await;
         let authority = server.limited_authority(1);
         for _ in 0..5 {
-            assert!(timeout(Duration::from_millis(50), authority.confirm("I")).await.is_err());
+            assert!(
+                timeout(Duration::from_millis(50), authority.confirm("I"))
+                    .await
+                    .is_err()
+            );
         }
         let view = authority.limits().swap_remove(OPERATION as usize);
         assert_eq!((view.limit, view.in_flight, view.waiting), (1, 0, 0));
@@ -451,8 +569,15 @@ mod tests {
         let authority = server.limited_authority(1);
         let (first, second) = tokio::join!(authority.confirm("A"), authority.confirm("B"));
         assert!(first.is_ok() && second.is_ok(), "{second:?}");
-        let spent: Duration = authority.call_stats().iter().map(|stats| stats.duration).sum();
-        assert!(spent < Duration::from_millis(1_750), "{spent:?}: waiting is not part of it");
+        let spent: Duration = authority
+            .call_stats()
+            .iter()
+            .map(|stats| stats.duration)
+            .sum();
+        assert!(
+            spent < Duration::from_millis(1_750),
+            "{spent:?}: waiting is not part of it"
+        );
         assert_eq!(busy.peak(), 1);
     }
 
@@ -495,17 +620,31 @@ mod tests {
                 view.limit
             );
             assert_eq!(tries.len(), 200);
-            assert_eq!(server.received_requests().len(), usize::try_from(calls).unwrap());
+            assert_eq!(
+                server.received_requests().len(),
+                usize::try_from(calls).unwrap()
+            );
             assert_eq!((view.in_flight, view.waiting), (0, 0));
-            assert!(busy.peak() <= 40, "200 were never there at a time: {}", busy.peak());
+            assert!(
+                busy.peak() <= 40,
+                "200 were never there at a time: {}",
+                busy.peak()
+            );
             if rejects {
-                assert!(calls < 300, "{calls}: the limit keeps most from being turned away");
+                assert!(
+                    calls < 300,
+                    "{calls}: the limit keeps most from being turned away"
+                );
                 assert!(view.limit <= 16, "{}", view.limit);
             } else {
                 assert_eq!(calls, 200);
             }
             let lost = authority.call_stats().into_iter().filter(|stats| {
-                stats.calls > 0 && !matches!(stats.outcome, CallOutcome::Succeeded | CallOutcome::Throttled)
+                stats.calls > 0
+                    && !matches!(
+                        stats.outcome,
+                        CallOutcome::Succeeded | CallOutcome::Throttled
+                    )
             });
             assert_eq!(lost.count(), 0);
         }
@@ -517,7 +656,11 @@ mod tests {
         let authority = server.authority();
         let before = authority.limits()[Operation::Sign as usize].limit;
         let failures = join_all((0..15).map(|_| authority.sign(&Value::Null))).await;
-        assert!(failures.iter().all(|failure| matches!(failure, Err(AuthorityFailure::Throttled { .. }))));
+        assert!(
+            failures
+                .iter()
+                .all(|failure| matches!(failure, Err(AuthorityFailure::Throttled { .. })))
+        );
         let after = authority.limits()[Operation::Sign as usize].limit;
         println!("limit {before}, after 15 answers of 429: {after}");
         assert!(after < before);

@@ -76,7 +76,11 @@ impl<T> WaitQueue<T> {
         if own >= WAITING_PER_ACCOUNT_MAX {
             return None;
         }
-        let displaced = if self.waiting < WAITING_MAX { None } else { Some(self.displace(account, own)?) };
+        let displaced = if self.waiting < WAITING_MAX {
+            None
+        } else {
+            Some(self.displace(account, own)?)
+        };
         let number = self.next_number;
         self.next_number += 1;
         if !self.accounts.contains_key(&account) {
@@ -86,7 +90,10 @@ impl<T> WaitQueue<T> {
         if self.payer_len(payer) == 0 {
             self.payer_turns.push_back(payer);
         }
-        self.accounts.entry(account).or_default().push_back(Waiter { number, waiter });
+        self.accounts
+            .entry(account)
+            .or_default()
+            .push_back(Waiter { number, waiter });
         *self.payers.entry(payer).or_default() += 1;
         self.waiting += 1;
         Some(QueueEntry { number, displaced })
@@ -94,8 +101,12 @@ impl<T> WaitQueue<T> {
 
     /// Removes a waiter. Does nothing if the waiter was served already.
     pub(crate) fn leave(&mut self, account: CallerAccount, number: u64) {
-        let Some(queue) = self.accounts.get_mut(&account) else { return };
-        let Ok(index) = queue.binary_search_by_key(&number, |waiter| waiter.number) else { return };
+        let Some(queue) = self.accounts.get_mut(&account) else {
+            return;
+        };
+        let Ok(index) = queue.binary_search_by_key(&number, |waiter| waiter.number) else {
+            return;
+        };
         queue.remove(index);
         self.count_removal(account);
     }
@@ -106,15 +117,20 @@ impl<T> WaitQueue<T> {
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<SlotsInUse>,
     ) -> Option<(CallerAccount, T)> {
-        let payer_turn: HashMap<_, _> =
-            self.payer_turns.iter().enumerate().map(|(turn, payer)| (*payer, turn)).collect();
+        let payer_turn: HashMap<_, _> = self
+            .payer_turns
+            .iter()
+            .enumerate()
+            .map(|(turn, payer)| (*payer, turn))
+            .collect();
         let turns = self.turns.iter().enumerate();
         let open = turns.filter_map(|(turn, account)| {
             let used = slots(*account)?;
             let by_payer = (used.by_payer, payer_turn.get(&account.payer()).copied());
             Some((by_payer, used.by_account, turn, *account))
         });
-        let (_, _, turn, account) = open.min_by_key(|(payer, used, turn, _)| (*payer, *used, *turn))?;
+        let (_, _, turn, account) =
+            open.min_by_key(|(payer, used, turn, _)| (*payer, *used, *turn))?;
         let waiter = self.accounts.get_mut(&account)?.pop_front()?.waiter;
         self.turns.remove(turn);
         self.turns.push_back(account);
@@ -130,8 +146,15 @@ impl<T> WaitQueue<T> {
     fn displace(&mut self, account: CallerAccount, own: usize) -> Option<T> {
         let (payer, count) = self.payers.iter().max_by_key(|(_, count)| **count)?;
         let has_more = *count > self.payer_len(account.payer()) + 1;
-        let (payer, most) = if has_more { (*payer, 0) } else { (account.payer(), own + 1) };
-        let accounts = self.accounts.iter().filter(|(account, _)| account.payer() == payer);
+        let (payer, most) = if has_more {
+            (*payer, 0)
+        } else {
+            (account.payer(), own + 1)
+        };
+        let accounts = self
+            .accounts
+            .iter()
+            .filter(|(account, _)| account.payer() == payer);
         let longest = accounts.max_by_key(|(_, queue)| queue.len());
         let account = *longest.filter(|(_, queue)| queue.len() > most)?.0;
         let waiter = self.accounts.get_mut(&account)?.pop_back()?.waiter;
@@ -161,7 +184,10 @@ mod tests {
     use super::*;
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
-    const FREE: SlotsInUse = SlotsInUse { by_payer: 0, by_account: 0 };
+    const FREE: SlotsInUse = SlotsInUse {
+        by_payer: 0,
+        by_account: 0,
+    };
 
     /// A taxpayer that has an integrator of its own.
     fn account(id: i64) -> CallerAccount {
@@ -169,23 +195,38 @@ mod tests {
     }
 
     fn taxpayer(integrator: i64, id: i64) -> CallerAccount {
-        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(integrator) }
+        CallerAccount::Taxpayer {
+            id: TaxpayerId(id),
+            integrator: IntegratorId(integrator),
+        }
     }
 
     /// Returns the waiters in the order in which they are served if no account uses a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.take_next(|_| Some(FREE))).map(|(_, waiter)| waiter).collect()
+        std::iter::from_fn(|| queue.take_next(|_| Some(FREE)))
+            .map(|(_, waiter)| waiter)
+            .collect()
     }
 
     #[test]
     fn accounts_take_turns_and_within_one_the_first_goes_first() {
         let mut queue = WaitQueue::new();
-        for (id, waiter) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1"), (3, "c1"), (2, "b2")] {
+        for (id, waiter) in [
+            (1, "a1"),
+            (1, "a2"),
+            (1, "a3"),
+            (2, "b1"),
+            (3, "c1"),
+            (2, "b2"),
+        ] {
             queue.join(account(id), waiter).unwrap();
         }
         assert_eq!(queue.len(), 6);
         assert_eq!(order(&mut queue), ["a1", "b1", "c1", "a2", "b2", "a3"]);
-        assert_eq!((queue.len(), queue.turns.len(), queue.accounts.len()), (0, 0, 0));
+        assert_eq!(
+            (queue.len(), queue.turns.len(), queue.accounts.len()),
+            (0, 0, 0)
+        );
     }
 
     #[test]
@@ -195,9 +236,14 @@ mod tests {
             queue.join(account(id), waiter).unwrap();
         }
         let slots = |of: CallerAccount| {
-            let used =
-                [(1, None), (2, Some(3)), (3, Some(1))].into_iter().find(|(id, _)| account(*id) == of)?.1;
-            used.map(|by_payer| SlotsInUse { by_payer, by_account: by_payer })
+            let used = [(1, None), (2, Some(3)), (3, Some(1))]
+                .into_iter()
+                .find(|(id, _)| account(*id) == of)?
+                .1;
+            used.map(|by_payer| SlotsInUse {
+                by_payer,
+                by_account: by_payer,
+            })
         };
         assert_eq!(queue.take_next(slots), Some((account(3), "c1")));
         assert_eq!(queue.take_next(slots), Some((account(2), "b1")));
@@ -213,7 +259,10 @@ mod tests {
         }
         queue.join(taxpayer(2, 99), "b").unwrap();
         assert_eq!(order(&mut queue)[..3], ["a", "b", "a"]);
-        assert_eq!((queue.len(), queue.payers.len(), queue.payer_turns.len()), (0, 0, 0));
+        assert_eq!(
+            (queue.len(), queue.payers.len(), queue.payer_turns.len()),
+            (0, 0, 0)
+        );
     }
 
     #[test]
@@ -222,9 +271,15 @@ mod tests {
         for id in 0..i64::try_from(WAITING_MAX).unwrap() {
             queue.join(taxpayer(1, id), 1).unwrap();
         }
-        assert!(queue.join(taxpayer(1, -1), 1).is_none(), "its taxpayers have one each");
+        assert!(
+            queue.join(taxpayer(1, -1), 1).is_none(),
+            "its taxpayers have one each"
+        );
         for id in 0..10 {
-            assert_eq!(queue.join(taxpayer(2, 5_000 + id), 2).unwrap().displaced, Some(1));
+            assert_eq!(
+                queue.join(taxpayer(2, 5_000 + id), 2).unwrap().displaced,
+                Some(1)
+            );
         }
         assert_eq!(queue.len(), WAITING_MAX);
     }
@@ -255,7 +310,13 @@ mod tests {
         }
         assert_eq!(queue.len(), WAITING_MAX);
         for _ in 0..10 {
-            assert!(queue.join(account(9), 9).unwrap().displaced.is_some_and(|id| id < 4));
+            assert!(
+                queue
+                    .join(account(9), 9)
+                    .unwrap()
+                    .displaced
+                    .is_some_and(|id| id < 4)
+            );
         }
         assert_eq!(queue.len(), WAITING_MAX);
     }

@@ -11,13 +11,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 /// The algorithm identifier of an RSA key in DER (RFC 8017, A.1).
-const RSA_ALGORITHM: [u8; 15] =
-    [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
+const RSA_ALGORITHM: [u8; 15] = [
+    0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
+];
 
 /// A fault of a key file, of a text for a QR code, or of an encrypted invoice that was downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CryptoError {
-    #[error("the key file is neither PEM followed by a certificate nor JSON with public_key and certificate")]
+    #[error(
+        "the key file is neither PEM followed by a certificate nor JSON with public_key and certificate"
+    )]
     KeyFileForm,
     #[error("the key file's public key is no RSA key of 2048 to 8192 bits")]
     PublicKey,
@@ -63,7 +66,10 @@ impl CryptoKeys {
         } else {
             split_pem_form(text).ok_or(CryptoError::KeyFileForm)?
         };
-        let keys = Self { public_key: public_key_der(&pem)?, certificate: check_base64(&certificate)? };
+        let keys = Self {
+            public_key: public_key_der(&pem)?,
+            certificate: check_base64(&certificate)?,
+        };
         keys.encrypting_key()?;
         Ok(keys)
     }
@@ -73,7 +79,8 @@ impl CryptoKeys {
     }
 
     pub(crate) fn encrypting_key(&self) -> Result<Pkcs1PublicEncryptingKey, CryptoError> {
-        let key = PublicEncryptingKey::from_der(&self.public_key).map_err(|_| CryptoError::PublicKey)?;
+        let key =
+            PublicEncryptingKey::from_der(&self.public_key).map_err(|_| CryptoError::PublicKey)?;
         Pkcs1PublicEncryptingKey::new(key).map_err(|_| CryptoError::PublicKey)
     }
 }
@@ -91,7 +98,9 @@ fn parse_json_form(text: &str) -> Result<(String, String), CryptoError> {
     if form.public_key.contains("-----BEGIN") {
         return Ok((form.public_key, form.certificate));
     }
-    let pem = STANDARD.decode(without_blanks(&form.public_key)).map_err(|_| CryptoError::PublicKey)?;
+    let pem = STANDARD
+        .decode(without_blanks(&form.public_key))
+        .map_err(|_| CryptoError::PublicKey)?;
     let pem = String::from_utf8(pem).map_err(|_| CryptoError::PublicKey)?;
     Ok((pem, form.certificate))
 }
@@ -100,19 +109,33 @@ fn parse_json_form(text: &str) -> Result<(String, String), CryptoError> {
 fn split_pem_form(text: &str) -> Option<(String, String)> {
     let start = text.find("-----BEGIN")?;
     let last_line = start + text[start..].find("-----END")?;
-    let end = text[last_line..].find('\n').map_or(text.len(), |offset| last_line + offset);
-    Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
+    let end = text[last_line..]
+        .find('\n')
+        .map_or(text.len(), |offset| last_line + offset);
+    Some((
+        text[start..end].to_owned(),
+        format!("{}{}", &text[..start], &text[end..]),
+    ))
 }
 
 /// Returns the key of a PEM block (`PUBLIC KEY` or `RSA PUBLIC KEY`) as `SubjectPublicKeyInfo` in DER.
 fn public_key_der(pem: &str) -> Result<Vec<u8>, CryptoError> {
-    let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
-    let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;
+    let body: String = pem
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("-----"))
+        .collect();
+    let der = STANDARD
+        .decode(without_blanks(&body))
+        .map_err(|_| CryptoError::PublicKey)?;
     if pem.contains("-----BEGIN PUBLIC KEY-----") {
         Ok(der)
     } else if pem.contains("-----BEGIN RSA PUBLIC KEY-----") {
         let bits = encode_element(0x03, &[&[0], der.as_slice()].concat());
-        Ok(encode_element(0x30, &[RSA_ALGORITHM.as_slice(), &bits].concat()))
+        Ok(encode_element(
+            0x30,
+            &[RSA_ALGORITHM.as_slice(), &bits].concat(),
+        ))
     } else {
         Err(CryptoError::PublicKey)
     }
@@ -151,14 +174,20 @@ mod tests {
     use crate::authority::testing::{CERTIFICATE, PUBLIC_KEY_PEM, RSA_PUBLIC_KEY_PEM};
 
     fn json(public_key: &str, certificate: &str) -> Vec<u8> {
-        serde_json::json!({ "public_key": public_key, "certificate": certificate }).to_string().into_bytes()
+        serde_json::json!({ "public_key": public_key, "certificate": certificate })
+            .to_string()
+            .into_bytes()
     }
 
     #[test]
     fn every_form_of_the_key_file_gives_the_same_keys() {
         let files = [
             format!("{PUBLIC_KEY_PEM}\n{CERTIFICATE}\n").into_bytes(),
-            format!("\u{feff}{}\r\n\r\n{CERTIFICATE}", PUBLIC_KEY_PEM.replace('\n', "\r\n")).into_bytes(),
+            format!(
+                "\u{feff}{}\r\n\r\n{CERTIFICATE}",
+                PUBLIC_KEY_PEM.replace('\n', "\r\n")
+            )
+            .into_bytes(),
             format!("{CERTIFICATE}\n{RSA_PUBLIC_KEY_PEM}").into_bytes(),
             json(&STANDARD.encode(PUBLIC_KEY_PEM), CERTIFICATE),
             json(PUBLIC_KEY_PEM, CERTIFICATE),
@@ -166,7 +195,10 @@ mod tests {
         let first = CryptoKeys::parse(&files[0]).unwrap();
         for file in files {
             let keys = CryptoKeys::parse(&file).unwrap();
-            assert_eq!((&keys.public_key, &keys.certificate), (&first.public_key, &first.certificate));
+            assert_eq!(
+                (&keys.public_key, &keys.certificate),
+                (&first.public_key, &first.certificate)
+            );
         }
     }
 
@@ -177,17 +209,30 @@ mod tests {
             (b"\xff\xfe".to_vec(), CryptoError::KeyFileForm),
             (b"{}".to_vec(), CryptoError::KeyFileForm),
             (PUBLIC_KEY_PEM.as_bytes().to_vec(), CryptoError::Certificate),
-            (format!("{PUBLIC_KEY_PEM}\nnot base64!").into_bytes(), CryptoError::Certificate),
-            (json("!", CERTIFICATE), CryptoError::PublicKey),
-            (json(&STANDARD.encode("no pem"), CERTIFICATE), CryptoError::PublicKey),
             (
-                format!("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n{CERTIFICATE}")
-                    .into_bytes(),
+                format!("{PUBLIC_KEY_PEM}\nnot base64!").into_bytes(),
+                CryptoError::Certificate,
+            ),
+            (json("!", CERTIFICATE), CryptoError::PublicKey),
+            (
+                json(&STANDARD.encode("no pem"), CERTIFICATE),
+                CryptoError::PublicKey,
+            ),
+            (
+                format!(
+                    "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n{CERTIFICATE}"
+                )
+                .into_bytes(),
                 CryptoError::PublicKey,
             ),
         ];
         for (file, expected) in cases {
-            assert_eq!(CryptoKeys::parse(&file).err(), Some(expected), "{}", String::from_utf8_lossy(&file));
+            assert_eq!(
+                CryptoKeys::parse(&file).err(),
+                Some(expected),
+                "{}",
+                String::from_utf8_lossy(&file)
+            );
         }
     }
 

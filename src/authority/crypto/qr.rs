@@ -19,7 +19,10 @@ impl CryptoKeys {
     /// Encrypts `{"irn":"<irn>.<unix seconds>","certificate":"…"}` with RSA PKCS#1 v1.5. Returns base64.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
-        let plain = PlainText { irn: &stamped, certificate: self.certificate() };
+        let plain = PlainText {
+            irn: &stamped,
+            certificate: self.certificate(),
+        };
         let plain = serde_json::to_vec(&plain).map_err(|_| CryptoError::Encryption)?;
         let key = self.encrypting_key()?;
         let max = key.max_plaintext_size();
@@ -27,7 +30,9 @@ impl CryptoKeys {
             return Err(CryptoError::TooLong { max });
         }
         let mut sealed = vec![0; key.ciphertext_size()];
-        let sealed = key.encrypt(&plain, &mut sealed).map_err(|_| CryptoError::Encryption)?;
+        let sealed = key
+            .encrypt(&plain, &mut sealed)
+            .map_err(|_| CryptoError::Encryption)?;
         Ok(STANDARD.encode(sealed))
     }
 }
@@ -46,11 +51,16 @@ mod tests {
     }
 
     fn decrypt_qr_code(qr_code: &str) -> String {
-        let private = STANDARD.decode(PRIVATE_KEY.split_whitespace().collect::<String>()).unwrap();
+        let private = STANDARD
+            .decode(PRIVATE_KEY.split_whitespace().collect::<String>())
+            .unwrap();
         let key =
-            Pkcs1PrivateDecryptingKey::new(PrivateDecryptingKey::from_pkcs8(&private).unwrap()).unwrap();
+            Pkcs1PrivateDecryptingKey::new(PrivateDecryptingKey::from_pkcs8(&private).unwrap())
+                .unwrap();
         let mut plain = vec![0; key.min_output_size()];
-        let plain = key.decrypt(&STANDARD.decode(qr_code).unwrap(), &mut plain).unwrap();
+        let plain = key
+            .decrypt(&STANDARD.decode(qr_code).unwrap(), &mut plain)
+            .unwrap();
         String::from_utf8(plain.to_vec()).unwrap()
     }
 
@@ -58,7 +68,10 @@ mod tests {
     fn the_authority_reads_back_irn_moment_and_certificate() {
         let at = Timestamp::from_second(1_767_225_600).unwrap();
         let plain = decrypt_qr_code(&keys().qr_code(IRN, at).unwrap());
-        assert_eq!(plain, format!("{{\"irn\":\"{IRN}.1767225600\",\"certificate\":\"{CERTIFICATE}\"}}"));
+        assert_eq!(
+            plain,
+            format!("{{\"irn\":\"{IRN}.1767225600\",\"certificate\":\"{CERTIFICATE}\"}}")
+        );
     }
 
     #[test]
@@ -70,6 +83,9 @@ mod tests {
     #[test]
     fn a_text_too_long_for_the_key_is_refused() {
         let long = "X".repeat(300);
-        assert_eq!(keys().qr_code(&long, Timestamp::UNIX_EPOCH), Err(CryptoError::TooLong { max: 245 }));
+        assert_eq!(
+            keys().qr_code(&long, Timestamp::UNIX_EPOCH),
+            Err(CryptoError::TooLong { max: 245 })
+        );
     }
 }

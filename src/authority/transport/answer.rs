@@ -35,11 +35,18 @@ impl AuthorityAnswer {
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let mut envelope: Map<String, Value> = strict_json::from_untrusted(body).ok()?;
         let mut part = |name: &str| envelope.remove(name).unwrap_or_default();
-        Some(Self { data: part("data"), message: part("message"), error: part("error") })
+        Some(Self {
+            data: part("data"),
+            message: part("message"),
+            error: part("error"),
+        })
     }
 
     pub(crate) fn not_ok() -> Self {
-        Self { data: json!({ "ok": false }), ..Self::default() }
+        Self {
+            data: json!({ "ok": false }),
+            ..Self::default()
+        }
     }
 
     /// Returns the sentence to show to callers: the first text that names a field, else the first that gives a reason,
@@ -59,17 +66,24 @@ impl AuthorityAnswer {
 
     /// Returns true if any text of the answer contains `words` (in lower case).
     pub(crate) fn contains(&self, words: &str) -> bool {
-        self.candidate_sentences().iter().any(|text| normalise(text).contains(words))
+        self.candidate_sentences()
+            .iter()
+            .any(|text| normalise(text).contains(words))
     }
 
     /// Returns true if the answer names a field of the request.
     pub(crate) fn names_field(&self) -> bool {
-        if self.field_faults().iter().any(|fault| !fault.field.is_empty()) {
+        if self
+            .field_faults()
+            .iter()
+            .any(|fault| !fault.field.is_empty())
+        {
             return true;
         }
         let candidates = self.candidate_sentences();
         let path = candidates.iter().find_map(|text| field_path_in(text));
-        path.and_then(|path| path.split('.').next()).is_some_and(|first| first.ends_with("request"))
+        path.and_then(|path| path.split('.').next())
+            .is_some_and(|first| first.ends_with("request"))
     }
 
     /// Returns true if the answer gives no reason.
@@ -79,11 +93,17 @@ impl AuthorityAnswer {
 
     /// Returns every text of the answer that may be the reason, the most specific text first.
     fn candidate_sentences(&self) -> Vec<String> {
-        let listed = self.field_faults().iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
+        let listed = self
+            .field_faults()
+            .iter()
+            .map(FieldFault::sentence)
+            .collect::<Vec<_>>()
+            .join("; ");
         let error = |name: &str| self.error.get(name);
         let parts = [
             error("public_message").and_then(joined_text),
-            error("details").and_then(|details| joined_text(details).or_else(|| joined_pairs(details))),
+            error("details")
+                .and_then(|details| joined_text(details).or_else(|| joined_pairs(details))),
             joined_text(&self.error),
             joined_text(&self.message),
         ];
@@ -94,11 +114,19 @@ impl AuthorityAnswer {
     }
 
     fn field_faults(&self) -> Vec<FieldFault> {
-        let listed = self.error.get("errors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let part = |entry: &Value, name: &str| entry.get(name).and_then(joined_text).unwrap_or_default();
+        let listed = self
+            .error
+            .get("errors")
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        let part =
+            |entry: &Value, name: &str| entry.get(name).and_then(joined_text).unwrap_or_default();
         listed
             .iter()
-            .map(|entry| FieldFault { field: part(entry, "field"), message: part(entry, "message") })
+            .map(|entry| FieldFault {
+                field: part(entry, "field"),
+                message: part(entry, "message"),
+            })
             .filter(|fault| !fault.field.is_empty() || !fault.message.is_empty())
             .collect()
     }
@@ -147,22 +175,29 @@ fn has_meaning(text: &str) -> bool {
 }
 
 fn normalise(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
 }
 
 /// Returns the first word that looks like the path of a field, such as `invoice.lines[0].price`.
 fn field_path_in(text: &str) -> Option<&str> {
-    text.split_whitespace().map(|word| word.trim_end_matches(':')).find(|word| is_field_path(word))
+    text.split_whitespace()
+        .map(|word| word.trim_end_matches(':'))
+        .find(|word| is_field_path(word))
 }
 
 fn is_field_path(word: &str) -> bool {
     word.contains('.')
         && word.bytes().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.' | b'[' | b']')
+            byte.is_ascii_lowercase()
+                || byte.is_ascii_digit()
+                || matches!(byte, b'_' | b'.' | b'[' | b']')
         })
-        && word
-            .split('.')
-            .all(|part| part.len() > 1 && part.starts_with(|first: char| first.is_ascii_lowercase()))
+        && word.split('.').all(|part| {
+            part.len() > 1 && part.starts_with(|first: char| first.is_ascii_lowercase())
+        })
 }
 
 #[cfg(test)]
@@ -211,7 +246,10 @@ mod tests {
                 json!({"error": {"errors": [{"field": "irn", "message": "irn is required"}]}}),
                 "irn is required",
             ),
-            (json!({}), "the authority refused without giving a reason (HTTP 400)"),
+            (
+                json!({}),
+                "the authority refused without giving a reason (HTTP 400)",
+            ),
         ];
         for (body, expected) in cases {
             assert_eq!(answer(&body).sentence(400), expected, "{body}");
@@ -225,16 +263,28 @@ mod tests {
         let listed = json!({"error": {"errors": [{"field": "issue_date", "message": "is late"}]}});
         assert!(answer(&listed).names_field());
         assert!(!answer(&json!({"message": "other.path must be known"})).names_field());
-        for plain in
-            ["the irn is wrong.", "e.g. so", "see https://a.b/c", "1.5 is too much", "Invoice.Id is wrong"]
-        {
+        for plain in [
+            "the irn is wrong.",
+            "e.g. so",
+            "see https://a.b/c",
+            "1.5 is too much",
+            "Invoice.Id is wrong",
+        ] {
             assert_eq!(field_path_in(plain), None, "{plain}");
         }
     }
 
     #[test]
     fn only_a_json_object_is_an_envelope() {
-        for text in ["", "[1,2,3]", "null", "\"text\"", "<xml/>", "{\"code\":", "\u{0}"] {
+        for text in [
+            "",
+            "[1,2,3]",
+            "null",
+            "\"text\"",
+            "<xml/>",
+            "{\"code\":",
+            "\u{0}",
+        ] {
             assert!(AuthorityAnswer::parse(text.as_bytes()).is_none(), "{text}");
         }
         assert!(AuthorityAnswer::parse(b" {}").is_some());

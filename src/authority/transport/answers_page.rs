@@ -25,7 +25,8 @@ fn the_table_of_answers_is_that_of_the_code() {
         std::fs::write(FILE, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
         return;
     }
-    let advice = "docs/operations.md is out of date: EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page";
+    let advice =
+        "docs/operations.md is out of date: EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page";
     assert_eq!(written, table, "{advice}");
 }
 
@@ -52,7 +53,12 @@ fn table() -> String {
         row(&mut table, &answer(meaning), classes, deed);
     }
     for (kind, classes) in FAILURE_CLASSES {
-        row(&mut table, &cause(kind), classes.map(word), deed(kind, classes));
+        row(
+            &mut table,
+            &cause(kind),
+            classes.map(word),
+            deed(kind, classes),
+        );
     }
     row(
         &mut table,
@@ -91,28 +97,47 @@ fn cause(kind: CauseKind) -> String {
 fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str {
     match (kind, claim, effect) {
         (CauseKind::Offline, ..) => "waits until the access point is back; nothing is signed again",
-        (CauseKind::KeyRefused | CauseKind::Redirected, ..) => "waits and retries; fix `authority.*`",
+        (CauseKind::KeyRefused | CauseKind::Redirected, ..) => {
+            "waits and retries; fix `authority.*`"
+        }
         (_, FailureClass::Retryable, FailureClass::Retryable) => "waits and retries",
         (_, FailureClass::Retryable, FailureClass::Unknown) => {
             "after an effect, resolves the unknown outcome; otherwise waits and retries"
         }
-        (_, FailureClass::Unknown, _) => "finds out whether it is a duplicate or the authority was busy",
+        (_, FailureClass::Unknown, _) => {
+            "finds out whether it is a duplicate or the authority was busy"
+        }
     }
 }
 
 /// Describes an answer for the documentation: its statuses, and the words that it contains.
 fn answer(meaning: AnswerClass) -> String {
     let statuses = STATUS_CLASSES.iter().filter(|(.., of)| *of == meaning);
-    let statuses: Vec<_> = statuses.map(|(first, last, _)| span(*first, *last)).collect();
-    let phrases = ANSWER_PHRASES.iter().filter(|phrase| phrase.meaning == meaning);
+    let statuses: Vec<_> = statuses
+        .map(|(first, last, _)| span(*first, *last))
+        .collect();
+    let phrases = ANSWER_PHRASES
+        .iter()
+        .filter(|phrase| phrase.meaning == meaning);
     let phrases = phrases.map(|phrase| {
         let statuses: Vec<_> = phrase.statuses.iter().map(u16::to_string).collect();
         let whose = phrase.operation.map_or("", from_operation);
-        format!("{} with the words \u{201c}{}\u{201d}{whose}", statuses.join(", "), phrase.words)
+        format!(
+            "{} with the words \u{201c}{}\u{201d}{whose}",
+            statuses.join(", "),
+            phrase.words
+        )
     });
-    let other =
-        if meaning == AnswerClass::Refused { vec!["with other words".to_owned()] } else { Vec::new() };
-    let statuses = if statuses.is_empty() { Vec::new() } else { vec![statuses.join(", ")] };
+    let other = if meaning == AnswerClass::Refused {
+        vec!["with other words".to_owned()]
+    } else {
+        Vec::new()
+    };
+    let statuses = if statuses.is_empty() {
+        Vec::new()
+    } else {
+        vec![statuses.join(", ")]
+    };
     statuses
         .into_iter()
         .chain(other)
@@ -123,9 +148,17 @@ fn answer(meaning: AnswerClass) -> String {
 }
 
 fn from_operation(operation: Operation) -> &'static str {
-    if operation == Operation::Transmit { " from Send" } else { operation.name() }
+    if operation == Operation::Transmit {
+        " from Send"
+    } else {
+        operation.name()
+    }
 }
 
 fn span(first: u16, last: u16) -> String {
-    if first == last { first.to_string() } else { format!("{first} to {last}") }
+    if first == last {
+        first.to_string()
+    } else {
+        format!("{first} to {last}")
+    }
 }

@@ -75,7 +75,12 @@ pub(crate) struct AnswerPhrase {
 /// duplicate. An answer that names a field means neither.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy_phrase(words: &'static str) -> AnswerPhrase {
-    AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }
+    AnswerPhrase {
+        words,
+        operation: None,
+        statuses: BUSY_STATUSES,
+        meaning: AnswerClass::Ambiguous,
+    }
 }
 
 pub(crate) const ANSWER_PHRASES: [AnswerPhrase; 9] = [
@@ -138,7 +143,9 @@ pub(crate) fn classify_response(
             return Ok(AuthorityAnswer::not_ok());
         }
         AnswerClass::Throttled => {
-            return Err(AuthorityFailure::Throttled { retry_after: response.retry_after });
+            return Err(AuthorityFailure::Throttled {
+                retry_after: response.retry_after,
+            });
         }
         AnswerClass::Absent => return Err(AuthorityFailure::NotFound { message }),
         AnswerClass::Refused => return Err(AuthorityFailure::Refused { status, message }),
@@ -152,15 +159,25 @@ pub(crate) fn classify_response(
     Err(failure_for(operation, cause))
 }
 
-fn answer_class(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) -> AnswerClass {
-    let row = STATUS_CLASSES.iter().find(|(first, last, _)| (*first..=*last).contains(&status));
+fn answer_class(
+    operation: Operation,
+    status: u16,
+    answer: Option<&AuthorityAnswer>,
+) -> AnswerClass {
+    let row = STATUS_CLASSES
+        .iter()
+        .find(|(first, last, _)| (*first..=*last).contains(&status));
     let meaning = row.map_or(AnswerClass::Down, |(_, _, meaning)| *meaning);
-    let depends_on_words =
-        matches!(meaning, AnswerClass::Success | AnswerClass::Absent | AnswerClass::Refused);
+    let depends_on_words = matches!(
+        meaning,
+        AnswerClass::Success | AnswerClass::Absent | AnswerClass::Refused
+    );
     if !depends_on_words {
         return meaning;
     }
-    let Some(answer) = answer else { return AnswerClass::Unreadable };
+    let Some(answer) = answer else {
+        return AnswerClass::Unreadable;
+    };
     // An answer without any text may mean a duplicate as well as a fault of the document.
     if matches!(status, 400 | 422) && answer.is_wordless() {
         return AnswerClass::Unreadable;
@@ -205,7 +222,9 @@ mod tests {
             AuthorityFailure::NotFound { .. } => ("not found", None),
             AuthorityFailure::Throttled { .. } => ("throttled", None),
             AuthorityFailure::BreakerOpen { .. } => ("breaker open", None),
-            AuthorityFailure::RateLimited { .. } | AuthorityFailure::QueueFull { .. } => ("not made", None),
+            AuthorityFailure::RateLimited { .. } | AuthorityFailure::QueueFull { .. } => {
+                ("not made", None)
+            }
             AuthorityFailure::Retryable { reason } => ("retryable", Some(reason.kind())),
             AuthorityFailure::Unknown { reason } => ("unknown", Some(reason.kind())),
         };
@@ -216,9 +235,16 @@ mod tests {
     async fn classes(reaction: Behaviour) -> [String; 3] {
         let stalls = matches!(reaction, Behaviour::Stall | Behaviour::BytesThenStall(_));
         let server = Server::start(reaction).await;
-        let authority = if stalls { server.impatient_authority() } else { server.authority() };
-        let check =
-            IrnCheck { invoice_reference: String::new(), business_id: String::new(), irn: String::new() };
+        let authority = if stalls {
+            server.impatient_authority()
+        } else {
+            server.authority()
+        };
+        let check = IrnCheck {
+            invoice_reference: String::new(),
+            business_id: String::new(),
+            irn: String::new(),
+        };
         let (read, claim, effect) = tokio::join!(
             authority.validate(&Value::Null),
             authority.validate_irn(&check),
@@ -242,27 +268,62 @@ mod tests {
         let same = |class| [class; 3];
         let cautious = |kind: &'static str| match kind {
             "Down" => ["retryable Down", "retryable Down", "unknown Down"],
-            _ => ["retryable Malformed", "retryable Malformed", "unknown Malformed"],
+            _ => [
+                "retryable Malformed",
+                "retryable Malformed",
+                "unknown Malformed",
+            ],
         };
-        let ambiguous = ["retryable Ambiguous", "unknown Ambiguous", "unknown Ambiguous"];
+        let ambiguous = [
+            "retryable Ambiguous",
+            "unknown Ambiguous",
+            "unknown Ambiguous",
+        ];
         table(vec![
             (reply(400, NO), same("refused")),
             (reply(409, r#"{"message":"no"}"#), same("refused")),
-            (reply(422, r#"{"code":422,"message":"no"}"#), same("refused")),
+            (
+                reply(422, r#"{"code":422,"message":"no"}"#),
+                same("refused"),
+            ),
             (reply(400, r#"{"code":400}"#), cautious("Malformed")),
-            (reply(422, r#"{"data":null,"error":{}}"#), cautious("Malformed")),
+            (
+                reply(422, r#"{"data":null,"error":{}}"#),
+                cautious("Malformed"),
+            ),
             (reply(409, "{}"), same("refused")),
             (reply(400, BUSY), ambiguous),
             (reply(422, BUSY_WITHIN), ambiguous),
-            (reply(400, r#"{"message":"Temporarily unavailable, please try again"}"#), ambiguous),
-            (reply(422, r#"{"message":"service temporarily unavailable"}"#), ambiguous),
             (
-                reply(400, r#"{"message":"error","error":{"public_message":"kindly try again later"}}"#),
+                reply(
+                    400,
+                    r#"{"message":"Temporarily unavailable, please try again"}"#,
+                ),
                 ambiguous,
             ),
-            (reply(422, r#"{"message":"we are busy: please retry"}"#), ambiguous),
+            (
+                reply(422, r#"{"message":"service temporarily unavailable"}"#),
+                ambiguous,
+            ),
+            (
+                reply(
+                    400,
+                    r#"{"message":"error","error":{"public_message":"kindly try again later"}}"#,
+                ),
+                ambiguous,
+            ),
+            (
+                reply(422, r#"{"message":"we are busy: please retry"}"#),
+                ambiguous,
+            ),
             (reply(422, WRONG_FIELD), same("refused")),
-            (reply(400, r#"{"message":"irnrequest.irn is not valid, please try again"}"#), same("refused")),
+            (
+                reply(
+                    400,
+                    r#"{"message":"irnrequest.irn is not valid, please try again"}"#,
+                ),
+                same("refused"),
+            ),
             (reply(409, BUSY), same("refused")),
             (reply(400, WRONG_KEY), same("retryable KeyRefused")),
             (reply(401, "{}"), same("retryable KeyRefused")),
@@ -290,7 +351,9 @@ mod tests {
         let failure = |error: &str| {
             reply(
                 400,
-                &format!(r#"{{"code":400,"data":null,"message":"error has occurred","error":{error}}}"#),
+                &format!(
+                    r#"{{"code":400,"data":null,"message":"error has occurred","error":{error}}}"#
+                ),
             )
         };
         let sentence = r#"{"code":400,"data":null,"message":"the document is odd"}"#;
@@ -314,8 +377,16 @@ mod tests {
 
     #[tokio::test]
     async fn connections_that_fail_after_sending_leave_an_effect_unknown() {
-        let cut = ["retryable ConnectionReset", "retryable ConnectionReset", "unknown ConnectionReset"];
-        let timed_out = ["retryable TimedOut", "retryable TimedOut", "unknown TimedOut"];
+        let cut = [
+            "retryable ConnectionReset",
+            "retryable ConnectionReset",
+            "unknown ConnectionReset",
+        ];
+        let timed_out = [
+            "retryable TimedOut",
+            "retryable TimedOut",
+            "unknown TimedOut",
+        ];
         let half = http(201, "", r#"{"data":{"ok":true}}"#);
         let half = half[..half.len() - 3].to_vec();
         table(vec![
@@ -331,16 +402,32 @@ mod tests {
     #[tokio::test]
     async fn a_transmission_that_may_still_succeed_is_not_refused() {
         for (words, class) in [
-            ("the access point of the customer is Offline", "retryable Offline"),
-            ("the access point of the customer is offline, please try again later", "retryable Offline"),
+            (
+                "the access point of the customer is Offline",
+                "retryable Offline",
+            ),
+            (
+                "the access point of the customer is offline, please try again later",
+                "retryable Offline",
+            ),
             ("invoice already transmitted", "unknown Ambiguous"),
             ("invoice has no customer to transmit to", "refused"),
         ] {
             let server = Server::json(400, &format!(r#"{{"code":400,"message":"{words}"}}"#)).await;
-            assert_eq!(word(&server.authority().transmit("I").await.unwrap_err()), class);
+            assert_eq!(
+                word(&server.authority().transmit("I").await.unwrap_err()),
+                class
+            );
             let is_busy = words.contains("try again");
-            let of_sign = if is_busy { "unknown Ambiguous" } else { "refused" };
-            assert_eq!(word(&server.authority().sign(&Value::Null).await.unwrap_err()), of_sign);
+            let of_sign = if is_busy {
+                "unknown Ambiguous"
+            } else {
+                "refused"
+            };
+            assert_eq!(
+                word(&server.authority().sign(&Value::Null).await.unwrap_err()),
+                of_sign
+            );
         }
     }
 
@@ -361,7 +448,11 @@ mod tests {
             KeyRefused,
             Redirected,
         ] {
-            assert_eq!(FAILURE_CLASSES.iter().filter(|(of, _)| *of == kind).count(), 1, "{kind:?}");
+            assert_eq!(
+                FAILURE_CLASSES.iter().filter(|(of, _)| *of == kind).count(),
+                1,
+                "{kind:?}"
+            );
         }
     }
 }

@@ -31,17 +31,30 @@ pub(crate) async fn exchange(
     timeout: Duration,
     clock: &SharedClock,
 ) -> Result<RawResponse, Cause> {
-    let response = request.send().await.map_err(|error| cause(&error, timeout))?;
+    let response = request
+        .send()
+        .await
+        .map_err(|error| cause(&error, timeout))?;
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), clock.now());
-    let body = read_body(response, timeout).await?.ok_or(Cause::Malformed { status })?;
-    Ok(RawResponse { status, retry_after, body })
+    let body = read_body(response, timeout)
+        .await?
+        .ok_or(Cause::Malformed { status })?;
+    Ok(RawResponse {
+        status,
+        retry_after,
+        body,
+    })
 }
 
 /// Returns the response's body, or `None` if the body exceeds the limit.
 async fn read_body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8>>, Cause> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error, timeout))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| cause(&error, timeout))?
+    {
         if body.len() + chunk.len() > BODY_BYTES_MAX {
             return Ok(None);
         }
@@ -52,13 +65,21 @@ async fn read_body(mut response: Response, timeout: Duration) -> Result<Option<V
 
 fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     if error.is_dns() {
-        Cause::Unreachable { problem: "its name does not resolve" }
+        Cause::Unreachable {
+            problem: "its name does not resolve",
+        }
     } else if error.is_connect() && is_handshake_failure(error) {
-        Cause::Unreachable { problem: "no trusted TLS connection could be made" }
+        Cause::Unreachable {
+            problem: "no trusted TLS connection could be made",
+        }
     } else if error.is_connect() {
-        Cause::Unreachable { problem: "no connection could be made" }
+        Cause::Unreachable {
+            problem: "no connection could be made",
+        }
     } else if error.is_builder() {
-        Cause::Unreachable { problem: "the request could not be formed" }
+        Cause::Unreachable {
+            problem: "the request could not be formed",
+        }
     } else if error.is_timeout() {
         Cause::TimedOut { after: timeout }
     } else {
@@ -69,8 +90,13 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
 /// True if the TLS handshake failed: `InvalidData` or `UnexpectedEof`, perhaps wrapped in other errors.
 fn is_handshake_failure(error: &reqwest::Error) -> bool {
     fn is_handshake_error(error: &io::Error) -> bool {
-        matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
-            || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_handshake_error)
+        matches!(
+            error.kind(),
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+        ) || error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref())
+            .is_some_and(is_handshake_error)
     }
     let mut sources = std::iter::successors(error.source(), |error| (*error).source());
     sources.any(|source| source.downcast_ref().is_some_and(is_handshake_error))
@@ -90,7 +116,10 @@ mod tests {
     #[test]
     fn a_retry_after_date_is_compared_with_the_date_of_the_response() {
         let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, "Wed, 21 Oct 2015 07:29:30 GMT".parse().unwrap());
+        headers.insert(
+            RETRY_AFTER,
+            "Wed, 21 Oct 2015 07:29:30 GMT".parse().unwrap(),
+        );
         let now = "2015-10-21T07:29:00Z".parse().unwrap();
         assert_eq!(retry_after(&headers, now), Some(Duration::from_secs(30)));
         headers.insert(DATE, "Wed, 21 Oct 2015 07:28:00 GMT".parse().unwrap());

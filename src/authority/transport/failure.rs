@@ -97,7 +97,10 @@ impl AuthorityFailure {
     /// Returns false if our own limits or breakers prevented the call. Any other call counts as an attempt, even one
     /// that could not connect.
     pub fn counts_as_attempt(&self) -> bool {
-        !matches!(self, Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. })
+        !matches!(
+            self,
+            Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. }
+        )
     }
 
     /// Returns true if the authority has decided: the same call would fail in the same way again.
@@ -135,7 +138,9 @@ impl Cause {
 }
 
 fn retry_hint(wait: Option<Duration>) -> String {
-    wait.map_or_else(String::new, |wait| format!("; try again in {} s", wait.as_secs().max(1)))
+    wait.map_or_else(String::new, |wait| {
+        format!("; try again in {} s", wait.as_secs().max(1))
+    })
 }
 
 #[cfg(test)]
@@ -144,14 +149,28 @@ mod tests {
 
     #[test]
     fn failures_read_as_sentences() {
-        let timed_out = Cause::TimedOut { after: Duration::from_secs(30) };
+        let timed_out = Cause::TimedOut {
+            after: Duration::from_secs(30),
+        };
         let sentences = [
-            AuthorityFailure::Retryable { reason: timed_out.clone() }.to_string(),
+            AuthorityFailure::Retryable {
+                reason: timed_out.clone(),
+            }
+            .to_string(),
             AuthorityFailure::Unknown { reason: timed_out }.to_string(),
             AuthorityFailure::Throttled { retry_after: None }.to_string(),
-            AuthorityFailure::BreakerOpen { retry_after: Duration::from_millis(10) }.to_string(),
-            AuthorityFailure::RateLimited { retry_after: Duration::from_secs(7) }.to_string(),
-            AuthorityFailure::QueueFull { retry_after: Duration::from_secs(5) }.to_string(),
+            AuthorityFailure::BreakerOpen {
+                retry_after: Duration::from_millis(10),
+            }
+            .to_string(),
+            AuthorityFailure::RateLimited {
+                retry_after: Duration::from_secs(7),
+            }
+            .to_string(),
+            AuthorityFailure::QueueFull {
+                retry_after: Duration::from_secs(5),
+            }
+            .to_string(),
         ];
         assert_eq!(
             sentences,
@@ -175,9 +194,17 @@ mod tests {
             AuthorityFailure::QueueFull { retry_after },
         ];
         for failure in held {
-            assert!(!failure.counts_as_attempt() && !failure.is_final(), "{failure:?}");
+            assert!(
+                !failure.counts_as_attempt() && !failure.is_final(),
+                "{failure:?}"
+            );
             assert_eq!(failure.retry_after(), Some(retry_after), "{failure:?}");
         }
-        assert!(AuthorityFailure::Throttled { retry_after: Some(retry_after) }.counts_as_attempt());
+        assert!(
+            AuthorityFailure::Throttled {
+                retry_after: Some(retry_after)
+            }
+            .counts_as_attempt()
+        );
     }
 }

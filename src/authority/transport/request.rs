@@ -23,7 +23,14 @@ impl<'a> AuthorityRequest<'a> {
     /// Makes a request for `path`, which is relative to `/api/v1` and already encoded.
     pub(crate) fn new(operation: Operation, method: Method, path: &str) -> Self {
         let path = format!("/api/v1{path}");
-        Self { operation, method, path, body: None, irn: None, with_keys: true }
+        Self {
+            operation,
+            method,
+            path,
+            body: None,
+            irn: None,
+            with_keys: true,
+        }
     }
 
     pub(crate) fn for_irn(mut self, irn: &'a str) -> Self {
@@ -39,8 +46,11 @@ impl<'a> AuthorityRequest<'a> {
 
     pub(crate) fn with_query(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
-            let pair = Serializer::new(String::new()).append_pair(name, &value.to_string()).finish();
-            self.path.push(if self.path.contains('?') { '&' } else { '?' });
+            let pair = Serializer::new(String::new())
+                .append_pair(name, &value.to_string())
+                .finish();
+            self.path
+                .push(if self.path.contains('?') { '&' } else { '?' });
             self.path.push_str(&pair);
         }
         self

@@ -78,7 +78,10 @@ async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query:
         if let Some(kind) = filter.actor {
             pairs.append_pair("actor", kind.as_str());
         }
-        format!("{base}/activity?{}", pairs.append_pair("cursor", &next.to_string()).finish())
+        format!(
+            "{base}/activity?{}",
+            pairs.append_pair("cursor", &next.to_string()).finish()
+        )
     });
     show(&ActivityPage {
         frame: Frame::for_account(&session, "Activity"),
@@ -97,8 +100,14 @@ async fn show_integrators_activity(
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let filter = AuditFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), ..AuditFilter::default() };
-    let here = filter.taxpayer_id.map(|id| format!("?taxpayer_id={id}")).unwrap_or_default();
+    let filter = AuditFilter {
+        taxpayer_id: query.taxpayer_id("taxpayer_id"),
+        ..AuditFilter::default()
+    };
+    let here = filter
+        .taxpayer_id
+        .map(|id| format!("?taxpayer_id={id}"))
+        .unwrap_or_default();
     let (found, total) = audit::page_owned_by(&state.store, integrator.id, filter, page).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
         who: actor_name(&NamedActor::from(&ActorWithName::from(entry.actor))),
@@ -108,13 +117,22 @@ async fn show_integrators_activity(
     show(&IntegratorActivityPage {
         frame: Frame::for_person(&integrator.person, &integrator.csrf, "Activity"),
         lines: lines.collect(),
-        pages: Pages::new(page.number, total, page.per_page, format!("/dashboard/taxpayers/activity{here}")),
+        pages: Pages::new(
+            page.number,
+            total,
+            page.per_page,
+            format!("/dashboard/taxpayers/activity{here}"),
+        ),
     })
 }
 
 impl From<ActivityEntry> for ActivityLine {
     fn from(entry: ActivityEntry) -> Self {
-        Self { who: actor_name(&entry.actor), what: describe_action(&entry.action), entry }
+        Self {
+            who: actor_name(&entry.actor),
+            what: describe_action(&entry.action),
+            entry,
+        }
     }
 }
 

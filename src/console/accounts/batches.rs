@@ -59,19 +59,30 @@ struct ItemLine {
 impl ItemLine {
     fn new(index: usize, item: BatchItem) -> Self {
         let messages = item.errors.iter().flatten();
-        let errors =
-            messages.flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
-        Self { place: index + 1, badge: item.outcome.into(), errors: errors.collect(), item }
+        let errors = messages
+            .flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
+        Self {
+            place: index + 1,
+            badge: item.outcome.into(),
+            errors: errors.collect(),
+            item,
+        }
     }
 }
 
 async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
-    let (batches, total) = batches::summaries_owned_by(&state.store, session.taxpayer, page).await?;
+    let (batches, total) =
+        batches::summaries_owned_by(&state.store, session.taxpayer, page).await?;
     let base = base(&session);
     let here = format!("{base}/batches");
     let pages = Pages::new(page.number, total, page.per_page, here);
-    show(&BatchesPage { frame: Frame::for_account(&session, "Batches"), base, batches, pages })
+    show(&BatchesPage {
+        frame: Frame::for_account(&session, "Batches"),
+        base,
+        batches,
+        pages,
+    })
 }
 
 async fn show_batch(
@@ -85,13 +96,27 @@ async fn show_batch(
     }
     let found = batches::owned_by_with_number(&state.store, session.taxpayer, &ids.1).await?;
     let mut batch = found.ok_or_else(not_found)?;
-    let [created, duplicates, failed] =
-        [ItemOutcome::Created, ItemOutcome::Duplicate, ItemOutcome::Failed].map(|one| batch.count(one));
-    let mut items: Vec<_> =
-        (0..).zip(std::mem::take(&mut batch.items)).map(|(index, item)| ItemLine::new(index, item)).collect();
+    let [created, duplicates, failed] = [
+        ItemOutcome::Created,
+        ItemOutcome::Duplicate,
+        ItemOutcome::Failed,
+    ]
+    .map(|one| batch.count(one));
+    let mut items: Vec<_> = (0..)
+        .zip(std::mem::take(&mut batch.items))
+        .map(|(index, item)| ItemLine::new(index, item))
+        .collect();
     // The failed items come first, because the reader has to correct them.
     items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
     let frame = Frame::for_account(&session, "Batch");
     let base = base(&session);
-    show(&BatchPage { frame, base, batch, created, duplicates, failed, items })
+    show(&BatchPage {
+        frame,
+        base,
+        batch,
+        created,
+        duplicates,
+        failed,
+        items,
+    })
 }

@@ -26,20 +26,25 @@ use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::contacts::{self, ContactAccess, ContactChange, ContactChangeResult, NewPerson};
+use crate::store::accounts::contacts::{
+    self, ContactAccess, ContactChange, ContactChangeResult, NewPerson,
+};
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/dashboard/{taxpayer}/contacts").page(show_contacts).form(add),
+        path("/dashboard/{taxpayer}/contacts")
+            .page(show_contacts)
+            .form(add),
         path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite),
         path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
         path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
         path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable),
         path("/dashboard/{taxpayer}/contacts/{contact}/enable").form(enable),
-        path("/dashboard/{taxpayer}/contacts/{contact}/second-factor/reset").form(reset_second_factor),
+        path("/dashboard/{taxpayer}/contacts/{contact}/second-factor/reset")
+            .form(reset_second_factor),
     ]
 }
 
@@ -72,8 +77,15 @@ fn read_person(reader: &mut BodyReader<'_>) -> Option<PersonForm> {
     let first_name = reader.required("first_name").text(TEXT_CHARS_MAX);
     let last_name = reader.required("last_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
-    let role = reader.required("role").word(ContactRole::parse, ContactRole::allowed);
-    Some(PersonForm { first_name: first_name?, last_name: last_name?, email: email?, role: role? })
+    let role = reader
+        .required("role")
+        .word(ContactRole::parse, ContactRole::allowed);
+    Some(PersonForm {
+        first_name: first_name?,
+        last_name: last_name?,
+        email: email?,
+        role: role?,
+    })
 }
 
 fn describe_role(role: ContactRole) -> &'static str {
@@ -90,19 +102,32 @@ async fn show_contacts(state: web::Data<ApiState>, Owner(session): Owner) -> Ans
 
 async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> Answer {
     let people = contacts::owned_by(&state.store, session.taxpayer).await?;
-    let owners = people.iter().map(|access| owner(session, ContactId(access.contact.id)));
+    let owners = people
+        .iter()
+        .map(|access| owner(session, ContactId(access.contact.id)));
     let factors = second_factors::states(&state.store, owners, state.now()).await?;
     let lines = people.into_iter().map(|access| {
         let id = ContactId(access.contact.id);
         let is_self = session.by == Actor::Contact(id);
-        PersonLine { access, second_factor: factors.get(owner(session, id)), is_self }
+        PersonLine {
+            access,
+            second_factor: factors.get(owner(session, id)),
+            is_self,
+        }
     });
-    let status = if form.is_refused() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if form.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     let page = ContactsPage {
         frame: Frame::for_account(session, "People"),
         base: base(session),
         people: lines.collect(),
-        roles: ContactRole::ALL.iter().map(|role| (role.as_str(), describe_role(*role))).collect(),
+        roles: ContactRole::ALL
+            .iter()
+            .map(|role| (role.as_str(), describe_role(*role)))
+            .collect(),
         form,
     };
     show_with_status(status, &page)
@@ -118,19 +143,43 @@ async fn add(
     let body = form.0.object(&["first_name", "last_name", "email", "role"]);
     let entered = match report::read(&body, &state.catalog.get(), read_person) {
         Ok(entered) => entered.value,
-        Err(faults) => return render(&state, &session, FormState::with_faults(form.0, faults)).await,
+        Err(faults) => {
+            return render(&state, &session, FormState::with_faults(form.0, faults)).await;
+        }
     };
-    let PersonForm { first_name, last_name, email, role } = entered;
-    let person = NewPerson { first_name, last_name, email, role };
+    let PersonForm {
+        first_name,
+        last_name,
+        email,
+        role,
+    } = entered;
+    let person = NewPerson {
+        first_name,
+        last_name,
+        email,
+        role,
+    };
     match contacts::add(&state.store, contact_change(&state, &session), &person).await {
         Ok(id) => show_invitation(&state, &request, &session, id).await,
         Err(StoreError::Duplicate(_)) => {
             // Without this limit, the form would tell which emails sign in to other accounts.
             if let Some(integrator) = taxpayers::load_payer(&state.store, session.taxpayer).await? {
-                state.limits.count_refused_create(integrator, state.now()).map_err(limits::limit_error)?;
+                state
+                    .limits
+                    .count_refused_create(integrator, state.now())
+                    .map_err(limits::limit_error)?;
             }
-            let taken = Fault::new("email", "unique", "Somebody signs in with this email already.");
-            render(&state, &session, FormState::with_faults(form.0, Faults::from(taken))).await
+            let taken = Fault::new(
+                "email",
+                "unique",
+                "Somebody signs in with this email already.",
+            );
+            render(
+                &state,
+                &session,
+                FormState::with_faults(form.0, Faults::from(taken)),
+            )
+            .await
         }
         Err(error) => Err(error.into()),
     }
@@ -153,9 +202,19 @@ async fn show_invitation(
     session: &AccountSession,
     id: ContactId,
 ) -> Answer {
-    let order = InvitationRequest { owner: owner(session, id), by: session.by, reason: None };
-    let made = invitations::make(state, request, order).await?.ok_or_else(ApiError::route_not_found)?;
-    show_link(Frame::for_account(session, "People"), made, format!("{}/contacts", base(session)))
+    let order = InvitationRequest {
+        owner: owner(session, id),
+        by: session.by,
+        reason: None,
+    };
+    let made = invitations::make(state, request, order)
+        .await?
+        .ok_or_else(ApiError::route_not_found)?;
+    show_link(
+        Frame::for_account(session, "People"),
+        made,
+        format!("{}/contacts", base(session)),
+    )
 }
 
 async fn set_role(
@@ -167,7 +226,11 @@ async fn set_role(
     let id = contact_id(&ids.1)?;
     let role = ContactRole::parse(form.0.text("role")).ok_or_else(ApiError::route_not_found)?;
     let done = contacts::set_role(&state.store, contact_change(&state, &session), id, role).await?;
-    answer_change(&session, done, "The role was changed. It counts from the next page on.")
+    answer_change(
+        &session,
+        done,
+        "The role was changed. It counts from the next page on.",
+    )
 }
 
 async fn remove(
@@ -204,7 +267,11 @@ async fn enable(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let done = contacts::enable(&state.store, contact_change(&state, &session), id).await?;
-    answer_change(&session, done, "The person is enabled and can sign in again.")
+    answer_change(
+        &session,
+        done,
+        "The person is enabled and can sign in again.",
+    )
 }
 
 /// POST …/second-factor/reset: removes the second factor of a person who lost it. People cannot reset their own.
@@ -216,7 +283,10 @@ async fn reset_second_factor(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     if session.by == Actor::Contact(id) {
-        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::OWN_RESET_REFUSAL));
+        return Err(ApiError::new(
+            ErrorCode::InvalidTransition,
+            second_factor::OWN_RESET_REFUSAL,
+        ));
     }
     let removal = FactorRemoval {
         owner: owner(&session, id),
@@ -225,13 +295,18 @@ async fn reset_second_factor(
         reason: None,
         now: state.now(),
     };
-    second_factors::remove(&state.store, removal).await?.ok_or_else(ApiError::route_not_found)?;
+    second_factors::remove(&state.store, removal)
+        .await?
+        .ok_or_else(ApiError::route_not_found)?;
     let notice = "The second factor is removed, and the person is signed out.";
     Ok(go_to(&format!("{}/contacts", base(&session)), notice))
 }
 
 fn owner(session: &AccountSession, id: ContactId) -> SessionOwner {
-    SessionOwner::Contact { taxpayer: session.taxpayer, id }
+    SessionOwner::Contact {
+        taxpayer: session.taxpayer,
+        id,
+    }
 }
 
 /// Refuses an action with which people would lock themselves out.
@@ -244,16 +319,24 @@ fn check_not_self(session: &AccountSession, id: ContactId) -> Result<(), ApiErro
 }
 
 fn contact_id(text: &str) -> Result<ContactId, ApiError> {
-    parse_number(text).map(ContactId).ok_or_else(ApiError::route_not_found)
+    parse_number(text)
+        .map(ContactId)
+        .ok_or_else(ApiError::route_not_found)
 }
 
 fn contact_change(state: &ApiState, session: &AccountSession) -> ContactChange {
-    ContactChange { taxpayer: session.taxpayer, by: session.by, now: state.now() }
+    ContactChange {
+        taxpayer: session.taxpayer,
+        by: session.by,
+        now: state.now(),
+    }
 }
 
 fn answer_change(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
     match done {
-        ContactChangeResult::Done { .. } => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
+        ContactChangeResult::Done { .. } => {
+            Ok(go_to(&format!("{}/contacts", base(session)), notice))
+        }
         ContactChangeResult::Unknown => Err(ApiError::route_not_found()),
         ContactChangeResult::LastOwner => {
             let message = "An account keeps an owner. Make somebody else an owner first.";

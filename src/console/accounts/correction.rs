@@ -48,24 +48,47 @@ impl RefusedRun {
         let name = operation_name(run.operation());
         if is_signed_otherwise(run) {
             let reasons = vec![Reason::from_message(capitalize(SIGNED_OTHERWISE_MESSAGE))];
-            return Some(Self { name, reasons, is_correctable: false });
+            return Some(Self {
+                name,
+                reasons,
+                is_correctable: false,
+            });
         }
-        let words = run.last_error.as_deref().unwrap_or("The authority gave no reason.");
-        let reasons = authority::explain(words, &run.document()).into_iter().map(Reason::from).collect();
-        Some(Self { name, reasons, is_correctable: run.operation() == Operation::Submit })
+        let words = run
+            .last_error
+            .as_deref()
+            .unwrap_or("The authority gave no reason.");
+        let reasons = authority::explain(words, &run.document())
+            .into_iter()
+            .map(Reason::from)
+            .collect();
+        Some(Self {
+            name,
+            reasons,
+            is_correctable: run.operation() == Operation::Submit,
+        })
     }
 }
 
 impl Reason {
     fn from_message(message: String) -> Self {
         let none = String::new;
-        Self { field: none(), message, expected: none(), actual: none(), quoted: none() }
+        Self {
+            field: none(),
+            message,
+            expected: none(),
+            actual: none(),
+            quoted: none(),
+        }
     }
 }
 
 impl From<Explanation> for Reason {
     fn from(why: Explanation) -> Self {
-        let quoted = why.authority_message.filter(|words| *words != why.message).unwrap_or_default();
+        let quoted = why
+            .authority_message
+            .filter(|words| *words != why.message)
+            .unwrap_or_default();
         Self {
             field: why.path.unwrap_or_default(),
             expected: why.expected.unwrap_or_default(),
@@ -114,7 +137,12 @@ impl Change {
             "add" => ("Add", text("value")),
             _ => ("Change it to", text("value")),
         };
-        Self { field: text("path"), action, value, why: text("why") }
+        Self {
+            field: text("path"),
+            action,
+            value,
+            why: text("why"),
+        }
     }
 }
 
@@ -129,15 +157,28 @@ pub(super) async fn suggest(
     let id = session.taxpayer;
     let invoice = invoice::find(&state, &session, &ids.1).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
-    let mut refused = runs.into_iter().filter(|run| run.state() == RunState::Refused);
+    let mut refused = runs
+        .into_iter()
+        .filter(|run| run.state() == RunState::Refused);
     let submission = refused.find(|run| run.operation() == Operation::Submit);
     let run = submission.ok_or_else(ApiError::route_not_found)?;
-    let taxpayer = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
-    let body = run.payload.submission().ok_or_else(ApiError::route_not_found)?.callers_body();
+    let taxpayer = taxpayers::with_id(store.reader(), id)
+        .await?
+        .ok_or_else(ApiError::taxpayer_not_found)?;
+    let body = run
+        .payload
+        .submission()
+        .ok_or_else(ApiError::route_not_found)?
+        .callers_body();
     let catalog = state.catalog.get();
-    let context = PatchContext { catalog: &catalog, zone: state.settings.utc_offset };
+    let context = PatchContext {
+        catalog: &catalog,
+        zone: state.settings.utc_offset,
+    };
     let mut details = Details::default();
-    suggest_patch::build_patch(&state.authority, context, &taxpayer, &body).await.add_to(&mut details);
+    suggest_patch::build_patch(&state.authority, context, &taxpayer, &body)
+        .await
+        .add_to(&mut details);
     let operations = details.patch.unwrap_or_default();
     show(&CorrectionPage {
         frame: Frame::for_account(&session, "Suggested correction"),

@@ -70,7 +70,11 @@ struct DeliveryPage {
     what_to_do: &'static str,
 }
 
-async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+async fn list_deliveries(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    query: Query,
+) -> Answer {
     let page = query.page(PER_PAGE);
     let values = FormValues::from(&query);
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed);
@@ -78,19 +82,36 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
         Ok(wanted) => {
             let event = query.trimmed_text("event");
             let irn = query.trimmed_text("irn");
-            let filter = DeliveryFilter { state: wanted, event, irn, since: None };
-            let found = delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
+            let filter = DeliveryFilter {
+                state: wanted,
+                event,
+                irn,
+                since: None,
+            };
+            let found =
+                delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
             (found, FormState::new(values.clone()))
         }
-        Err(fault) => ((Vec::new(), 0), FormState::with_faults(values.clone(), Faults::from(fault))),
+        Err(fault) => (
+            (Vec::new(), 0),
+            FormState::with_faults(values.clone(), Faults::from(fault)),
+        ),
     };
     let base = base(&session);
     show(&DeliveriesPage {
         frame: Frame::for_account(&session, "Deliveries"),
-        pages: Pages::new(page.number, found.1, page.per_page, list_address(&base, &values)),
+        pages: Pages::new(
+            page.number,
+            found.1,
+            page.per_page,
+            list_address(&base, &values),
+        ),
         base,
         filter,
-        states: DeliveryState::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
+        states: DeliveryState::ALL
+            .iter()
+            .map(|one| (one.as_str(), (*one).into()))
+            .collect(),
         events: EventKind::ALL.iter().map(|kind| kind.as_str()).collect(),
         rows: found.0.into_iter().map(DeliveryLine::from).collect(),
     })
@@ -98,14 +119,21 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
 
 fn list_address(base: &str, values: &FormValues) -> String {
     let mut pairs = Serializer::new(String::new());
-    for name in FILTERS.into_iter().filter(|name| !values.text(name).is_empty()) {
+    for name in FILTERS
+        .into_iter()
+        .filter(|name| !values.text(name).is_empty())
+    {
         pairs.append_pair(name, values.text(name));
     }
     format!("{base}/webhooks/deliveries?{}", pairs.finish())
 }
 
 /// Returns the delivery whose id is in the path. Fails if it is not a delivery of this taxpayer.
-async fn find(state: &ApiState, session: &AccountSession, text: &str) -> Result<LoggedDelivery, ApiError> {
+async fn find(
+    state: &ApiState,
+    session: &AccountSession,
+    text: &str,
+) -> Result<LoggedDelivery, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::logged_owned_by_with_id(&state.store, session.taxpayer, id).await?;
     Ok(found.ok_or(Refusal::DeliveryNotFound)?)
@@ -122,16 +150,23 @@ async fn show_delivery(
     let event = event.into_iter().find(|event| event.sequence == sequence);
     let last = logged.attempts.last();
     let failure = last.and_then(|attempt| attempt.failure.as_deref());
-    let guidance =
-        failure.map(|failure| Guidance::for_failure(Some(failure), last.and_then(|attempt| attempt.status)));
-    let (why, what_to_do) = guidance.map(|advice| (advice.why, advice.what_to_do)).unwrap_or_default();
+    let guidance = failure.map(|failure| {
+        Guidance::for_failure(Some(failure), last.and_then(|attempt| attempt.status))
+    });
+    let (why, what_to_do) = guidance
+        .map(|advice| (advice.why, advice.what_to_do))
+        .unwrap_or_default();
     let irn = logged.delivery.irn().unwrap_or_default();
-    let query = Serializer::new(String::new()).append_pair("q", irn).finish();
+    let query = Serializer::new(String::new())
+        .append_pair("q", irn)
+        .finish();
     show(&DeliveryPage {
         frame: Frame::for_account(&session, "Delivery"),
         base: base(&session),
         invoice: format!("{}/invoices?{query}", base(&session)),
-        body: event.map(|event| indent_json(&event.notification())).unwrap_or_default(),
+        body: event
+            .map(|event| indent_json(&event.notification()))
+            .unwrap_or_default(),
         why,
         what_to_do,
         line: DeliveryLine::from(logged),
@@ -152,19 +187,32 @@ async fn resend(
     _: Form<FormValues>,
 ) -> Answer {
     let delivery = find(&state, &session, &ids.1).await?.delivery;
-    let command = StartReplay { range: ReplayRange::for_event(delivery.sequence), by: None };
+    let command = StartReplay {
+        range: ReplayRange::for_event(delivery.sequence),
+        by: None,
+    };
     session.send(&state, command).await?;
     let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
-    Ok(go_to(&here, "It is sent again. Reload the page in a moment to see the answer."))
+    Ok(go_to(
+        &here,
+        "It is sent again. Reload the page in a moment to see the answer.",
+    ))
 }
 
 impl From<LoggedDelivery> for DeliveryLine {
     fn from(logged: LoggedDelivery) -> Self {
-        let last = logged.attempts.last().map(|attempt| match (attempt.status, &attempt.failure) {
-            (Some(status), _) => format!("answered {status}"),
-            (None, Some(failure)) => failure.replace('_', " "),
-            (None, None) => String::new(),
-        });
-        Self { badge: logged.delivery.state.into(), last: last.unwrap_or_default(), logged }
+        let last = logged
+            .attempts
+            .last()
+            .map(|attempt| match (attempt.status, &attempt.failure) {
+                (Some(status), _) => format!("answered {status}"),
+                (None, Some(failure)) => failure.replace('_', " "),
+                (None, None) => String::new(),
+            });
+        Self {
+            badge: logged.delivery.state.into(),
+            last: last.unwrap_or_default(),
+            logged,
+        }
     }
 }

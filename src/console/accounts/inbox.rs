@@ -65,27 +65,42 @@ struct ReceivedLine {
 
 async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
-    let (found, total) = supplier_invoices::page_owned_by(&state.store, session.taxpayer, page).await?;
+    let (found, total) =
+        supplier_invoices::page_owned_by(&state.store, session.taxpayer, page).await?;
     let here = format!("{}/inbox", base(&session));
     show(&InboxPage {
         frame: Frame::for_account(&session, "Inbox"),
-        rows: found.into_iter().map(|invoice| InboxLine::new(&session, invoice)).collect(),
+        rows: found
+            .into_iter()
+            .map(|invoice| InboxLine::new(&session, invoice))
+            .collect(),
         pages: Pages::new(page.number, total, page.per_page, here),
     })
 }
 
 impl InboxLine {
     fn new(session: &AccountSession, invoice: SupplierInvoice) -> Self {
-        Self { page: invoice_path(session, &invoice.irn), invoice }
+        Self {
+            page: invoice_path(session, &invoice.irn),
+            invoice,
+        }
     }
 }
 
 fn invoice_path(session: &AccountSession, irn: &Irn) -> String {
-    format!("{}/inbox/{}", base(session), encode_path_segment(irn.as_str()).unwrap_or_default())
+    format!(
+        "{}/inbox/{}",
+        base(session),
+        encode_path_segment(irn.as_str()).unwrap_or_default()
+    )
 }
 
 /// Returns the invoice whose IRN is in the path. Fails if it is not in the taxpayer's inbox.
-async fn find(state: &ApiState, session: &AccountSession, text: &str) -> Result<SupplierInvoice, ApiError> {
+async fn find(
+    state: &ApiState,
+    session: &AccountSession,
+    text: &str,
+) -> Result<SupplierInvoice, ApiError> {
     let irn = path_ids::irn(text)?;
     let found = supplier_invoices::owned_by_with_irn(&state.store, session.taxpayer, &irn).await?;
     found.ok_or_else(ApiError::invoice_not_found)
@@ -97,7 +112,8 @@ async fn show_received(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    let document = supplier_invoices::document_owned_by(&state.store, session.taxpayer, &invoice.irn).await?;
+    let document =
+        supplier_invoices::document_owned_by(&state.store, session.taxpayer, &invoice.irn).await?;
     let document = document.ok_or_else(ApiError::invoice_not_found)?;
     show(&ReceivedPage {
         frame: Frame::for_account(&session, "Supplier's invoice"),
@@ -116,8 +132,14 @@ async fn acknowledge(
     _: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    state.inbound.acknowledge(session.taxpayer, &invoice.irn).await?;
-    Ok(go_to(&invoice_path(&session, &invoice.irn), "The invoice was acknowledged."))
+    state
+        .inbound
+        .acknowledge(session.taxpayer, &invoice.irn)
+        .await?;
+    Ok(go_to(
+        &invoice_path(&session, &invoice.irn),
+        "The invoice was acknowledged.",
+    ))
 }
 
 /// Returns the facts of a document that a reader looks for first. Facts that the document lacks are left out.
@@ -134,7 +156,9 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
         ("With tax", "/legal_monetary_total/tax_inclusive_amount"),
         ("Payable", "/legal_monetary_total/payable_amount"),
     ];
-    let texts = places.into_iter().map(|(label, pointer)| (label, text(document, pointer)));
+    let texts = places
+        .into_iter()
+        .map(|(label, pointer)| (label, text(document, pointer)));
     texts.filter(|(_, text)| !text.is_empty()).collect()
 }
 
@@ -146,7 +170,9 @@ fn lines(document: &Value) -> Vec<ReceivedLine> {
         amount: text(line, "/line_extension_amount"),
     };
     let lines = document.get("invoice_line").and_then(Value::as_array);
-    lines.map(|lines| lines.iter().map(line).collect()).unwrap_or_default()
+    lines
+        .map(|lines| lines.iter().map(line).collect())
+        .unwrap_or_default()
 }
 
 /// Returns a text or a number of the document; an empty text for anything else.
@@ -171,10 +197,20 @@ mod tests {
             "legal_monetary_total": { "payable_amount": 107.5 },
             "invoice_line": [{ "item": { "name": "Paper" }, "invoiced_quantity": 2 }, "odd"],
         });
-        assert_eq!(facts(&document), [("Supplier", "S".to_owned()), ("Payable", "107.5".to_owned())]);
+        assert_eq!(
+            facts(&document),
+            [
+                ("Supplier", "S".to_owned()),
+                ("Payable", "107.5".to_owned())
+            ]
+        );
         let lines = lines(&document);
         assert_eq!(
-            (lines[0].item.as_str(), lines[0].quantity.as_str(), lines[0].price.as_str()),
+            (
+                lines[0].item.as_str(),
+                lines[0].quantity.as_str(),
+                lines[0].price.as_str()
+            ),
             ("Paper", "2", "")
         );
         assert_eq!(lines.len(), 2);

@@ -22,7 +22,11 @@ use crate::http::state::ApiState;
 use crate::store::webhooks::integrations;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/{taxpayer}/integration").page(show_integration).form(save)]
+    vec![
+        path("/dashboard/{taxpayer}/integration")
+            .page(show_integration)
+            .form(save),
+    ]
 }
 
 #[derive(Template)]
@@ -50,7 +54,11 @@ struct FieldLine {
     is_stored: bool,
 }
 
-async fn show_integration(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
+async fn show_integration(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    query: Query,
+) -> Answer {
     let stored = load_integration(&state, &session).await?;
     let mut values = form_values(&stored);
     if let Some(kind) = query.text("auth_type").and_then(AuthType::parse) {
@@ -59,38 +67,67 @@ async fn show_integration(state: web::Data<ApiState>, Owner(session): Owner, que
     if let Some(kind) = query.text("data_format").and_then(DataFormat::parse) {
         values.push(("data_format".to_owned(), kind.to_string()));
     }
-    let values = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let values = values
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     show(&page(&state, &session, &stored, FormState::new(values)))
 }
 
-async fn load_integration(state: &ApiState, session: &AccountSession) -> Result<Integration, ApiError> {
-    let found = integrations::owned_by(&state.store, state.store.reader(), session.taxpayer).await?;
+async fn load_integration(
+    state: &ApiState,
+    session: &AccountSession,
+) -> Result<Integration, ApiError> {
+    let found =
+        integrations::owned_by(&state.store, state.store.reader(), session.taxpayer).await?;
     Ok(found.unwrap_or_default())
 }
 
 /// POST of the form: sets the integration. The networks that the operator allowed stay as they are.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
-    let read = |reader: &mut BodyReader<'_>| integration::read(reader, &policy, &state.settings.erp_systems);
+    let read = |reader: &mut BodyReader<'_>| {
+        integration::read(reader, &policy, &state.settings.erp_systems)
+    };
     let saved = match report::read(&to_api_body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => {
-            let integration::Integration { erp_system, auth, origin, format, .. } = asked.value;
+            let integration::Integration {
+                erp_system,
+                auth,
+                origin,
+                format,
+                ..
+            } = asked.value;
             let by = session.by;
             let reason = None;
             let allowed_networks = None;
-            let change = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
+            let change = SetIntegration {
+                erp_system,
+                auth,
+                origin,
+                format,
+                allowed_networks,
+                by,
+                reason,
+            };
             let saved = session.send(&state, change).await;
             saved.map(drop).map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),
     };
     match saved {
-        Ok(()) => Ok(go_to(&format!("{}/integration", base(&session)), "The integration was saved.")),
+        Ok(()) => Ok(go_to(
+            &format!("{}/integration", base(&session)),
+            "The integration was saved.",
+        )),
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
             let stored = load_integration(&state, &session).await?;
             let form = FormState::with_faults(form.0, error.faults);
-            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page(&state, &session, &stored, form))
+            show_with_status(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &page(&state, &session, &stored, form),
+            )
         }
     }
 }
@@ -104,7 +141,12 @@ fn page(
     let auth_type = AuthType::parse(form.value("auth_type")).unwrap_or(AuthType::None);
     let data_format = DataFormat::parse(form.value("data_format")).unwrap_or(DataFormat::Rest);
     let kept: Vec<_> = if stored.auth.kind() == auth_type {
-        stored.auth.secrets().into_iter().map(|(name, _)| name).collect()
+        stored
+            .auth
+            .secrets()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect()
     } else {
         Vec::new()
     };
@@ -112,7 +154,10 @@ fn page(
         frame: Frame::for_account(session, "Integration"),
         base: base(session),
         erp_systems: state.settings.erp_systems.clone(),
-        auth_types: AuthType::ALL.iter().map(|kind| (kind.as_str(), option_label(kind.as_str()))).collect(),
+        auth_types: AuthType::ALL
+            .iter()
+            .map(|kind| (kind.as_str(), option_label(kind.as_str())))
+            .collect(),
         data_formats: DataFormat::ALL
             .iter()
             .map(|kind| (kind.as_str(), option_label(kind.as_str())))
@@ -125,7 +170,11 @@ fn page(
             .iter()
             .map(|name| FieldLine::new("format", name, false))
             .collect(),
-        networks: stored.allowed_networks.iter().map(ToString::to_string).collect(),
+        networks: stored
+            .allowed_networks
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         auth_type,
         form,
     }
@@ -155,16 +204,24 @@ impl FieldLine {
             "mutation" => ("Mutation", false),
             _ => ("Method", false),
         };
-        Self { name: format!("{object}.{name}"), label, is_secret, is_stored }
+        Self {
+            name: format!("{object}.{name}"),
+            label,
+            is_secret,
+            is_stored,
+        }
     }
 }
 
 /// Returns the form as a body of the API: only the fields of the chosen types, without blank ones.
 fn to_api_body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["erp_system", "auth_type", "data_format", "origin"]);
-    let auth = AuthType::parse(values.text("auth_type")).map(integration::auth_fields).unwrap_or_default();
-    let format =
-        DataFormat::parse(values.text("data_format")).map(integration::format_settings).unwrap_or_default();
+    let auth = AuthType::parse(values.text("auth_type"))
+        .map(integration::auth_fields)
+        .unwrap_or_default();
+    let format = DataFormat::parse(values.text("data_format"))
+        .map(integration::format_settings)
+        .unwrap_or_default();
     for (object, fields) in [("auth", auth), ("format", format)] {
         let filled = fields.iter().filter_map(|field| {
             let text = values.text(&format!("{object}.{field}"));
@@ -180,17 +237,29 @@ fn to_api_body(values: &FormValues) -> Map<String, Value> {
 /// Returns the stored settings as the fields of the form, without secrets.
 fn form_values(stored: &Integration) -> Vec<(String, String)> {
     let mut values = vec![
-        ("erp_system".to_owned(), stored.erp_system.clone().unwrap_or_default()),
+        (
+            "erp_system".to_owned(),
+            stored.erp_system.clone().unwrap_or_default(),
+        ),
         ("auth_type".to_owned(), stored.auth.kind().to_string()),
         ("data_format".to_owned(), stored.format.kind().to_string()),
-        ("origin".to_owned(), stored.origin.as_ref().map(ToString::to_string).unwrap_or_default()),
+        (
+            "origin".to_owned(),
+            stored
+                .origin
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        ),
     ];
     let mut add = |name: &str, value: &str| values.push((name.to_owned(), value.to_owned()));
     match &stored.auth {
         Auth::None => {}
         Auth::Basic { username, .. } => add("auth.username", username),
         Auth::ApiKey { header, .. } => add("auth.header", header),
-        Auth::Ntlm { username, domain, .. } => {
+        Auth::Ntlm {
+            username, domain, ..
+        } => {
             add("auth.username", username);
             add("auth.domain", domain.as_deref().unwrap_or_default());
         }
@@ -203,7 +272,11 @@ fn form_values(stored: &Integration) -> Vec<(String, String)> {
     }
     match &stored.format {
         Format::Rest | Format::OData => {}
-        Format::Soap { action, namespace, method } => {
+        Format::Soap {
+            action,
+            namespace,
+            method,
+        } => {
             add("format.action", action);
             add("format.namespace", namespace);
             add("format.method", method);
@@ -241,8 +314,14 @@ mod tests {
 
     #[test]
     fn no_secret_is_among_the_values() {
-        let auth = Auth::Basic { username: "u".into(), password: "hidden".to_owned().into() };
-        let values = form_values(&Integration { auth, ..Integration::default() });
+        let auth = Auth::Basic {
+            username: "u".into(),
+            password: "hidden".to_owned().into(),
+        };
+        let values = form_values(&Integration {
+            auth,
+            ..Integration::default()
+        });
         assert!(values.contains(&("auth.username".to_owned(), "u".to_owned())));
         assert!(!values.iter().any(|(_, value)| value == "hidden"));
     }

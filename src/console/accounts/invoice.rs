@@ -37,12 +37,17 @@ use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery}
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
-        path("/dashboard/{taxpayer}/invoices/{id}/correction").form(correction::suggest).repeatable(),
+        path("/dashboard/{taxpayer}/invoices/{id}/correction")
+            .form(correction::suggest)
+            .repeatable(),
     ]
 }
 
 /// The number of deliveries that the page shows. The log of deliveries shows all.
-const NEWEST_DELIVERIES: Page = Page { number: 1, per_page: 10 };
+const NEWEST_DELIVERIES: Page = Page {
+    number: 1,
+    per_page: 10,
+};
 
 #[derive(Template)]
 #[template(path = "accounts/invoice.html")]
@@ -117,7 +122,11 @@ async fn show_invoice(
 }
 
 /// Returns the invoice whose id is in the path. Fails if it is not an invoice of this taxpayer.
-pub(super) async fn find(state: &ApiState, session: &AccountSession, id: &str) -> Result<Invoice, ApiError> {
+pub(super) async fn find(
+    state: &ApiState,
+    session: &AccountSession,
+    id: &str,
+) -> Result<Invoice, ApiError> {
     let id = path_ids::invoice_id(id)?;
     let found = invoices::owned_by_with_id(&state.store, session.taxpayer, id).await?;
     found.ok_or_else(ApiError::invoice_not_found)
@@ -131,11 +140,16 @@ pub(super) async fn render(
 ) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
-    let seller = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+    let seller = taxpayers::with_id(store.reader(), id)
+        .await?
+        .ok_or_else(ApiError::taxpayer_not_found)?;
     let entries = payments::owned_by_with_invoice(store, id, invoice.id).await?;
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
-    let filter = DeliveryFilter { irn: Some(invoice.irn.to_string()), ..DeliveryFilter::default() };
+    let filter = DeliveryFilter {
+        irn: Some(invoice.irn.to_string()),
+        ..DeliveryFilter::default()
+    };
     let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
     let catalog = state.catalog.get();
     let digits = catalog.currency_digits(&invoice.currency);
@@ -150,7 +164,11 @@ pub(super) async fn render(
         authority: invoice.authority.status.into(),
         payment: invoice.payment.status.into(),
         paid: invoice.payment.paid.with_digits(digits),
-        left: invoice.payment.payable.minus(invoice.payment.paid).map(|left| left.with_digits(digits)),
+        left: invoice
+            .payment
+            .payable
+            .minus(invoice.payment.paid)
+            .map(|left| left.with_digits(digits)),
         ledger: entries.into_iter().map(Payment::from).collect(),
         refused: runs.iter().filter_map(RefusedRun::from_run).collect(),
         runs: runs.into_iter().map(RunLine::from).collect(),
@@ -163,22 +181,38 @@ pub(super) async fn render(
         invoice,
         seller,
     };
-    let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if is_refused {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     show_with_status(status, &page)
 }
 
 fn customer_invoices_address(session: &AccountSession, invoice: &Invoice) -> String {
     let no = &invoice.customer.external_customer_no;
-    let query = Serializer::new(String::new()).append_pair("customer_no", no).finish();
+    let query = Serializer::new(String::new())
+        .append_pair("customer_no", no)
+        .finish();
     format!("{}/invoices?{query}", base(session))
 }
 
 /// Returns the statuses that the invoice can be set to. There are none for an invoice that is paid or that the
 /// authority has validated.
 fn settable_statuses(invoice: &Invoice) -> Vec<StatusAction> {
-    let Some(present) = SettableStatus::parse(invoice.status.as_str()) else { return Vec::new() };
-    let order = [SettableStatus::Approved, SettableStatus::Draft, SettableStatus::Cancelled];
-    order.into_iter().filter(|status| *status != present).map(StatusAction::from).collect()
+    let Some(present) = SettableStatus::parse(invoice.status.as_str()) else {
+        return Vec::new();
+    };
+    let order = [
+        SettableStatus::Approved,
+        SettableStatus::Draft,
+        SettableStatus::Cancelled,
+    ];
+    order
+        .into_iter()
+        .filter(|status| *status != present)
+        .map(StatusAction::from)
+        .collect()
 }
 
 impl From<SettableStatus> for StatusAction {
@@ -188,14 +222,23 @@ impl From<SettableStatus> for StatusAction {
             SettableStatus::Draft => ("Back to draft", "Take this invoice back to draft?"),
             SettableStatus::Cancelled => ("Cancel the invoice", "Cancel this invoice?"),
         };
-        Self { value: status.as_str(), label, is_main: status == SettableStatus::Approved, question }
+        Self {
+            value: status.as_str(),
+            label,
+            is_main: status == SettableStatus::Approved,
+            question,
+        }
     }
 }
 
 impl From<LedgerEntry> for Payment {
     fn from(entry: LedgerEntry) -> Self {
         let by = entry.actor.as_ref().map(actor_name).unwrap_or_default();
-        Self { badge: entry.posting.status.into(), by, entry }
+        Self {
+            badge: entry.posting.status.into(),
+            by,
+            entry,
+        }
     }
 }
 
@@ -212,7 +255,10 @@ impl From<Run> for RunLine {
 
 impl From<LoggedDelivery> for DeliveryLine {
     fn from(logged: LoggedDelivery) -> Self {
-        Self { badge: logged.delivery.state.into(), logged }
+        Self {
+            badge: logged.delivery.state.into(),
+            logged,
+        }
     }
 }
 
@@ -231,7 +277,9 @@ fn explain_state(run: &Run) -> String {
                 "The authority does not answer at present. It goes on by itself."
             }
         },
-        RunPhase::Paused => "It failed for too long. An operator of this service has to let it go on.",
+        RunPhase::Paused => {
+            "It failed for too long. An operator of this service has to let it go on."
+        }
         RunPhase::Succeeded => "It is done.",
         RunPhase::Refused => "The document has to be corrected and sent again.",
         RunPhase::Cancelled => "It was cancelled. The document may be sent again.",

@@ -46,8 +46,16 @@ async fn set_status(
     let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
     let done = match report::read(&body, &state.catalog.get(), update_status::read) {
         Ok(read) => {
-            let update_status::UpdateStatus { invoice: which, status, remark } = read.value;
-            let command = SetStatus { invoice: which, status, remark };
+            let update_status::UpdateStatus {
+                invoice: which,
+                status,
+                remark,
+            } = read.value;
+            let command = SetStatus {
+                invoice: which,
+                status,
+                remark,
+            };
             session.send(&state, command).await.map_err(ApiError::from)
         }
         Err(faults) => Err(ApiError::from(faults)),
@@ -56,7 +64,16 @@ async fn set_status(
         Ok(changed) => Ok(go_to_invoice(&session, &changed, "The status was changed.")),
         Err(error) => {
             let status = refusal_form(error, form.0)?;
-            render(&state, &session, invoice, Forms { status, ..Forms::default() }).await
+            render(
+                &state,
+                &session,
+                invoice,
+                Forms {
+                    status,
+                    ..Forms::default()
+                },
+            )
+            .await
         }
     }
 }
@@ -72,23 +89,51 @@ async fn set_payment(
     let faults = payment_faults(&state, &session, &invoice, &form.0).await?;
     if !faults.is_empty() {
         let payment = FormState::with_faults(form.0, faults);
-        return render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await;
+        return render(
+            &state,
+            &session,
+            invoice,
+            Forms {
+                payment,
+                ..Forms::default()
+            },
+        )
+        .await;
     }
-    let mut body = with_invoice_id(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
+    let mut body = with_invoice_id(
+        &invoice,
+        form.0.object(&["payment_status", "reference", "remark"]),
+    );
     if let Ok(amount) = Amount::parse(form.0.text("amount")) {
         body.insert("amount".to_owned(), json!(amount));
     } else if !form.0.text("amount").is_empty() {
         body.insert("amount".to_owned(), form.0.text("amount").into());
     }
     let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
-        Ok(read) => session.send(&state, Pay(read.value)).await.map_err(ApiError::from),
+        Ok(read) => session
+            .send(&state, Pay(read.value))
+            .await
+            .map_err(ApiError::from),
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {
-        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The payment was recorded.")),
+        Ok(changed) => Ok(go_to_invoice(
+            &session,
+            &changed,
+            "The payment was recorded.",
+        )),
         Err(error) => {
             let payment = refusal_form(error, form.0)?;
-            render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
+            render(
+                &state,
+                &session,
+                invoice,
+                Forms {
+                    payment,
+                    ..Forms::default()
+                },
+            )
+            .await
         }
     }
 }
@@ -104,18 +149,25 @@ async fn payment_faults(
     let status = PaymentStatus::parse(form.text("payment_status"));
     let is_partial = status == Some(PaymentStatus::Partial);
     if status.is_some() && !is_partial && !form.text("amount").is_empty() {
-        let message = "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
+        let message =
+            "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
         return Ok(Fault::new("amount", "unexpected", message).into());
     }
     if form.text(CONFIRMATION_FIELD) == "yes" {
         return Ok(Faults::default());
     }
-    let entries = payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
+    let entries =
+        payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
     let amount = Amount::parse(form.text("amount")).ok();
-    let since = state.now().saturating_sub(SAME_PAYMENT_WITHIN).unwrap_or(Timestamp::MIN);
+    let since = state
+        .now()
+        .saturating_sub(SAME_PAYMENT_WITHIN)
+        .unwrap_or(Timestamp::MIN);
     let is_repeated = entries.iter().any(|entry| {
         let posting = entry.posting;
-        entry.at >= since && Some(posting.status) == status && (!is_partial || Some(posting.amount) == amount)
+        entry.at >= since
+            && Some(posting.status) == status
+            && (!is_partial || Some(posting.amount) == amount)
     });
     if !is_repeated {
         return Ok(Faults::default());
@@ -127,12 +179,18 @@ async fn payment_faults(
 /// Adds the members to a body that identify the invoice.
 fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
     body.insert("unique_no".to_owned(), invoice.id.to_string().into());
-    body.insert("unique_no_type".to_owned(), UniqueNoType::PortalId.as_str().into());
+    body.insert(
+        "unique_no_type".to_owned(),
+        UniqueNoType::PortalId.as_str().into(),
+    );
     body
 }
 
 fn go_to_invoice(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
-    go_to(&format!("{}/invoices/{}", base(session), invoice.id), notice)
+    go_to(
+        &format!("{}/invoices/{}", base(session), invoice.id),
+        notice,
+    )
 }
 
 /// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.

@@ -30,8 +30,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE: u64 = 25;
 /// The filters that the page shows, and those that links from other pages set.
-const FILTERS: [&str; 8] =
-    ["q", "status", "payment_status", "date_from", "date_to", "invoice_category", "customer_no", "batch_no"];
+const FILTERS: [&str; 8] = [
+    "q",
+    "status",
+    "payment_status",
+    "date_from",
+    "date_to",
+    "invoice_category",
+    "customer_no",
+    "batch_no",
+];
 
 #[derive(Template)]
 #[template(path = "accounts/invoices.html")]
@@ -63,19 +71,33 @@ struct CurrencySum {
     paid: Amount,
 }
 
-async fn list_invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+async fn list_invoices(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    query: Query,
+) -> Answer {
     let page = query.page(PER_PAGE);
     let start = PageStart::At((page.number - 1).saturating_mul(page.per_page));
     let values = FormValues::from(&query);
     let (found, filter) = match invoice_filters::read(&query) {
         Ok(asked) => {
-            let found =
-                list::owned_by(&state.store, session.taxpayer, &asked.filters, start, page.per_page).await?;
+            let found = list::owned_by(
+                &state.store,
+                session.taxpayer,
+                &asked.filters,
+                start,
+                page.per_page,
+            )
+            .await?;
             (found, FormState::new(values.clone()))
         }
         Err(faults) => {
-            let none =
-                InvoicePage { invoices: Vec::new(), long_invoices: HashMap::new(), total: 0, next: None };
+            let none = InvoicePage {
+                invoices: Vec::new(),
+                long_invoices: HashMap::new(),
+                total: 0,
+                next: None,
+            };
             (none, FormState::with_faults(values.clone(), faults))
         }
     };
@@ -90,8 +112,14 @@ async fn list_invoices(state: web::Data<ApiState>, Reader(session): Reader, quer
     show(&InvoicesPage {
         frame: Frame::for_account(&session, "Invoices"),
         is_filtered: FILTERS.iter().any(|name| !values.text(name).is_empty()),
-        statuses: WorkflowStatus::ALL.iter().map(|status| (status.as_str(), (*status).into())).collect(),
-        payment_statuses: PaymentStatus::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
+        statuses: WorkflowStatus::ALL
+            .iter()
+            .map(|status| (status.as_str(), (*status).into()))
+            .collect(),
+        payment_statuses: PaymentStatus::ALL
+            .iter()
+            .map(|one| (one.as_str(), (*one).into()))
+            .collect(),
         sums,
         pages: Pages::new(page.number, found.total, page.per_page, here),
         rows: rows.collect(),
@@ -114,22 +142,34 @@ fn list_address(base: &str, values: &FormValues) -> String {
 fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
     for invoice in invoices {
-        let sum = sums.entry(&invoice.currency).or_insert(Some((Amount::ZERO, Amount::ZERO)));
+        let sum = sums
+            .entry(&invoice.currency)
+            .or_insert(Some((Amount::ZERO, Amount::ZERO)));
         *sum = sum.and_then(|(payable, paid)| {
-            Some((payable.plus(invoice.payment.payable)?, paid.plus(invoice.payment.paid)?))
+            Some((
+                payable.plus(invoice.payment.payable)?,
+                paid.plus(invoice.payment.paid)?,
+            ))
         });
     }
     let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
         let (payable, paid) = sum?;
         let shown = |amount: Amount| amount.with_digits(catalog.currency_digits(currency));
-        Some(CurrencySum { currency: currency.to_owned(), payable: shown(payable), paid: shown(paid) })
+        Some(CurrencySum {
+            currency: currency.to_owned(),
+            payable: shown(payable),
+            paid: shown(paid),
+        })
     };
     sums.into_iter().filter_map(sum).collect()
 }
 
 impl InvoiceRow {
     fn new(invoice: Invoice, digits: u32, today: Date) -> Self {
-        let is_unpaid = matches!(invoice.payment.status, PaymentStatus::Pending | PaymentStatus::Partial);
+        let is_unpaid = matches!(
+            invoice.payment.status,
+            PaymentStatus::Pending | PaymentStatus::Partial
+        );
         let is_open = is_unpaid && invoice.status != WorkflowStatus::Cancelled;
         Self {
             payable: invoice.payment.payable.with_digits(digits),

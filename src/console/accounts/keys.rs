@@ -31,7 +31,9 @@ use crate::store::db::error::StoreError;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/dashboard/{taxpayer}/keys").page(show_keys).form(create),
+        path("/dashboard/{taxpayer}/keys")
+            .page(show_keys)
+            .form(create),
         path("/dashboard/{taxpayer}/keys/rotate").form(rotate),
         path("/dashboard/{taxpayer}/keys/{key}/revoke").form(revoke),
     ]
@@ -71,7 +73,13 @@ impl KeyLine {
             Some(_) => ("idle", "Ended"),
         };
         let is_valid = key.is_valid(now);
-        Self { label: key.label(), key, scope, badge: Badge { class, text }, is_valid }
+        Self {
+            label: key.label(),
+            key,
+            scope,
+            badge: Badge { class, text },
+            is_valid,
+        }
     }
 }
 
@@ -94,7 +102,10 @@ async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer 
     show(&KeysPage {
         frame: Frame::for_account(&session, "API keys"),
         base: base(&session),
-        in_use: valid.clone().max_by_key(|key| key.last_used_at).map(|key| (key.label(), key.last_used_at)),
+        in_use: valid
+            .clone()
+            .max_by_key(|key| key.last_used_at)
+            .map(|key| (key.label(), key.last_used_at)),
         may_create: valid.count() < keys_max,
         keys_max,
         keys: keys.into_iter().map(|key| KeyLine::new(key, now)).collect(),
@@ -102,7 +113,10 @@ async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer 
 }
 
 /// Returns the keys of a taxpayer, newest first.
-pub(super) async fn load_keys(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<ApiKey>, StoreError> {
+pub(super) async fn load_keys(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<ApiKey>, StoreError> {
     let mut found = keys::owned_by_accounts(&state.store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
     Ok(found.remove(&taxpayer.0).unwrap_or_default())
 }
@@ -143,24 +157,51 @@ async fn make_key(
 ) -> Answer {
     let now = state.now();
     let taxpayer = session.taxpayer;
-    let asked = report::read(&to_api_body(form, now), &state.catalog.get(), key_terms::read)?.value;
-    let terms = KeyTerms { keeps_others, ..asked.terms };
+    let asked = report::read(
+        &to_api_body(form, now),
+        &state.catalog.get(),
+        key_terms::read,
+    )?
+    .value;
+    let terms = KeyTerms {
+        keeps_others,
+        ..asked.terms
+    };
     key_terms::check_expiry(&terms, now)?;
-    let owner = KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 };
+    let owner = KeyOwner {
+        kind: KeyKind::Taxpayer,
+        id: taxpayer.0,
+    };
     state
         .limits
         .count_sensitive_operation(SensitiveOperation::Rotation, owner, taxpayer.0, now)
         .map_err(limits::limit_error)?;
     let text = key_generation::generate_key(KeyKind::Taxpayer)?;
     let new = NewKey::new(text.clone(), terms).with_name(asked.name);
-    session.send(state, RotateKey { key: new, by: session.by }).await?;
+    session
+        .send(
+            state,
+            RotateKey {
+                key: new,
+                by: session.by,
+            },
+        )
+        .await?;
     show(&new_key_page(session, service_url(state, request), &text))
 }
 
 /// Returns scheme and host of the service for a command that the person can run.
 fn service_url(state: &ApiState, request: &HttpRequest) -> String {
-    let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if state.settings.sessions.is_secure {
+        "https"
+    } else {
+        "http"
+    };
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
     format!("{scheme}://{host}")
 }
 
@@ -178,15 +219,21 @@ fn to_api_body(values: &FormValues, now: Timestamp) -> Map<String, Value> {
     let mut body = values.object(&["name", "scope"]);
     let number = |name: &str| match values.text(name).parse::<i64>() {
         Ok(number) => Some(Value::from(number)),
-        Err(_) => Some(values.text(name)).filter(|text| !text.is_empty()).map(Value::from),
+        Err(_) => Some(values.text(name))
+            .filter(|text| !text.is_empty())
+            .map(Value::from),
     };
     if let Some(overlap) = number("overlap_s") {
         body.insert("overlap_s".to_owned(), overlap);
     }
     if let Some(days) = number("expires_in_days") {
         let seconds = days.as_i64().map(|days| days.saturating_mul(DAY_S));
-        let end = seconds.and_then(|seconds| now.checked_add(SignedDuration::from_secs(seconds)).ok());
-        body.insert("expires_at".to_owned(), end.map_or(days, |end| end.to_string().into()));
+        let end =
+            seconds.and_then(|seconds| now.checked_add(SignedDuration::from_secs(seconds)).ok());
+        body.insert(
+            "expires_at".to_owned(),
+            end.map_or(days, |end| end.to_string().into()),
+        );
     }
     body
 }
@@ -199,9 +246,23 @@ async fn revoke(
     _: Form<FormValues>,
 ) -> Answer {
     let keys = load_keys(&state, session.taxpayer).await?;
-    let key = keys.into_iter().find(|key| key.id == ids.1).ok_or_else(ApiError::route_not_found)?;
-    session.send(&state, RevokeKey { id: key.id, by: session.by }).await?;
-    Ok(go_to(&format!("{}/keys", base(&session)), "The key was revoked. It is refused from now on."))
+    let key = keys
+        .into_iter()
+        .find(|key| key.id == ids.1)
+        .ok_or_else(ApiError::route_not_found)?;
+    session
+        .send(
+            &state,
+            RevokeKey {
+                id: key.id,
+                by: session.by,
+            },
+        )
+        .await?;
+    Ok(go_to(
+        &format!("{}/keys", base(&session)),
+        "The key was revoked. It is refused from now on.",
+    ))
 }
 
 #[cfg(test)]
@@ -213,14 +274,31 @@ mod tests {
     #[test]
     fn a_form_says_what_the_api_asks_for() {
         let body = |fields: [(&str, &str); 3]| {
-            Value::Object(to_api_body(&FormValues::from(fields), Timestamp::UNIX_EPOCH))
+            Value::Object(to_api_body(
+                &FormValues::from(fields),
+                Timestamp::UNIX_EPOCH,
+            ))
         };
-        let all = body([("scope", "read_only"), ("overlap_s", "3600"), ("expires_in_days", "30")]);
-        let expected =
-            json!({ "scope": "read_only", "overlap_s": 3_600, "expires_at": "1970-01-31T00:00:00Z" });
+        let all = body([
+            ("scope", "read_only"),
+            ("overlap_s", "3600"),
+            ("expires_in_days", "30"),
+        ]);
+        let expected = json!({ "scope": "read_only", "overlap_s": 3_600, "expires_at": "1970-01-31T00:00:00Z" });
         assert_eq!(all, expected);
-        assert_eq!(body([("scope", ""), ("overlap_s", ""), ("expires_in_days", "")]), json!({}));
-        let odd = body([("scope", ""), ("overlap_s", "x"), ("expires_in_days", "soon")]);
-        assert_eq!(odd, json!({ "overlap_s": "x", "expires_at": "soon" }), "the form of the API refuses it");
+        assert_eq!(
+            body([("scope", ""), ("overlap_s", ""), ("expires_in_days", "")]),
+            json!({})
+        );
+        let odd = body([
+            ("scope", ""),
+            ("overlap_s", "x"),
+            ("expires_in_days", "soon"),
+        ]);
+        assert_eq!(
+            odd,
+            json!({ "overlap_s": "x", "expires_at": "soon" }),
+            "the form of the API refuses it"
+        );
     }
 }

@@ -52,8 +52,12 @@ const PAGES: &[(&str, &str)] = &[
 ];
 
 pub(super) fn endpoints() -> Vec<Path> {
-    let of_account =
-        [overview::endpoints(), profile::endpoints(), keys::endpoints(), integration::endpoints()];
+    let of_account = [
+        overview::endpoints(),
+        profile::endpoints(),
+        keys::endpoints(),
+        integration::endpoints(),
+    ];
     let of_invoices = [
         invoices::endpoints(),
         invoice::endpoints(),
@@ -61,21 +65,32 @@ pub(super) fn endpoints() -> Vec<Path> {
         batches::endpoints(),
         inbox::endpoints(),
     ];
-    let of_webhook = [webhooks::endpoints(), webhook_actions::endpoints(), deliveries::endpoints()];
-    let all = of_account.into_iter().chain(of_invoices).chain(of_webhook).chain([
-        contacts::endpoints(),
-        taxpayers::endpoints(),
-        activity::endpoints(),
-    ]);
+    let of_webhook = [
+        webhooks::endpoints(),
+        webhook_actions::endpoints(),
+        deliveries::endpoints(),
+    ];
+    let all = of_account
+        .into_iter()
+        .chain(of_invoices)
+        .chain(of_webhook)
+        .chain([
+            contacts::endpoints(),
+            taxpayers::endpoints(),
+            activity::endpoints(),
+        ]);
     all.flatten().collect()
 }
 
 pub(super) fn navigation(taxpayer: TaxpayerId, person: SessionOwner) -> Vec<NavigationEntry> {
-    let all = matches!(person, SessionOwner::Integrator(_))
-        .then(|| NavigationEntry { label: "All taxpayers", path: "/dashboard/taxpayers".to_owned() });
-    let own = PAGES
-        .iter()
-        .map(|(label, path)| NavigationEntry { label, path: format!("/dashboard/{taxpayer}{path}") });
+    let all = matches!(person, SessionOwner::Integrator(_)).then(|| NavigationEntry {
+        label: "All taxpayers",
+        path: "/dashboard/taxpayers".to_owned(),
+    });
+    let own = PAGES.iter().map(|(label, path)| NavigationEntry {
+        label,
+        path: format!("/dashboard/{taxpayer}{path}"),
+    });
     all.into_iter().chain(own).collect()
 }
 

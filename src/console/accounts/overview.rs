@@ -82,17 +82,33 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
     let taxpayer = taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX + 1).await?;
     let runs = runs::stopped_owned_by(store, id, RUNS_MAX).await?;
-    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id).await?.unzip();
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id)
+        .await?
+        .unzip();
     let open = delivery_log::open_owned_by(store, id).await?;
     let keys = load_keys(&state, id).await?;
     let is_complete = Completeness::from_taxpayer(&taxpayer).is_complete();
     let has_invoices = counts.iter().any(|(_, count)| *count > 0);
     let steps = vec![
-        NextStep { is_done: is_complete, label: "Complete the business profile", path: "/profile" },
-        NextStep { is_done: !keys.is_empty(), label: "Make an API key for your system", path: "/keys" },
-        NextStep { is_done: has_invoices, label: "Create the first invoice with it", path: "/invoices" },
         NextStep {
-            is_done: counts.iter().any(|(status, count)| status.stage().is_some() && *count > 0),
+            is_done: is_complete,
+            label: "Complete the business profile",
+            path: "/profile",
+        },
+        NextStep {
+            is_done: !keys.is_empty(),
+            label: "Make an API key for your system",
+            path: "/keys",
+        },
+        NextStep {
+            is_done: has_invoices,
+            label: "Create the first invoice with it",
+            path: "/invoices",
+        },
+        NextStep {
+            is_done: counts
+                .iter()
+                .any(|(status, count)| status.stage().is_some() && *count > 0),
             label: "Submit it to the authority",
             path: "/invoices",
         },
@@ -109,7 +125,10 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
         is_new: steps.iter().any(|step| !step.is_done),
         steps,
         has_invoices,
-        counts: counts.into_iter().map(|(status, count)| StatusCount::new(status, count)).collect(),
+        counts: counts
+            .into_iter()
+            .map(|(status, count)| StatusCount::new(status, count))
+            .collect(),
         runs: runs.into_iter().map(RunLine::from).collect(),
         health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
         open,
@@ -124,8 +143,14 @@ fn obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<&'static str> {
             taxpayer.subscription != Subscription::Active,
             "The subscription is not active. Ask your integrator.",
         ),
-        (!taxpayer.missing_profile_fields().is_empty(), "The business profile is not complete."),
-        (!is_verified, "The authority has not confirmed this business yet."),
+        (
+            !taxpayer.missing_profile_fields().is_empty(),
+            "The business profile is not complete.",
+        ),
+        (
+            !is_verified,
+            "The authority has not confirmed this business yet.",
+        ),
     ]
     .into_iter()
     .filter_map(|(is_one, text)| is_one.then_some(text))
@@ -135,13 +160,25 @@ fn obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<&'static str> {
 impl StatusCount {
     fn new(status: WorkflowStatus, count: u64) -> Self {
         let is_more = count > COUNTED_MAX;
-        Self { status: status.as_str(), badge: status.into(), count: count.min(COUNTED_MAX), is_more }
+        Self {
+            status: status.as_str(),
+            badge: status.into(),
+            count: count.min(COUNTED_MAX),
+            is_more,
+        }
     }
 }
 
 impl From<Run> for RunLine {
     fn from(run: Run) -> Self {
-        let search = Serializer::new(String::new()).append_pair("q", run.irn.as_str()).finish();
-        Self { name: operation_name(run.operation()), badge: run.state().into(), search, run }
+        let search = Serializer::new(String::new())
+            .append_pair("q", run.irn.as_str())
+            .finish();
+        Self {
+            name: operation_name(run.operation()),
+            badge: run.state().into(),
+            search,
+            run,
+        }
     }
 }

@@ -22,12 +22,24 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/{taxpayer}/profile").page(show_profile).form(save)]
+    vec![
+        path("/dashboard/{taxpayer}/profile")
+            .page(show_profile)
+            .form(save),
+    ]
 }
 
 /// The fields of the form, with the names of the API.
-const FIELDS: [&str; 8] =
-    ["name", "business_email", "phone", "nature_of_business", "address", "city", "state", "country"];
+const FIELDS: [&str; 8] = [
+    "name",
+    "business_email",
+    "phone",
+    "nature_of_business",
+    "address",
+    "city",
+    "state",
+    "country",
+];
 
 #[derive(Template)]
 #[template(path = "accounts/profile.html")]
@@ -59,9 +71,16 @@ const FIELD_COUNT: usize = 6;
 
 impl Completeness {
     pub(super) fn from_taxpayer(taxpayer: &Taxpayer) -> Self {
-        let missing: Vec<_> =
-            taxpayer.missing_profile_fields().into_iter().map(MissingField::from_field).collect();
-        Self { filled: FIELD_COUNT.saturating_sub(missing.len()), wanted: FIELD_COUNT, missing }
+        let missing: Vec<_> = taxpayer
+            .missing_profile_fields()
+            .into_iter()
+            .map(MissingField::from_field)
+            .collect();
+        Self {
+            filled: FIELD_COUNT.saturating_sub(missing.len()),
+            wanted: FIELD_COUNT,
+            missing,
+        }
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -72,10 +91,22 @@ impl Completeness {
 impl MissingField {
     fn from_field(field: &str) -> Self {
         let (label, reason) = match field {
-            "city" => ("City", "The authority wants the seller's whole address on each invoice."),
-            "state" => ("State", "The authority wants the seller's whole address on each invoice."),
-            "country" => ("Country", "The authority wants the seller's whole address on each invoice."),
-            "business_email" => ("Business email", "The authority writes to it, and customers see it."),
+            "city" => (
+                "City",
+                "The authority wants the seller's whole address on each invoice.",
+            ),
+            "state" => (
+                "State",
+                "The authority wants the seller's whole address on each invoice.",
+            ),
+            "country" => (
+                "Country",
+                "The authority wants the seller's whole address on each invoice.",
+            ),
+            "business_email" => (
+                "Business email",
+                "The authority writes to it, and customers see it.",
+            ),
             "authority_business_id" => ("Business id", "The authority knows the business by it."),
             _ => ("Service id", "It is a part of each invoice's IRN."),
         };
@@ -94,24 +125,36 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     let body = form.0.object(&FIELDS);
     let changed = match report::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
-            let command = ChangeProfile { change: read.value, by: session.by };
+            let command = ChangeProfile {
+                change: read.value,
+                by: session.by,
+            };
             session.send(&state, command).await.map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),
     };
     match changed {
-        Ok(_) => Ok(go_to(&format!("{}/profile", base(&session)), "The profile was changed.")),
+        Ok(_) => Ok(go_to(
+            &format!("{}/profile", base(&session)),
+            "The profile was changed.",
+        )),
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
             let taxpayer = taxpayer(&state, &session).await?;
             let form = FormState::with_faults(form.0, error.faults);
-            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page(&session, taxpayer, form))
+            show_with_status(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &page(&session, taxpayer, form),
+            )
         }
     }
 }
 
 /// Loads the taxpayer of the session.
-pub(super) async fn taxpayer(state: &ApiState, session: &AccountSession) -> Result<Taxpayer, ApiError> {
+pub(super) async fn taxpayer(
+    state: &ApiState,
+    session: &AccountSession,
+) -> Result<Taxpayer, ApiError> {
     let found = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }

@@ -45,27 +45,44 @@ struct TaxpayerLine {
 }
 
 /// GET /dashboard/taxpayers: the taxpayers of an integrator, newest first, with the invoices of the present month.
-async fn show_taxpayers(state: web::Data<ApiState>, integrator: SignedInIntegrator, query: Query) -> Answer {
+async fn show_taxpayers(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    query: Query,
+) -> Answer {
     let page = query.page(PER_PAGE);
     let search = query.trimmed_text("q");
-    let found = taxpayers::page_owned_by(&state.store, integrator.id, search.as_deref(), page).await?;
+    let found =
+        taxpayers::page_owned_by(&state.store, integrator.id, search.as_deref(), page).await?;
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
     let usage = list::count_since(&state.store, &ids, month_start(state.now())).await?;
     let search = search.unwrap_or_default();
-    let here = Serializer::new(String::new()).append_pair("q", &search).finish();
+    let here = Serializer::new(String::new())
+        .append_pair("q", &search)
+        .finish();
     show(&TaxpayersPage {
         frame: Frame::for_person(&integrator.person, &integrator.csrf, "All taxpayers"),
         search,
-        rows: found.into_iter().map(|taxpayer| TaxpayerLine::new(taxpayer, &usage)).collect(),
-        pages: Pages::new(page.number, total, page.per_page, format!("/dashboard/taxpayers?{here}")),
+        rows: found
+            .into_iter()
+            .map(|taxpayer| TaxpayerLine::new(taxpayer, &usage))
+            .collect(),
+        pages: Pages::new(
+            page.number,
+            total,
+            page.per_page,
+            format!("/dashboard/taxpayers?{here}"),
+        ),
     })
 }
 
 /// Returns the beginning of the month, in UTC.
 fn month_start(now: Timestamp) -> Timestamp {
     let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
-    first.to_zoned(TimeZone::UTC).map_or(now, |first| first.timestamp())
+    first
+        .to_zoned(TimeZone::UTC)
+        .map_or(now, |first| first.timestamp())
 }
 
 impl TaxpayerLine {

@@ -31,20 +31,41 @@ fn describe_event(entry: &TimelineEntry) -> Happening {
     let (class, title) = match entry.name.as_str() {
         "invoice.created" => ("", "The invoice was created".to_owned()),
         "invoice.updated" => ("", "The invoice was changed".to_owned()),
-        "invoice.status-updated" => ("", status_change_title(&detail("previous_status"), &detail("status"))),
+        "invoice.status-updated" => (
+            "",
+            status_change_title(&detail("previous_status"), &detail("status")),
+        ),
         "invoice.validated" => ("ok", "The authority found the data valid".to_owned()),
         "invoice.submitted" => ("ok", "The authority signed the invoice".to_owned()),
-        "invoice.transmitted" => ("ok", "The invoice was transmitted to the customer".to_owned()),
-        "invoice.acknowledged" => ("ok", "The customer's system confirmed the receipt".to_owned()),
+        "invoice.transmitted" => (
+            "ok",
+            "The invoice was transmitted to the customer".to_owned(),
+        ),
+        "invoice.acknowledged" => (
+            "ok",
+            "The customer's system confirmed the receipt".to_owned(),
+        ),
         "invoice.reported" => ("ok", "The invoice was reported for VAT".to_owned()),
         "invoice.rejected" => ("bad", "The authority refused the invoice".to_owned()),
-        "invoice.failed" => ("bad", "The service stopped trying; an operator has to look at it".to_owned()),
+        "invoice.failed" => (
+            "bad",
+            "The service stopped trying; an operator has to look at it".to_owned(),
+        ),
         "payment.status-updated" => ("", payment_title(&detail("amount"))),
         other => ("", other.to_owned()),
     };
-    let by = entry.actor.as_ref().map(|actor| format!("by {}", actor_name(actor))).unwrap_or_default();
+    let by = entry
+        .actor
+        .as_ref()
+        .map(|actor| format!("by {}", actor_name(actor)))
+        .unwrap_or_default();
     let notes = [by, detail("remark"), detail("reference")];
-    Happening { at: entry.at, class, title, note: join_notes(&notes) }
+    Happening {
+        at: entry.at,
+        class,
+        title,
+        note: join_notes(&notes),
+    }
 }
 
 fn status_change_title(from: &str, to: &str) -> String {
@@ -76,10 +97,21 @@ fn describe_step(entry: &TimelineEntry) -> Happening {
         other => ("", other),
     };
     let step = Step::parse(&entry.name).map_or(&*entry.name, |step| step_name(step));
-    let attempt = entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}"));
-    let notes =
-        [attempt.unwrap_or_default(), duration_text(entry.duration_ms), detail_text(&entry.detail, "error")];
-    Happening { at: entry.at, class, title: format!("{step}: {words}"), note: join_notes(&notes) }
+    let attempt = entry
+        .attempt
+        .filter(|attempt| *attempt > 1)
+        .map(|attempt| format!("attempt {attempt}"));
+    let notes = [
+        attempt.unwrap_or_default(),
+        duration_text(entry.duration_ms),
+        detail_text(&entry.detail, "error"),
+    ];
+    Happening {
+        at: entry.at,
+        class,
+        title: format!("{step}: {words}"),
+        note: join_notes(&notes),
+    }
 }
 
 fn describe_delivery(entry: &TimelineEntry) -> Happening {
@@ -89,12 +121,18 @@ fn describe_delivery(entry: &TimelineEntry) -> Happening {
         (false, status) if status.is_empty() => "no answer".to_owned(),
         (false, status) => format!("refused with {status}"),
     };
-    let attempt = entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}"));
+    let attempt = entry
+        .attempt
+        .filter(|attempt| *attempt > 1)
+        .map(|attempt| format!("attempt {attempt}"));
     Happening {
         at: entry.at,
         class: if is_delivered { "ok" } else { "warn" },
         title: format!("Your webhook was told of {}: {answer}", entry.name),
-        note: join_notes(&[attempt.unwrap_or_default(), duration_text(entry.duration_ms)]),
+        note: join_notes(&[
+            attempt.unwrap_or_default(),
+            duration_text(entry.duration_ms),
+        ]),
     }
 }
 
@@ -137,7 +175,10 @@ fn duration_text(ms: Option<i64>) -> String {
 }
 
 fn join_notes(notes: &[String]) -> String {
-    let said = notes.iter().filter(|note| !note.is_empty()).map(String::as_str);
+    let said = notes
+        .iter()
+        .filter(|note| !note.is_empty())
+        .map(String::as_str);
     said.collect::<Vec<_>>().join(" · ")
 }
 
@@ -161,11 +202,17 @@ mod tests {
             outcome: outcome.map(str::to_owned),
             attempt: Some(2),
             duration_ms: Some(53),
-            actor: Some(NamedActor::from(&ActorWithName { actor: Actor::CommandLine, name: None })),
+            actor: Some(NamedActor::from(&ActorWithName {
+                actor: Actor::CommandLine,
+                name: None,
+            })),
             detail: detail.as_object().cloned().unwrap_or_default(),
         };
         let happening = Happening::from(&entry);
-        (happening.class, format!("{} ({})", happening.title, happening.note))
+        (
+            happening.class,
+            format!("{} ({})", happening.title, happening.note),
+        )
     }
 
     #[test]
@@ -173,12 +220,32 @@ mod tests {
         let status = json!({ "previous_status": "draft", "status": "approved", "remark": "fine" });
         let cases = [
             (EntryKind::Event, "invoice.status-updated", None, status),
-            (EntryKind::Event, "payment.status-updated", None, json!({ "amount": 10.50, "reference": "R1" })),
+            (
+                EntryKind::Event,
+                "payment.status-updated",
+                None,
+                json!({ "amount": 10.50, "reference": "R1" }),
+            ),
             (EntryKind::Step, "sign", Some("done"), json!({})),
-            (EntryKind::Step, "data-check", Some("refused"), json!({ "error": "tin is odd" })),
+            (
+                EntryKind::Step,
+                "data-check",
+                Some("refused"),
+                json!({ "error": "tin is odd" }),
+            ),
             (EntryKind::Step, "send", None, json!({})),
-            (EntryKind::Delivery, "invoice.created", Some("delivered"), json!({ "status": 200 })),
-            (EntryKind::Delivery, "invoice.created", Some("failed"), json!({ "failure": "timed_out" })),
+            (
+                EntryKind::Delivery,
+                "invoice.created",
+                Some("delivered"),
+                json!({ "status": 200 }),
+            ),
+            (
+                EntryKind::Delivery,
+                "invoice.created",
+                Some("failed"),
+                json!({ "failure": "timed_out" }),
+            ),
         ];
         let lines = cases.map(|(kind, name, outcome, detail)| {
             let (class, text) = describe_entry(kind, name, outcome, &detail);

@@ -30,8 +30,12 @@ use crate::webhook::{AttemptResult, GradeReport, Guidance};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/secret").form(rotate_secret),
-        path("/dashboard/{taxpayer}/webhooks/test").form(test).repeatable(),
-        path("/dashboard/{taxpayer}/webhooks/grade").form(grade).repeatable(),
+        path("/dashboard/{taxpayer}/webhooks/test")
+            .form(test)
+            .repeatable(),
+        path("/dashboard/{taxpayer}/webhooks/grade")
+            .form(grade)
+            .repeatable(),
         path("/dashboard/{taxpayer}/webhooks/enable").form(enable),
         path("/dashboard/{taxpayer}/webhooks/replay").form(start_replay),
         path("/dashboard/{taxpayer}/webhooks/replays/{replay}/cancel").form(cancel_replay),
@@ -75,11 +79,23 @@ fn webhooks_path(session: &AccountSession) -> String {
     format!("{}/webhooks", base(session))
 }
 
-async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn rotate_secret(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let body = form.0.object(&["type"]);
     let kind = report::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
     let secret = key_generation::generate_webhook_secret(kind);
-    session.send(&state, RotateSecret { secret: secret.clone(), by: session.by }).await?;
+    session
+        .send(
+            &state,
+            RotateSecret {
+                secret: secret.clone(),
+                by: session.by,
+            },
+        )
+        .await?;
     let public_key = secret.public_key();
     show(&NewSecretPage {
         frame: Frame::for_account(&session, "Your new signing secret"),
@@ -92,9 +108,16 @@ async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: 
 /// Counts a test towards its limit, as the API does: each test sends a request to the receiver.
 fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
     let id = session.taxpayer.0;
-    let owner = KeyOwner { kind: KeyKind::Taxpayer, id };
-    let counted =
-        state.limits.count_sensitive_operation(SensitiveOperation::WebhookTest, owner, id, state.now());
+    let owner = KeyOwner {
+        kind: KeyKind::Taxpayer,
+        id,
+    };
+    let counted = state.limits.count_sensitive_operation(
+        SensitiveOperation::WebhookTest,
+        owner,
+        id,
+        state.now(),
+    );
     counted.map(drop).map_err(limits::limit_error)
 }
 
@@ -106,7 +129,10 @@ async fn test(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVal
 
 fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
     let is_delivered = attempt.is_delivered();
-    let failure = attempt.outcome.failure().map(|failure| capitalize(&failure));
+    let failure = attempt
+        .outcome
+        .failure()
+        .map(|failure| capitalize(&failure));
     let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
     TestPage {
         frame: Frame::for_account(session, "Test of the webhook"),
@@ -115,7 +141,11 @@ fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
         status: attempt.status,
         duration_ms: attempt.duration.as_millis(),
         why: failure.unwrap_or_default(),
-        what_to_do: if is_delivered { "" } else { guidance.what_to_do },
+        what_to_do: if is_delivered {
+            ""
+        } else {
+            guidance.what_to_do
+        },
         response: attempt.response_head,
     }
 }
@@ -132,22 +162,45 @@ async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVa
     }
 }
 
-async fn enable(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn enable(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let body = form.0.object(&["replay"]);
     let wanted = report::read(&body, &state.catalog.get(), replay::read_enable)?.value;
-    session.send(&state, EnableEndpoint { replay: wanted.scope() }).await?;
-    Ok(go_to(&webhooks_path(&session), "The webhook is in service again."))
+    session
+        .send(
+            &state,
+            EnableEndpoint {
+                replay: wanted.scope(),
+            },
+        )
+        .await?;
+    Ok(go_to(
+        &webhooks_path(&session),
+        "The webhook is in service again.",
+    ))
 }
 
-async fn start_replay(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn start_replay(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let mut body = form.0.object(&["since", "only"]);
     if form.0.text("since").parse::<jiff::civil::Date>().is_ok() {
-        body.insert("since".to_owned(), format!("{}T00:00:00Z", form.0.text("since")).into());
+        body.insert(
+            "since".to_owned(),
+            format!("{}T00:00:00Z", form.0.text("since")).into(),
+        );
     }
     let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
     let range = ReplayRange::from_sequence(wanted.scope, first);
-    let replay = session.send(&state, StartReplay { range, by: None }).await?;
+    let replay = session
+        .send(&state, StartReplay { range, by: None })
+        .await?;
     let notice = if replay.is_empty() {
         "There is nothing to deliver again from there on."
     } else {
@@ -168,5 +221,8 @@ async fn cancel_replay(
     if replay.state != ReplayState::Cancelled {
         session.send(&state, CancelReplay(replay.id)).await?;
     }
-    Ok(go_to(&webhooks_path(&session), "The replay was ended. What it had queued is still delivered."))
+    Ok(go_to(
+        &webhooks_path(&session),
+        "The replay was ended. What it had queued is still delivered.",
+    ))
 }

@@ -29,11 +29,18 @@ use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
 use crate::store::webhooks::replays;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/{taxpayer}/webhooks").page(show_webhook).form(save)]
+    vec![
+        path("/dashboard/{taxpayer}/webhooks")
+            .page(show_webhook)
+            .form(save),
+    ]
 }
 
 /// The number of replays that the page shows.
-const NEWEST_REPLAYS: Page = Page { number: 1, per_page: 5 };
+const NEWEST_REPLAYS: Page = Page {
+    number: 1,
+    per_page: 5,
+};
 
 #[derive(Template)]
 #[template(path = "accounts/webhooks.html")]
@@ -57,28 +64,47 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) fn from_endpoint(endpoint: Option<&Endpoint>, failing: Option<&FailureStreak>) -> Self {
+    pub(super) fn from_endpoint(
+        endpoint: Option<&Endpoint>,
+        failing: Option<&FailureStreak>,
+    ) -> Self {
         let health = |class, text, note: &str| Self {
             badge: Badge { class, text },
             note: note.to_owned(),
             until: None,
         };
         let Some(endpoint) = endpoint else {
-            return health("idle", "Not set up", "Nothing is sent before there is an address.");
+            return health(
+                "idle",
+                "Not set up",
+                "Nothing is sent before there is an address.",
+            );
         };
         if !endpoint.is_active {
-            let reason = endpoint.disabled_reason.as_deref().unwrap_or("It was disabled.");
+            let reason = endpoint
+                .disabled_reason
+                .as_deref()
+                .unwrap_or("It was disabled.");
             return health("bad", "Disabled", reason);
         }
         let Some(failing) = failing else {
-            return health("ok", "Well", "The last attempt succeeded, or none was made yet.");
+            return health(
+                "ok",
+                "Well",
+                "The last attempt succeeded, or none was made yet.",
+            );
         };
         let failures = format!("{} attempts in a row failed.", failing.failures);
         match failing.parked_until {
             None => health("warn", "Failing", &failures),
             Some(until) => {
-                let note = format!("{failures} Deliveries wait until one succeeds; the next one is tried at");
-                Self { until: Some(until), ..health("bad", "Parked", &note) }
+                let note = format!(
+                    "{failures} Deliveries wait until one succeeds; the next one is tried at"
+                );
+                Self {
+                    until: Some(until),
+                    ..health("bad", "Parked", &note)
+                }
             }
         }
     }
@@ -108,20 +134,38 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Ok(asked) => asked.value,
         Err(faults) => return render(&state, &session, Some((form.0, faults))).await,
     };
-    let webhook::Webhook { url, enabled_events, retry_schedule } = asked;
-    let change = SetWebhook { url, enabled_events, retry_schedule, by: session.by };
+    let webhook::Webhook {
+        url,
+        enabled_events,
+        retry_schedule,
+    } = asked;
+    let change = SetWebhook {
+        url,
+        enabled_events,
+        retry_schedule,
+        by: session.by,
+    };
     session.send(&state, change).await?;
-    Ok(go_to(&format!("{}/webhooks", base(&session)), "The webhook was saved. Test it now."))
+    Ok(go_to(
+        &format!("{}/webhooks", base(&session)),
+        "The webhook was saved. Test it now.",
+    ))
 }
 
 /// Returns the form as the body of the API call Update Webhook. A blank schedule stands for the one of the deployment.
 fn to_api_body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["webhook_url"]);
-    let events: Vec<_> = values.checked_values("enabled_events").map(Value::from).collect();
+    let events: Vec<_> = values
+        .checked_values("enabled_events")
+        .map(Value::from)
+        .collect();
     body.insert("enabled_events".to_owned(), events.into());
     let schedule = match values.text("retry_schedule_s") {
         "" => Value::Null,
-        text => text.split(',').map(|delay| delay_value(delay.trim())).collect(),
+        text => text
+            .split(',')
+            .map(|delay| delay_value(delay.trim()))
+            .collect(),
     };
     body.insert("retry_schedule_s".to_owned(), schedule);
     body
@@ -129,16 +173,27 @@ fn to_api_body(values: &FormValues) -> Map<String, Value> {
 
 /// Returns a delay as a JSON number. A text that is no number stays a text, so that the API's check refuses it.
 fn delay_value(text: &str) -> Value {
-    text.parse::<u32>().map_or_else(|_| Value::from(text), Value::from)
+    text.parse::<u32>()
+        .map_or_else(|_| Value::from(text), Value::from)
 }
 
-async fn render(state: &ApiState, session: &AccountSession, refused: Option<(FormValues, Faults)>) -> Answer {
+async fn render(
+    state: &ApiState,
+    session: &AccountSession,
+    refused: Option<(FormValues, Faults)>,
+) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
-    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id).await?.unzip();
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id)
+        .await?
+        .unzip();
     let (replays, _) = replays::page_owned_by(store, id, NEWEST_REPLAYS).await?;
     let open = delivery_log::open_owned_by(store, id).await?;
-    let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if refused.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     let form = match refused {
         Some((values, faults)) => FormState::with_faults(values, faults),
         None => FormState::new(form_values(endpoint.as_ref())),
@@ -157,26 +212,47 @@ async fn render(state: &ApiState, session: &AccountSession, refused: Option<(For
 }
 
 fn form_values(endpoint: Option<&Endpoint>) -> FormValues {
-    let Some(endpoint) = endpoint else { return FormValues::default() };
-    let delays = endpoint.retry_schedule.iter().flatten().map(ToString::to_string);
+    let Some(endpoint) = endpoint else {
+        return FormValues::default();
+    };
+    let delays = endpoint
+        .retry_schedule
+        .iter()
+        .flatten()
+        .map(ToString::to_string);
     let schedule = delays.collect::<Vec<_>>().join(", ");
-    let events = endpoint.enabled_events.iter().map(|name| ("enabled_events", name.as_str()));
-    let fields = [("webhook_url", endpoint.url.as_str()), ("retry_schedule_s", &schedule)];
+    let events = endpoint
+        .enabled_events
+        .iter()
+        .map(|name| ("enabled_events", name.as_str()));
+    let fields = [
+        ("webhook_url", endpoint.url.as_str()),
+        ("retry_schedule_s", &schedule),
+    ];
     fields.into_iter().chain(events).collect()
 }
 
 /// Returns all events, and the unknown names that the endpoint has, so that saving keeps them.
 fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
-    let kinds = EventKind::ALL.iter().copied().filter(|kind| *kind != EventKind::WebhookTest);
+    let kinds = EventKind::ALL
+        .iter()
+        .copied()
+        .filter(|kind| *kind != EventKind::WebhookTest);
     let known = kinds.map(|kind| (kind.to_string(), describe_event(kind)));
-    let names = endpoint.map(|endpoint| endpoint.enabled_events.as_slice()).unwrap_or_default();
+    let names = endpoint
+        .map(|endpoint| endpoint.enabled_events.as_slice())
+        .unwrap_or_default();
     let unknown = names
         .iter()
         .filter(|name| !EventKind::ALL.iter().any(|kind| kind.as_str() == **name))
         .map(|name| (name.clone(), "Not an event of this service"));
     known
         .chain(unknown)
-        .map(|(name, words)| EventChoice { is_on: form.has("enabled_events", &name), name, words })
+        .map(|(name, words)| EventChoice {
+            is_on: form.has("enabled_events", &name),
+            name,
+            words,
+        })
         .collect()
 }
 
@@ -208,7 +284,10 @@ fn describe_event(kind: EventKind) -> &'static str {
 
 impl From<Replay> for ReplayLine {
     fn from(replay: Replay) -> Self {
-        Self { badge: replay.state.into(), replay }
+        Self {
+            badge: replay.state.into(),
+            replay,
+        }
     }
 }
 
@@ -231,7 +310,10 @@ mod tests {
             "enabled_events": ["invoice.created", "invoice.updated"],
             "retry_schedule_s": [0, 60, "x"],
         });
-        assert_eq!(Value::Object(to_api_body(&FormValues::from(fields))), expected);
+        assert_eq!(
+            Value::Object(to_api_body(&FormValues::from(fields))),
+            expected
+        );
         let blank = json!({ "enabled_events": [], "retry_schedule_s": null });
         assert_eq!(Value::Object(to_api_body(&FormValues::default())), blank);
     }
@@ -262,10 +344,21 @@ mod tests {
         };
         let parked = Health::from_endpoint(Some(&endpoint), Some(&failing));
         assert_eq!((parked.badge.text, parked.until), ("Parked", Some(at)));
-        assert!(parked.note.starts_with("7 attempts in a row failed."), "{}", parked.note);
-        assert_eq!(Health::from_endpoint(Some(&endpoint), None).badge.text, "Well");
+        assert!(
+            parked.note.starts_with("7 attempts in a row failed."),
+            "{}",
+            parked.note
+        );
+        assert_eq!(
+            Health::from_endpoint(Some(&endpoint), None).badge.text,
+            "Well"
+        );
         assert_eq!(Health::from_endpoint(None, None).badge.text, "Not set up");
-        let disabled = Endpoint { is_active: false, disabled_reason: Some("410".into()), ..endpoint };
+        let disabled = Endpoint {
+            is_active: false,
+            disabled_reason: Some("410".into()),
+            ..endpoint
+        };
         assert_eq!(Health::from_endpoint(Some(&disabled), None).note, "410");
     }
 }

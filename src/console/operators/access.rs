@@ -56,7 +56,11 @@ struct IntegratorLine {
 }
 
 /// GET /console/integrators: lists the integrators.
-async fn list_integrators(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_integrators(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) = accounts::page(&state.store, KeyKind::Integrator, list.page()).await?;
     let person_of = |holder: &KeyHolder| SessionOwner::Integrator(IntegratorId(holder.id));
@@ -99,7 +103,13 @@ async fn change_integrator(
     id: web::Path<String>,
     form: Form<AccessForm>,
 ) -> Answer {
-    change_access(&state, &session, parse_owner(KeyKind::Integrator, &id)?, form.0).await
+    change_access(
+        &state,
+        &session,
+        parse_owner(KeyKind::Integrator, &id)?,
+        form.0,
+    )
+    .await
 }
 
 /// POST /console/operators/{id}/access: revokes, disables, enables or removes an operator.
@@ -109,7 +119,13 @@ async fn change_operator(
     id: web::Path<String>,
     form: Form<AccessForm>,
 ) -> Answer {
-    change_access(&state, &session, parse_owner(KeyKind::Operator, &id)?, form.0).await
+    change_access(
+        &state,
+        &session,
+        parse_owner(KeyKind::Operator, &id)?,
+        form.0,
+    )
+    .await
 }
 
 async fn change_access(
@@ -118,7 +134,11 @@ async fn change_access(
     owner: KeyOwner,
     form: AccessForm,
 ) -> Answer {
-    let AccessForm { to, reason, taxpayer_keys } = form;
+    let AccessForm {
+        to,
+        reason,
+        taxpayer_keys,
+    } = form;
     let change = account_change(state, session, owner, reason)?;
     let includes_taxpayers = taxpayer_keys.is_some();
     let store = &state.store;
@@ -132,12 +152,18 @@ async fn change_access(
         (AccessMove::Remove, KeyKind::Operator) => access::remove_operator(store, change).await?,
         (AccessMove::Remove, _) => return Err(ApiError::route_not_found()),
     };
-    let Revocation { revoked, revoked_of_taxpayers, sessions } = revocation(outcome, owner)?;
+    let Revocation {
+        revoked,
+        revoked_of_taxpayers,
+        sessions,
+    } = revocation(outcome, owner)?;
     let keys = revoked + revoked_of_taxpayers;
     let notice = match to {
         AccessMove::Revoke => format!("{keys} keys are revoked and {sessions} sessions ended."),
         AccessMove::Disable => {
-            format!("The account is disabled: {keys} keys are revoked and {sessions} sessions ended.")
+            format!(
+                "The account is disabled: {keys} keys are revoked and {sessions} sessions ended."
+            )
         }
         AccessMove::Enable => "The account is enabled. It can sign in; it has no key.".to_owned(),
         AccessMove::Remove => "The operator is removed.".to_owned(),
@@ -163,7 +189,10 @@ async fn set_role(
     let RoleForm { role, reason } = form.0;
     let change = account_change(&state, &session, owner, reason)?;
     revocation(access::set_role(&state.store, change, role).await?, owner)?;
-    Ok(go_to(list_path(owner.kind), "The role is changed. It counts from the next request on."))
+    Ok(go_to(
+        list_path(owner.kind),
+        "The role is changed. It counts from the next request on.",
+    ))
 }
 
 fn account_change(
@@ -173,13 +202,24 @@ fn account_change(
     reason: String,
 ) -> Result<AccountChange, ApiError> {
     let reason = Some(ReasonForm { reason }.read_required(state)?);
-    Ok(AccountChange { owner, by: Actor::Operator(session.id), reason, now: state.now() })
+    Ok(AccountChange {
+        owner,
+        by: Actor::Operator(session.id),
+        reason,
+        now: state.now(),
+    })
 }
 
 fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
-    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(ApiError::route_not_found)
+    parse_number(text)
+        .map(|id| KeyOwner { kind, id })
+        .ok_or_else(ApiError::route_not_found)
 }
 
 fn list_path(kind: KeyKind) -> &'static str {
-    if kind == KeyKind::Operator { "/console/operators" } else { "/console/integrators" }
+    if kind == KeyKind::Operator {
+        "/console/operators"
+    } else {
+        "/console/integrators"
+    }
 }

@@ -20,7 +20,10 @@ use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
 /// The newest entries, as many as the page of a run or a taxpayer shows.
-const NEWEST_PAGE: Page = Page { number: 1, per_page: 10 };
+const NEWEST_PAGE: Page = Page {
+    number: 1,
+    per_page: 10,
+};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/console/audit").page(list)]
@@ -63,13 +66,19 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
 }
 
 /// Returns the newest entries that match.
-pub(super) async fn load_newest(state: &ApiState, filter: AuditFilter) -> Result<Vec<AuditLine>, ApiError> {
+pub(super) async fn load_newest(
+    state: &ApiState,
+    filter: AuditFilter,
+) -> Result<Vec<AuditLine>, ApiError> {
     let (found, _) = audit::page(&state.store, filter, NEWEST_PAGE).await?;
     lines(state, found).await
 }
 
 async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine>, ApiError> {
-    let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
+    let operators = found
+        .iter()
+        .filter_map(|entry| entry.actor.operator_id())
+        .collect();
     let operators = audit::operators(&state.store, operators).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
         actor: actor(entry.actor, &operators),
@@ -81,7 +90,10 @@ async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine
 
 fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {
     match actor {
-        Actor::Operator(id) => operators.get(&id).cloned().unwrap_or_else(|| format!("operator {id}")),
+        Actor::Operator(id) => operators
+            .get(&id)
+            .cloned()
+            .unwrap_or_else(|| format!("operator {id}")),
         Actor::Integrator(id) => format!("integrator {id}"),
         Actor::Contact(id) => format!("contact person {id}"),
         Actor::TaxpayerKey(id) => format!("API key {id}"),
@@ -94,10 +106,13 @@ fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {
 fn subject_page(entry: &AuditEntry) -> Option<String> {
     let subject = &entry.subject;
     match entry.action {
-        AuditAction::PauseRun | AuditAction::ResumeRun | AuditAction::RetryRun | AuditAction::CancelRun => {
-            Some(format!("/console/runs/{subject}"))
-        }
+        AuditAction::PauseRun
+        | AuditAction::ResumeRun
+        | AuditAction::RetryRun
+        | AuditAction::CancelRun => Some(format!("/console/runs/{subject}")),
         AuditAction::Reconcile => Some(format!("/console/reconciliations/{subject}")),
-        _ => entry.taxpayer_id.map(|taxpayer| format!("/console/taxpayers/{taxpayer}")),
+        _ => entry
+            .taxpayer_id
+            .map(|taxpayer| format!("/console/taxpayers/{taxpayer}")),
     }
 }

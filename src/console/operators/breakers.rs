@@ -56,7 +56,11 @@ struct OutageLine {
 }
 
 /// GET /console/breakers: shows the breakers of this process, and the outages that all processes saw.
-async fn show_breakers(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn show_breakers(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let now = state.now();
     let (found, total) = outages::page(&state.store, list.page()).await?;
@@ -65,8 +69,15 @@ async fn show_breakers(state: web::Data<ApiState>, Viewer(session): Viewer, quer
     let limits = state.authority.limits();
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
-        breakers: views.into_iter().zip(limits).map(|(view, limit)| BreakerLine::new(view, limit)).collect(),
-        outages: found.into_iter().map(|outage| OutageLine::new(outage, &notified, now)).collect(),
+        breakers: views
+            .into_iter()
+            .zip(limits)
+            .map(|(view, limit)| BreakerLine::new(view, limit))
+            .collect(),
+        outages: found
+            .into_iter()
+            .map(|outage| OutageLine::new(outage, &notified, now))
+            .collect(),
         pages: list.pages("/console/breakers", total),
     };
     show(&page)
@@ -81,11 +92,18 @@ async fn trip(
 ) -> Answer {
     let operation = parse_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry =
-        AuditEntry::for_operator_request(&order, AuditAction::TripBreaker, &operation.name(), state.now());
+    let entry = AuditEntry::for_operator_request(
+        &order,
+        AuditAction::TripBreaker,
+        &operation.name(),
+        state.now(),
+    );
     audit::record(&state.store, &[entry]).await?;
     state.authority.trip_breaker(operation);
-    Ok(go_to("/console/breakers", "The breaker is open. No call is made until it is reset."))
+    Ok(go_to(
+        "/console/breakers",
+        "The breaker is open. No call is made until it is reset.",
+    ))
 }
 
 /// POST /console/breakers/{operation}/reset: lets the calls of an operation pass again.
@@ -97,15 +115,24 @@ async fn reset(
 ) -> Answer {
     let operation = parse_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry =
-        AuditEntry::for_operator_request(&order, AuditAction::ResetBreaker, &operation.name(), state.now());
+    let entry = AuditEntry::for_operator_request(
+        &order,
+        AuditAction::ResetBreaker,
+        &operation.name(),
+        state.now(),
+    );
     audit::record(&state.store, &[entry]).await?;
     state.authority.reset_breaker(operation);
-    Ok(go_to("/console/breakers", "The breaker is closed. Calls pass again."))
+    Ok(go_to(
+        "/console/breakers",
+        "The breaker is closed. Calls pass again.",
+    ))
 }
 
 fn parse_operation(name: &str) -> Result<Operation, ApiError> {
-    let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
+    let found = Operation::ALL
+        .into_iter()
+        .find(|operation| operation.name() == name);
     found.ok_or_else(ApiError::route_not_found)
 }
 
@@ -123,7 +150,9 @@ impl BreakerLine {
 
 /// Says in one sentence what the calls of an operation wait for.
 fn explain_state(view: &BreakerView, limit: &LimitView) -> String {
-    let since = view.since.map_or_else(String::new, |since| format!(" since {} UTC", plain_time(since)));
+    let since = view.since.map_or_else(String::new, |since| {
+        format!(" since {} UTC", plain_time(since))
+    });
     let probe = match view.next_probe_at {
         Some(next) => format!("The next probe is due at {} UTC", plain_time(next)),
         None => "A probe is under way".to_owned(),
@@ -131,7 +160,9 @@ fn explain_state(view: &BreakerView, limit: &LimitView) -> String {
     match (view.state, &view.held) {
         (BreakerState::Closed, _) => explain_closed(limit),
         _ if view.is_tripped => {
-            format!("An operator stopped the calls{since}. They pass again when the breaker is reset.")
+            format!(
+                "An operator stopped the calls{since}. They pass again when the breaker is reset."
+            )
         }
         (_, HeldCallers::Accounts(accounts)) if !view.is_outage => format!(
             "Calls of {} accounts are held back{since}, because all of theirs failed. {probe}; the first answer closes it.",
@@ -145,9 +176,15 @@ fn explain_state(view: &BreakerView, limit: &LimitView) -> String {
 
 fn explain_closed(limit: &LimitView) -> String {
     match limit.held_until {
-        Some(until) => format!("The authority asked for a pause until {} UTC.", plain_time(until)),
+        Some(until) => format!(
+            "The authority asked for a pause until {} UTC.",
+            plain_time(until)
+        ),
         None if limit.waiting > 0 => {
-            format!("{} calls wait until one of {} is answered.", limit.waiting, limit.limit)
+            format!(
+                "{} calls wait until one of {} is answered.",
+                limit.waiting, limit.limit
+            )
         }
         None => "Calls pass.".to_owned(),
     }
@@ -155,7 +192,15 @@ fn explain_closed(limit: &LimitView) -> String {
 
 impl OutageLine {
     fn new(outage: Outage, notified: &NotifiedCounts, now: Timestamp) -> Self {
-        let told = |edge| notified.get(&OutageEvent { outage: outage.id, edge }).copied().unwrap_or(0);
+        let told = |edge| {
+            notified
+                .get(&OutageEvent {
+                    outage: outage.id,
+                    edge,
+                })
+                .copied()
+                .unwrap_or(0)
+        };
         let seconds = outage.duration_s(now);
         Self {
             operations: outage.operations().join(", "),

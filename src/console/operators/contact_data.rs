@@ -19,7 +19,15 @@ pub(super) async fn record_view(
     reason: String,
 ) -> Result<(), ApiError> {
     let reason = Some(ReasonForm { reason }.read_required(state)?);
-    let entry = AuditEntry::new(Actor::Operator(session.id), AuditAction::ShowContactData, irn, state.now());
-    let entry = AuditEntry { reason, ..entry.for_taxpayer(taxpayer) };
+    let entry = AuditEntry::new(
+        Actor::Operator(session.id),
+        AuditAction::ShowContactData,
+        irn,
+        state.now(),
+    );
+    let entry = AuditEntry {
+        reason,
+        ..entry.for_taxpayer(taxpayer)
+    };
     Ok(audit::record(&state.store, &[entry]).await?)
 }

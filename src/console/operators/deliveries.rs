@@ -70,14 +70,26 @@ struct ReplayForm {
 }
 
 /// GET /console/deliveries: lists the webhook endpoints of all taxpayers.
-async fn list_endpoints(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_endpoints(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let now = state.now();
-    let health = list.0.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
-    let filter = EndpointFilter { health, taxpayer_id: list.0.taxpayer_id("taxpayer_id") };
+    let health = list
+        .0
+        .word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
+    let filter = EndpointFilter {
+        health,
+        taxpayer_id: list.0.taxpayer_id("taxpayer_id"),
+    };
     let (found, total) = endpoint_list::page(&state.store, filter, list.page()).await?;
     let rows = found.into_iter().map(|listed| {
-        let circuit = listed.streak.as_ref().map(|streak| streak.circuit_state(now));
+        let circuit = listed
+            .streak
+            .as_ref()
+            .map(|streak| streak.circuit_state(now));
         EndpointLine {
             badge: listed.health.into(),
             url: url_without_query(&listed.endpoint.url),
@@ -95,7 +107,11 @@ async fn list_endpoints(state: web::Data<ApiState>, Viewer(session): Viewer, que
 }
 
 /// GET /console/deliveries/dead-letters: lists the deliveries that were given up.
-async fn list_dead_letters(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_dead_letters(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let taxpayer = list.0.taxpayer_id("taxpayer_id");
     let (found, total) = delivery_log::dead_page(&state.store, taxpayer, list.page()).await?;
@@ -117,7 +133,10 @@ async fn replay(
 ) -> Answer {
     let by = form.0.request(&state, &session)?;
     dead_letters::replay_one(&state, &id, by).await?;
-    Ok(go_to("/console/deliveries/dead-letters", "The notification is sent again."))
+    Ok(go_to(
+        "/console/deliveries/dead-letters",
+        "The notification is sent again.",
+    ))
 }
 
 /// POST /console/deliveries/dead-letters/replay: queues all dead letters of a taxpayer for delivery again.
@@ -126,11 +145,17 @@ async fn replay_all(
     Operator(session): Operator,
     form: Form<ReplayForm>,
 ) -> Answer {
-    let ReplayForm { taxpayer_id, reason } = form.0;
+    let ReplayForm {
+        taxpayer_id,
+        reason,
+    } = form.0;
     let by = ReasonForm { reason }.request(&state, &session)?;
     let taxpayer = path_ids::existing_taxpayer_id(&state, taxpayer_id.trim()).await?;
     dead_letters::replay_all(&state, taxpayer, None, by).await?;
-    Ok(go_to("/console/deliveries/dead-letters", "The dead letters of the taxpayer are sent again."))
+    Ok(go_to(
+        "/console/deliveries/dead-letters",
+        "The dead letters of the taxpayer are sent again.",
+    ))
 }
 
 impl From<EndpointHealth> for Badge {
@@ -152,11 +177,16 @@ pub(super) fn url_without_query(url: &str) -> String {
 
 /// Says in one sentence what the deliveries of an endpoint wait for.
 fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> String {
-    let since =
-        listed.streak.as_ref().map_or_else(String::new, |streak| format!("{} UTC", plain_time(streak.since)));
+    let since = listed.streak.as_ref().map_or_else(String::new, |streak| {
+        format!("{} UTC", plain_time(streak.since))
+    });
     match (listed.health, circuit) {
         (EndpointHealth::Disabled, _) => {
-            let reason = listed.endpoint.disabled_reason.as_deref().unwrap_or("It was disabled.");
+            let reason = listed
+                .endpoint
+                .disabled_reason
+                .as_deref()
+                .unwrap_or("It was disabled.");
             format!("{reason} Nothing is sent until the taxpayer enables it again.")
         }
         (_, Some(CircuitState::Parked(until))) => format!(
@@ -167,9 +197,13 @@ fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> Str
             format!("It has only failed since {since}. The next notification is sent as a probe.")
         }
         (EndpointHealth::Failing | EndpointHealth::Parked, _) => {
-            format!("It has failed since {since}. Each notification is tried again by its schedule.")
+            format!(
+                "It has failed since {since}. Each notification is tried again by its schedule."
+            )
         }
-        (EndpointHealth::Working, _) if listed.pending > 0 => "Its notifications are being sent.".to_owned(),
+        (EndpointHealth::Working, _) if listed.pending > 0 => {
+            "Its notifications are being sent.".to_owned()
+        }
         (EndpointHealth::Working, _) => "Nothing waits.".to_owned(),
     }
 }

@@ -48,7 +48,9 @@ struct HistoryPage {
 
 /// Returns the address of the page.
 pub(super) fn history_path(taxpayer: TaxpayerId, irn: &Irn) -> String {
-    let query = Serializer::new(String::new()).append_pair("irn", irn.as_str()).finish();
+    let query = Serializer::new(String::new())
+        .append_pair("irn", irn.as_str())
+        .finish();
     format!("/console/taxpayers/{taxpayer}/history?{query}")
 }
 
@@ -112,16 +114,27 @@ async fn render(
     subject: ViewedInvoice,
     is_contact_data_shown: bool,
 ) -> Answer {
-    let ViewedInvoice { taxpayer, irn, as_of } = subject;
+    let ViewedInvoice {
+        taxpayer,
+        irn,
+        as_of,
+    } = subject;
     let events = events::owned_by_with_irn(&state.store, taxpayer.id, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
-    let entry = history.entry_at(as_of).ok_or_else(ApiError::invoice_not_found)?;
-    let entry = if is_contact_data_shown { entry } else { entry.redact() };
+    let entry = history
+        .entry_at(as_of)
+        .ok_or_else(ApiError::invoice_not_found)?;
+    let entry = if is_contact_data_shown {
+        entry
+    } else {
+        entry.redact()
+    };
     let after = |sequence: i64| format!("{}&as_of={sequence}", history_path(taxpayer.id, &irn));
     show(&HistoryPage {
         frame: Frame::for_operator(session, "History of an invoice"),
         invoice_page: irn_page_path(taxpayer.id, &irn),
-        document: serde_json::to_string_pretty(&entry.version.invoice).map_err(ApiError::internal)?,
+        document: serde_json::to_string_pretty(&entry.version.invoice)
+            .map_err(ApiError::internal)?,
         earlier: entry.earlier_sequence.map(after),
         later: entry.later_sequence.map(after),
         taxpayer,

@@ -93,7 +93,8 @@ async fn show_irn(
     let taxpayer = find_taxpayer(&state, &taxpayer).await?;
     let irn = path_ids::irn(&query.trimmed_text("irn").unwrap_or_default())?;
     let kind = UniqueNoType::Irn;
-    let invoice = invoices::owned_by_with_unique_no(&state.store, taxpayer.id, kind, irn.as_str()).await?;
+    let invoice =
+        invoices::owned_by_with_unique_no(&state.store, taxpayer.id, kind, irn.as_str()).await?;
     render(&state, viewer, taxpayer, irn, invoice).await
 }
 
@@ -123,7 +124,12 @@ async fn render(
         history: history::history_path(taxpayer.id, &irn),
         rows: run_pages::to_rows(state, found).await?,
         is_cut: timeline.is_cut,
-        timeline: timeline.entries.into_iter().rev().map(TimelineLine::from).collect(),
+        timeline: timeline
+            .entries
+            .into_iter()
+            .rev()
+            .map(TimelineLine::from)
+            .collect(),
         taxpayer,
         irn,
         invoice,
@@ -133,7 +139,11 @@ async fn render(
 
 impl From<Invoice> for InvoiceLine {
     fn from(invoice: Invoice) -> Self {
-        Self { status: invoice.status.into(), payment: invoice.payment.status.into(), invoice }
+        Self {
+            status: invoice.status.into(),
+            payment: invoice.payment.status.into(),
+            invoice,
+        }
     }
 }
 
@@ -153,9 +163,16 @@ impl From<TimelineEntry> for TimelineLine {
         };
         let detail = redaction::redact_fields(entry.detail.clone());
         let details = detail.iter().map(|(name, value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             format!("{name}: {text}")
         });
-        Self { class, kind, details: details.collect(), entry }
+        Self {
+            class,
+            kind,
+            details: details.collect(),
+            entry,
+        }
     }
 }

@@ -44,7 +44,11 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
 
 impl From<LaneCount> for LaneLine {
     fn from(count: LaneCount) -> Self {
-        Self { explanation: explanation(count.kind), why: explain_lanes(&count), count }
+        Self {
+            explanation: explanation(count.kind),
+            why: explain_lanes(&count),
+            count,
+        }
     }
 }
 
@@ -55,16 +59,26 @@ fn explanation(kind: LaneKind) -> &'static str {
         LaneKind::Endpoint => "The deliveries to a webhook endpoint.",
         LaneKind::Pull => "The reading of the authority's list of invoices in transit.",
         LaneKind::Outage => "The notice of an outage to a taxpayer.",
-        LaneKind::Reconciliation => "The comparison of a taxpayer's days with the authority's ledger.",
+        LaneKind::Reconciliation => {
+            "The comparison of a taxpayer's days with the authority's ledger."
+        }
         LaneKind::Verification => "The check of a taxpayer's number with the authority.",
     }
 }
 
 fn explain_lanes(count: &LaneCount) -> String {
-    let LaneCount { due, leased, held_back, .. } = *count;
+    let LaneCount {
+        due,
+        leased,
+        held_back,
+        ..
+    } = *count;
     let mut sentences = Vec::new();
     if due > leased {
-        sentences.push(format!("{} are due and wait for a free worker.", due - leased));
+        sentences.push(format!(
+            "{} are due and wait for a free worker.",
+            due - leased
+        ));
     }
     if held_back > 0 {
         sentences.push(format!(
@@ -84,7 +98,12 @@ mod tests {
     #[test]
     fn a_kind_of_lanes_says_why_it_waits() {
         let why = |due, leased, held_back| {
-            explain_lanes(&LaneCount { kind: LaneKind::Run, due, leased, held_back })
+            explain_lanes(&LaneCount {
+                kind: LaneKind::Run,
+                due,
+                leased,
+                held_back,
+            })
         };
         assert_eq!(why(0, 0, 0), "Nothing waits.");
         assert_eq!(why(2, 2, 0), "Nothing waits.");

@@ -48,7 +48,11 @@ impl ListQuery {
             filters.append_pair(name, value);
         }
         let filters = filters.finish();
-        if filters.is_empty() { path.to_owned() } else { format!("{path}?{filters}") }
+        if filters.is_empty() {
+            path.to_owned()
+        } else {
+            format!("{path}?{filters}")
+        }
     }
 }
 
@@ -58,12 +62,20 @@ mod tests {
 
     #[test]
     fn the_links_to_other_pages_keep_the_filters() {
-        let list = ListQuery::new(&Query::from_text("state=paused&irn=a%26b&operation=&page=2"));
+        let list = ListQuery::new(&Query::from_text(
+            "state=paused&irn=a%26b&operation=&page=2",
+        ));
         assert!(list.is_chosen("state", "Paused") && !list.is_chosen("state", "running"));
         assert_eq!((list.value("irn"), list.value("step")), ("a&b", ""));
         let pages = list.pages("/console/runs", 120);
         assert_eq!((pages.number, pages.last), (2, 3));
-        assert_eq!(pages.address(3), "/console/runs?state=paused&irn=a%26b&page=3");
-        assert_eq!(ListQuery::new(&Query::from_text("page=2")).address("/console/runs"), "/console/runs");
+        assert_eq!(
+            pages.address(3),
+            "/console/runs?state=paused&irn=a%26b&page=3"
+        );
+        assert_eq!(
+            ListQuery::new(&Query::from_text("page=2")).address("/console/runs"),
+            "/console/runs"
+        );
     }
 }

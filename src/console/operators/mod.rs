@@ -60,16 +60,52 @@ const PAGES: &[(&str, &str)] = &[
 ];
 
 pub(super) fn endpoints() -> Vec<Path> {
-    let of_runs = [overview::endpoints(), runs::endpoints(), run::endpoints(), search::endpoints()];
-    let of_process = [supervision::endpoints(), lanes::endpoints(), breakers::endpoints()];
-    let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
-    let others =
-        [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints(), quarantine::endpoints()];
-    let of_people = [people::endpoints(), access::endpoints(), sign_ins::endpoints()];
-    let others = others.into_iter().chain(of_people).chain([history::endpoints()]);
-    of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
+    let of_runs = [
+        overview::endpoints(),
+        runs::endpoints(),
+        run::endpoints(),
+        search::endpoints(),
+    ];
+    let of_process = [
+        supervision::endpoints(),
+        lanes::endpoints(),
+        breakers::endpoints(),
+    ];
+    let of_taxpayers = [
+        taxpayers::endpoints(),
+        taxpayer::endpoints(),
+        invoice::endpoints(),
+    ];
+    let others = [
+        deliveries::endpoints(),
+        reconciliations::endpoints(),
+        audit::endpoints(),
+        quarantine::endpoints(),
+    ];
+    let of_people = [
+        people::endpoints(),
+        access::endpoints(),
+        sign_ins::endpoints(),
+    ];
+    let others = others
+        .into_iter()
+        .chain(of_people)
+        .chain([history::endpoints()]);
+    of_runs
+        .into_iter()
+        .chain(of_process)
+        .chain(of_taxpayers)
+        .chain(others)
+        .flatten()
+        .collect()
 }
 
 pub(super) fn navigation() -> Vec<NavigationEntry> {
-    PAGES.iter().map(|(label, path)| NavigationEntry { label, path: (*path).to_owned() }).collect()
+    PAGES
+        .iter()
+        .map(|(label, path)| NavigationEntry {
+            label,
+            path: (*path).to_owned(),
+        })
+        .collect()
 }

@@ -19,7 +19,10 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console").page(show_overview), path("/console/live/overview").page(live_overview)]
+    vec![
+        path("/console").page(show_overview),
+        path("/console/live/overview").page(live_overview),
+    ]
 }
 
 #[derive(Template)]
@@ -66,7 +69,10 @@ struct BreakerLine {
 /// GET /console: shows the overview.
 async fn show_overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
     let live = render(&state).await?;
-    show(&OverviewPage { frame: Frame::for_operator(&session, "Overview"), live })
+    show(&OverviewPage {
+        frame: Frame::for_operator(&session, "Overview"),
+        live,
+    })
 }
 
 /// GET /console/live/overview: streams the overview.
@@ -83,18 +89,34 @@ async fn live_overview(
 }
 
 async fn render(state: &ApiState) -> Result<String, ApiError> {
-    let counts = state.database_counts.current_counts(&state.store, state.now()).await;
+    let counts = state
+        .database_counts
+        .current_counts(&state.store, state.now())
+        .await;
     let counts = counts.ok_or_else(|| ApiError::internal("the database gave no counts"))?;
     let tree = state.tree.snapshot(0);
-    let report = state.health.report(&state.store, &state.tree, &state.authority).await;
+    let report = state
+        .health
+        .report(&state.store, &state.tree, &state.authority)
+        .await;
     let mut alerts = Vec::new();
     if !report.is_ready() {
-        let text = "This process is not ready: its database or too many of its actors are down.".to_owned();
-        alerts.push(Alert { kind: "bad", text, path: "/health/ready" });
+        let text = "This process is not ready: its database or too many of its actors are down."
+            .to_owned();
+        alerts.push(Alert {
+            kind: "bad",
+            text,
+            path: "/health/ready",
+        });
     }
     if counts.is_outage_open {
-        let text = "The authority is out. Runs wait and go on by themselves when it answers.".to_owned();
-        alerts.push(Alert { kind: "warn", text, path: "/console/breakers" });
+        let text =
+            "The authority is out. Runs wait and go on by themselves when it answers.".to_owned();
+        alerts.push(Alert {
+            kind: "warn",
+            text,
+            path: "/console/breakers",
+        });
     }
     let quarantined: Vec<_> = counts
         .quarantined
@@ -107,12 +129,21 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
             "In quarantine, because it panicked twice or processes crashed on it: {}.",
             quarantined.join(", ")
         );
-        alerts.push(Alert { kind: "bad", text, path: "/console/quarantine?state=kept" });
+        alerts.push(Alert {
+            kind: "bad",
+            text,
+            path: "/console/quarantine?state=kept",
+        });
     }
     let differences: i64 = counts.findings.iter().map(|(_, count)| count).sum();
     if differences > 0 {
-        let text = format!("{differences} differences from the authority's ledger wait for a decision.");
-        alerts.push(Alert { kind: "warn", text, path: "/console/reconciliations" });
+        let text =
+            format!("{differences} differences from the authority's ledger wait for a decision.");
+        alerts.push(Alert {
+            kind: "warn",
+            text,
+            path: "/console/reconciliations",
+        });
     }
     let seconds = state.traffic.history().seconds();
     let part = OverviewPart {
@@ -130,11 +161,23 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
         groups.map(|group| group.runs).sum::<i64>()
     };
     let endpoints = |healths: &[EndpointHealth]| {
-        let groups = counts.endpoints.iter().filter(|(health, _)| healths.contains(health));
+        let groups = counts
+            .endpoints
+            .iter()
+            .filter(|(health, _)| healths.contains(health));
         groups.map(|(_, count)| count).sum::<i64>()
     };
-    let actors: usize = tree.groups.iter().flat_map(|group| group.states.values()).sum();
-    let card = |title, figure: i64, note: &str, path| Card { title, figure, note: note.to_owned(), path };
+    let actors: usize = tree
+        .groups
+        .iter()
+        .flat_map(|group| group.states.values())
+        .sum();
+    let card = |title, figure: i64, note: &str, path| Card {
+        title,
+        figure,
+        note: note.to_owned(),
+        path,
+    };
     vec![
         card(
             "Runs waiting",
@@ -180,7 +223,11 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
         ),
         card(
             "Endpoints in trouble",
-            endpoints(&[EndpointHealth::Failing, EndpointHealth::Parked, EndpointHealth::Disabled]),
+            endpoints(&[
+                EndpointHealth::Failing,
+                EndpointHealth::Parked,
+                EndpointHealth::Disabled,
+            ]),
             "Failing, parked or disabled.",
             "/console/deliveries",
         ),
@@ -195,8 +242,16 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
 
 fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {
     vec![
-        Chart::new("Requests a second", "/s", seconds.iter().map(|second| second.requests).collect()),
-        Chart::new("Mean time to the answer", "µs", seconds.iter().map(mean_us).collect()),
+        Chart::new(
+            "Requests a second",
+            "/s",
+            seconds.iter().map(|second| second.requests).collect(),
+        ),
+        Chart::new(
+            "Mean time to the answer",
+            "µs",
+            seconds.iter().map(mean_us).collect(),
+        ),
         Chart::new(
             "Answers with status 500 or more",
             "/s",
@@ -212,19 +267,22 @@ fn mean_us(second: &RequestsInSecond) -> u64 {
 fn breakers(state: &ApiState) -> Vec<BreakerLine> {
     let breakers = state.authority.breakers();
     let limits = state.authority.limits();
-    let lines = breakers.iter().zip(&limits).map(|(breaker, limit)| BreakerLine {
-        operation: breaker.operation.name(),
-        state: breaker.state.name(),
-        kind: match breaker.state {
-            BreakerState::Closed => "ok",
-            BreakerState::HalfOpen => "warn",
-            BreakerState::Open => "bad",
-        },
-        limit: limit.limit,
-        in_flight: limit.in_flight,
-        waiting: limit.waiting,
-        calls: breaker.calls,
-        failures: breaker.failures,
-    });
+    let lines = breakers
+        .iter()
+        .zip(&limits)
+        .map(|(breaker, limit)| BreakerLine {
+            operation: breaker.operation.name(),
+            state: breaker.state.name(),
+            kind: match breaker.state {
+                BreakerState::Closed => "ok",
+                BreakerState::HalfOpen => "warn",
+                BreakerState::Open => "bad",
+            },
+            limit: limit.limit,
+            in_flight: limit.in_flight,
+            waiting: limit.waiting,
+            calls: breaker.calls,
+            failures: breaker.failures,
+        });
     lines.collect()
 }

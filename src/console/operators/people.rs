@@ -36,7 +36,11 @@ struct OperatorLine {
 }
 
 /// GET /console/operators: lists the operators.
-async fn list_operators(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_operators(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) = people::operators(&state.store, list.page()).await?;
     let owners = found.iter().map(|person| person.owner);
@@ -44,7 +48,9 @@ async fn list_operators(state: web::Data<ApiState>, Viewer(session): Viewer, que
     let (holders, _) = accounts::page(&state.store, KeyKind::Operator, list.page()).await?;
     let rows = found.into_iter().map(|person| {
         let id = person.owner.id();
-        let is_disabled = holders.iter().any(|holder| holder.id == id && holder.disabled_at.is_some());
+        let is_disabled = holders
+            .iter()
+            .any(|holder| holder.id == id && holder.disabled_at.is_some());
         let role = match person.rights {
             Rights::Operate(role) => role.as_str(),
             Rights::Account(role) => role.as_str(),
@@ -57,7 +63,11 @@ async fn list_operators(state: web::Data<ApiState>, Viewer(session): Viewer, que
             path: person_path(person.owner),
             is_self: id == session.id,
         };
-        OperatorLine { id, is_disabled, person }
+        OperatorLine {
+            id,
+            is_disabled,
+            person,
+        }
     });
     show(&PeoplePage {
         frame: Frame::for_operator(&session, "Operators"),

@@ -109,7 +109,10 @@ impl From<QuarantinedWork> for WorkLine {
             },
             WorkKind::Delivery => Links {
                 page: None,
-                replay: Some((format!("/console/deliveries/dead-letters/{reference}/replay"), "Replay")),
+                replay: Some((
+                    format!("/console/deliveries/dead-letters/{reference}/replay"),
+                    "Replay",
+                )),
                 drop: Some((format!("/console/quarantine/{reference}/drop"), "Drop")),
             },
             WorkKind::Task => Links::default(),
@@ -119,7 +122,11 @@ impl From<QuarantinedWork> for WorkLine {
             drop: links.drop.filter(|_| work.may_drop),
             ..links
         };
-        Self { badge: work.state.into(), links, work }
+        Self {
+            badge: work.state.into(),
+            links,
+            work,
+        }
     }
 }
 

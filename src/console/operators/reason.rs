@@ -34,7 +34,10 @@ impl ReasonForm {
         state: &ApiState,
         session: &OperatorSession,
     ) -> Result<OperatorRequest, ApiError> {
-        Ok(OperatorRequest { operator_id: session.id, reason: self.read(state)? })
+        Ok(OperatorRequest {
+            operator_id: session.id,
+            reason: self.read(state)?,
+        })
     }
 
     fn body(&self) -> Map<String, Value> {

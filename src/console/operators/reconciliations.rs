@@ -84,7 +84,10 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         pages: list.pages("/console/reconciliations", total),
         rows: found
             .into_iter()
-            .map(|reconciliation| ReconciliationLine { badge: reconciliation.state.into(), reconciliation })
+            .map(|reconciliation| ReconciliationLine {
+                badge: reconciliation.state.into(),
+                reconciliation,
+            })
             .collect(),
         today: state.today().to_string(),
         list,
@@ -93,13 +96,27 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
 }
 
 /// POST /console/reconciliations: queues the comparison of a day of a taxpayer.
-async fn start(state: web::Data<ApiState>, Operator(session): Operator, form: Form<StartForm>) -> Answer {
-    let StartForm { taxpayer_id, day, reason } = form.0;
+async fn start(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    form: Form<StartForm>,
+) -> Answer {
+    let StartForm {
+        taxpayer_id,
+        day,
+        reason,
+    } = form.0;
     let by = ReasonForm { reason }.request(&state, &session)?;
     let taxpayer = path_ids::existing_taxpayer_id(&state, taxpayer_id.trim()).await?;
     let day = text_checks::parse_date(day.trim()).map_err(|rule| Fault::field("day", rule))?;
-    let reconciliation = state.reconciliations.request(taxpayer, day, Some(by)).await?;
-    Ok(go_to(&format!("/console/reconciliations/{}", reconciliation.id), "The comparison is queued."))
+    let reconciliation = state
+        .reconciliations
+        .request(taxpayer, day, Some(by))
+        .await?;
+    Ok(go_to(
+        &format!("/console/reconciliations/{}", reconciliation.id),
+        "The comparison is queued.",
+    ))
 }
 
 /// GET /console/reconciliations/{id}: shows a reconciliation with its findings.
@@ -109,16 +126,26 @@ async fn show_reconciliation(
     id: web::Path<String>,
     query: Query,
 ) -> Answer {
-    let not_found = || ApiError::new(ErrorCode::ReconciliationNotFound, "Reconciliation not found");
+    let not_found = || {
+        ApiError::new(
+            ErrorCode::ReconciliationNotFound,
+            "Reconciliation not found",
+        )
+    };
     let id = path_ids::uuid(&id).ok_or_else(not_found)?;
-    let reconciliation = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
+    let reconciliation = reconciliations::with_id(&state.store, id)
+        .await?
+        .ok_or_else(not_found)?;
     let list = ListQuery::new(&query);
     let findings = reconciliations::findings(&state.store, &reconciliation, list.page()).await?;
     let total = u64::from(reconciliation.counts.repaired) + u64::from(reconciliation.counts.listed);
     let page = ReconciliationPage {
         frame: Frame::for_operator(&session, "Reconciliation"),
         badge: reconciliation.state.into(),
-        findings: findings.into_iter().map(|finding| FindingLine::new(&reconciliation, finding)).collect(),
+        findings: findings
+            .into_iter()
+            .map(|finding| FindingLine::new(&reconciliation, finding))
+            .collect(),
         pages: list.pages(&format!("/console/reconciliations/{id}"), total),
         reconciliation,
     };

@@ -68,7 +68,11 @@ struct StepEntry {
 }
 
 /// GET /console/runs/{id}: shows a run.
-async fn show_run(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
+async fn show_run(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    id: web::Path<String>,
+) -> Answer {
     let run = path_ids::find_run(&state, &id).await?;
     render(&state, &session, run, false).await
 }
@@ -94,9 +98,16 @@ async fn render(
     let now = state.now();
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
-    let filter = AuditFilter { subject: Some(run.id.to_string()), ..AuditFilter::default() };
+    let filter = AuditFilter {
+        subject: Some(run.id.to_string()),
+        ..AuditFilter::default()
+    };
     let document = run.document();
-    let document = if is_contact_data_shown { document } else { redaction::redact(document) };
+    let document = if is_contact_data_shown {
+        document
+    } else {
+        redaction::redact(document)
+    };
     let page = RunPage {
         frame: Frame::for_operator(session, "Run"),
         why: state.pipeline.explain_wait(&run, now).await?,
@@ -105,7 +116,11 @@ async fn render(
         taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
         irn_address: irn_page_path(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),
-        moves: run.allowed_actions().into_iter().map(MoveButton::from).collect(),
+        moves: run
+            .allowed_actions()
+            .into_iter()
+            .map(MoveButton::from)
+            .collect(),
         has_newest_steps_only: steps.len() == step_log::CALLS_SHOWN_MAX,
         steps: steps.into_iter().map(StepEntry::from).collect(),
         document: format!("{document:#}"),
@@ -126,7 +141,12 @@ async fn move_run(
     let to = OperatorAction::parse(&word).ok_or_else(ApiError::route_not_found)?;
     let by = form.0.request(&state, &session)?;
     let run = path_ids::find_run(&state, &id).await?;
-    let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
+    let command = ApplyOperatorAction {
+        run: run.id,
+        irn: run.irn,
+        to,
+        by,
+    };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;
     let notice = match to {
         OperatorAction::Pause => "The run is paused.",
@@ -142,14 +162,23 @@ impl From<OperatorAction> for MoveButton {
         let (label, class, hint) = match action {
             OperatorAction::Pause => ("Pause", "", "It stops before its next step."),
             OperatorAction::Resume => ("Resume", "primary", "It goes on where it stopped."),
-            OperatorAction::Retry => {
-                ("Retry now", "primary", "It goes on at once, and its time for retries begins again.")
-            }
-            OperatorAction::Cancel => {
-                ("Cancel", "danger", "It ends, and the taxpayer may change or send the invoice again.")
-            }
+            OperatorAction::Retry => (
+                "Retry now",
+                "primary",
+                "It goes on at once, and its time for retries begins again.",
+            ),
+            OperatorAction::Cancel => (
+                "Cancel",
+                "danger",
+                "It ends, and the taxpayer may change or send the invoice again.",
+            ),
         };
-        Self { word: action.as_str(), label, class, hint }
+        Self {
+            word: action.as_str(),
+            label,
+            class,
+            hint,
+        }
     }
 }
 
@@ -165,6 +194,10 @@ impl From<StepRecord> for StepEntry {
             Some("paused") => ("bad", "Given up"),
             Some(_) => ("", "Ended"),
         };
-        Self { record, class, outcome }
+        Self {
+            record,
+            class,
+            outcome,
+        }
     }
 }

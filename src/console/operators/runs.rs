@@ -76,7 +76,14 @@ pub(super) async fn load_newest(
     filter: &RunFilter,
     list: &ListQuery,
 ) -> Result<Vec<RunRow>, ApiError> {
-    let (found, _) = run_list::page(&state.store, filter, RunOrder::Newest, state.now(), list.page()).await?;
+    let (found, _) = run_list::page(
+        &state.store,
+        filter,
+        RunOrder::Newest,
+        state.now(),
+        list.page(),
+    )
+    .await?;
     to_rows(state, found).await
 }
 

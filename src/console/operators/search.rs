@@ -28,10 +28,19 @@ struct SearchPage {
 /// GET /console/search?q=: searches for the text.
 async fn find(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let text = query.trimmed_text("q").unwrap_or_default();
-    let found = if text.is_empty() { Vec::new() } else { search::find(&state, &text).await? };
+    let found = if text.is_empty() {
+        Vec::new()
+    } else {
+        search::find(&state, &text).await?
+    };
     if let [only] = found.as_slice() {
         return Ok(redirect(&only.page));
     }
     let frame = Frame::for_operator(&session, "Search");
-    show(&SearchPage { frame, text, found, taxpayers_max: TAXPAYERS_MAX })
+    show(&SearchPage {
+        frame,
+        text,
+        found,
+        taxpayers_max: TAXPAYERS_MAX,
+    })
 }

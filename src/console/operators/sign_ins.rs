@@ -51,7 +51,9 @@ pub(super) fn person_path(owner: SessionOwner) -> String {
     match owner {
         SessionOwner::Operator(id) => format!("/console/operators/{id}"),
         SessionOwner::Integrator(id) => format!("/console/integrators/{id}"),
-        SessionOwner::Contact { taxpayer, id } => format!("/console/taxpayers/{taxpayer}/contacts/{id}"),
+        SessionOwner::Contact { taxpayer, id } => {
+            format!("/console/taxpayers/{taxpayer}/contacts/{id}")
+        }
     }
 }
 
@@ -71,11 +73,20 @@ fn person_in_path(request: &HttpRequest) -> Option<PersonInPath> {
     }
     if let Some(id) = number("integrator") {
         let owner = SessionOwner::Integrator(IntegratorId(id));
-        return Some(PersonInPath { owner, page: "/console/integrators".to_owned() });
+        return Some(PersonInPath {
+            owner,
+            page: "/console/integrators".to_owned(),
+        });
     }
     let taxpayer = TaxpayerId(number("taxpayer")?);
-    let owner = SessionOwner::Contact { taxpayer, id: ContactId(number("contact")?) };
-    Some(PersonInPath { owner, page: format!("/console/taxpayers/{taxpayer}") })
+    let owner = SessionOwner::Contact {
+        taxpayer,
+        id: ContactId(number("contact")?),
+    };
+    Some(PersonInPath {
+        owner,
+        page: format!("/console/taxpayers/{taxpayer}"),
+    })
 }
 
 /// POST …/invitation: shows a link with which a person chooses a password.
@@ -85,10 +96,17 @@ async fn invite(
     Confirmed(Admin(session)): Confirmed<Admin>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let PersonInPath { owner, page } = person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
+    let PersonInPath { owner, page } =
+        person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
     let reason = Some(form.0.read_required(&state)?);
-    let order = InvitationRequest { owner, by: Actor::Operator(session.id), reason };
-    let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::route_not_found)?;
+    let order = InvitationRequest {
+        owner,
+        by: Actor::Operator(session.id),
+        reason,
+    };
+    let made = invitations::make(&state, &request, order)
+        .await?
+        .ok_or_else(ApiError::route_not_found)?;
     show_link(Frame::for_operator(&session, "The link"), made, page)
 }
 
@@ -99,14 +117,28 @@ async fn reset_second_factor(
     Confirmed(Admin(session)): Confirmed<Admin>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let PersonInPath { owner, page } = person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
+    let PersonInPath { owner, page } =
+        person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
     let by = Actor::Operator(session.id);
     if by == owner.actor() {
-        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::OWN_RESET_REFUSAL));
+        return Err(ApiError::new(
+            ErrorCode::InvalidTransition,
+            second_factor::OWN_RESET_REFUSAL,
+        ));
     }
     let reason = Some(form.0.read_required(&state)?);
-    let removal =
-        FactorRemoval { owner, by, action: AuditAction::ResetSecondFactor, reason, now: state.now() };
-    second_factors::remove(&state.store, removal).await?.ok_or_else(ApiError::route_not_found)?;
-    Ok(go_to(&page, "The second factor is removed, and the person is signed out."))
+    let removal = FactorRemoval {
+        owner,
+        by,
+        action: AuditAction::ResetSecondFactor,
+        reason,
+        now: state.now(),
+    };
+    second_factors::remove(&state.store, removal)
+        .await?
+        .ok_or_else(ApiError::route_not_found)?;
+    Ok(go_to(
+        &page,
+        "The second factor is removed, and the person is signed out.",
+    ))
 }

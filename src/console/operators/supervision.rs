@@ -85,7 +85,13 @@ fn render(state: &ApiState) -> Result<String, ApiError> {
     let mut troubled: Vec<_> = tree.groups.iter().flat_map(troubled_actors).collect();
     troubled.sort_by_key(|line| std::cmp::Reverse(line.actor.state));
     let groups = tree.groups.iter().map(GroupLine::from).collect();
-    SupervisionPart { tree, troubled, groups }.render().map_err(ApiError::internal)
+    SupervisionPart {
+        tree,
+        troubled,
+        groups,
+    }
+    .render()
+    .map_err(ApiError::internal)
 }
 
 fn troubled_actors(group: &ActorGroup) -> impl Iterator<Item = ActorLine> {
@@ -98,19 +104,30 @@ fn troubled_actors(group: &ActorGroup) -> impl Iterator<Item = ActorLine> {
 
 impl ActorLine {
     fn new(group: &ActorGroup, actor: &ActorView) -> Self {
-        Self { kind: group.kind.name(), badge: actor.state.into(), actor: actor.clone() }
+        Self {
+            kind: group.kind.name(),
+            badge: actor.state.into(),
+            actor: actor.clone(),
+        }
     }
 }
 
 impl From<&ActorGroup> for GroupLine {
     fn from(group: &ActorGroup) -> Self {
-        let count = |state: (&NodeState, &usize)| StateCount { badge: (*state.0).into(), count: *state.1 };
+        let count = |state: (&NodeState, &usize)| StateCount {
+            badge: (*state.0).into(),
+            count: *state.1,
+        };
         Self {
             kind: group.kind.name(),
             shard: group.shard,
             total: group.states.values().sum(),
             states: group.states.iter().map(count).collect(),
-            actors: group.nodes.iter().map(|actor| ActorLine::new(group, actor)).collect(),
+            actors: group
+                .nodes
+                .iter()
+                .map(|actor| ActorLine::new(group, actor))
+                .collect(),
         }
     }
 }

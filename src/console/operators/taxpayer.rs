@@ -77,16 +77,32 @@ struct EndpointFacts {
 }
 
 /// GET /console/taxpayers/{id}: shows a taxpayer.
-async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
+async fn show_taxpayer(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    id: web::Path<String>,
+) -> Answer {
     let taxpayer = find_taxpayer(&state, &id).await?;
     let store = &state.store;
     let id = taxpayer.id;
     let endpoint = webhooks::with_failure_streak(store.reader(), id).await?;
-    let invoices =
-        list::owned_by(store, id, &InvoiceFilter::default(), PageStart::At(0), NEWEST_ROWS).await?;
-    let runs_of = RunFilter { taxpayer_id: Some(id), ..RunFilter::default() };
+    let invoices = list::owned_by(
+        store,
+        id,
+        &InvoiceFilter::default(),
+        PageStart::At(0),
+        NEWEST_ROWS,
+    )
+    .await?;
+    let runs_of = RunFilter {
+        taxpayer_id: Some(id),
+        ..RunFilter::default()
+    };
     let newest = ListQuery(Query::from_text(&format!("per_page={NEWEST_ROWS}")));
-    let audit_of = AuditFilter { taxpayer_id: Some(id), ..AuditFilter::default() };
+    let audit_of = AuditFilter {
+        taxpayer_id: Some(id),
+        ..AuditFilter::default()
+    };
     let page = TaxpayerPage {
         frame: Frame::for_operator(&session, "Taxpayer"),
         verification: taxpayer.verification.status().into(),
@@ -101,7 +117,11 @@ async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: 
         accepts_panics: state.taxpayers.panic_orders().are_accepted(),
         integration: integrations::kinds_owned_by(store.reader(), id).await?,
         invoices_total: invoices.total,
-        invoices: invoices.invoices.into_iter().map(InvoiceLine::from).collect(),
+        invoices: invoices
+            .invoices
+            .into_iter()
+            .map(InvoiceLine::from)
+            .collect(),
         rows: runs::load_newest(&state, &runs_of, &newest).await?,
         audit: audit::load_newest(&state, audit_of).await?,
         taxpayer,
@@ -111,11 +131,17 @@ async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: 
 
 async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {
     let found = contacts::owned_by(&state.store, taxpayer).await?;
-    let owner = |id| SessionOwner::Contact { taxpayer, id: ContactId(id) };
+    let owner = |id| SessionOwner::Contact {
+        taxpayer,
+        id: ContactId(id),
+    };
     let owners = found.iter().map(|access| owner(access.contact.id));
     let factors = second_factors::states(&state.store, owners, state.now()).await?;
     let lines = found.into_iter().map(|access| PersonLine {
-        name: Some(format!("{} {}", access.contact.first_name, access.contact.last_name)),
+        name: Some(format!(
+            "{} {}",
+            access.contact.first_name, access.contact.last_name
+        )),
         role: access.role.as_str(),
         second_factor: factors.get(owner(access.contact.id)),
         path: person_path(owner(access.contact.id)),
@@ -127,7 +153,9 @@ async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<Perso
 
 /// Returns the taxpayer with the id in the path.
 pub(super) async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Taxpayer, ApiError> {
-    let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let id = parse_number(text)
+        .map(TaxpayerId)
+        .ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
@@ -142,9 +170,16 @@ async fn verify(
     let reason = form.0.read_required(&state)?;
     let id = find_taxpayer(&state, &id).await?.id;
     let found = Verification::Verified(ConfirmedBy::Operator);
-    let result = RecordVerification { found, by: Some(Actor::Operator(session.id)), reason: Some(reason) };
+    let result = RecordVerification {
+        found,
+        by: Some(Actor::Operator(session.id)),
+        reason: Some(reason),
+    };
     state.taxpayers.send(id, result).await?;
-    Ok(go_to(&format!("/console/taxpayers/{id}"), "The taxpayer is verified."))
+    Ok(go_to(
+        &format!("/console/taxpayers/{id}"),
+        "The taxpayer is verified.",
+    ))
 }
 
 #[derive(Debug, Deserialize)]
@@ -161,10 +196,21 @@ async fn set_subscription(
 ) -> Answer {
     let id = find_taxpayer(&state, &id).await?.id;
     let to = form.0.subscription;
-    state.taxpayers.send(id, SetSubscription { to, by: Actor::Operator(session.id) }).await?;
+    state
+        .taxpayers
+        .send(
+            id,
+            SetSubscription {
+                to,
+                by: Actor::Operator(session.id),
+            },
+        )
+        .await?;
     let notice = match to {
         Subscription::Active => "The subscription is active: the taxpayer may create invoices.",
-        Subscription::Inactive => "The subscription has ended: the taxpayer may create no invoices.",
+        Subscription::Inactive => {
+            "The subscription has ended: the taxpayer may create no invoices."
+        }
     };
     Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
 }
@@ -183,5 +229,8 @@ async fn order_panic(
 ) -> Answer {
     let id = find_taxpayer(&state, &id).await?.id;
     development::order_panics(&state, id, form.0.panics).await?;
-    Ok(go_to(&format!("/console/taxpayers/{id}"), "The actor panics at the next command of this taxpayer."))
+    Ok(go_to(
+        &format!("/console/taxpayers/{id}"),
+        "The actor panics at the next command of this taxpayer.",
+    ))
 }

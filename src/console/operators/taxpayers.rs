@@ -40,7 +40,11 @@ struct TaxpayerLine {
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let filter = TaxpayerFilter {
-        verification: list.0.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?,
+        verification: list.0.word(
+            "verification",
+            VerificationStatus::parse,
+            VerificationStatus::allowed,
+        )?,
         search: list.0.trimmed_text("q"),
         ..TaxpayerFilter::default()
     };
@@ -58,6 +62,10 @@ impl From<Taxpayer> for TaxpayerLine {
     fn from(taxpayer: Taxpayer) -> Self {
         let status = taxpayer.verification.status();
         let subscription = taxpayer.subscription;
-        Self { verification: status.into(), subscription: subscription.into(), taxpayer }
+        Self {
+            verification: status.into(),
+            subscription: subscription.into(),
+            taxpayer,
+        }
     }
 }

@@ -52,7 +52,11 @@ impl AccountSession {
     ) -> Result<C::Output, TaxpayerError> {
         state
             .taxpayers
-            .send_once(self.taxpayer, command, self.claim.clone().map(OnceClaim::without_answer))
+            .send_once(
+                self.taxpayer,
+                command,
+                self.claim.clone().map(OnceClaim::without_answer),
+            )
             .await
     }
 }
@@ -76,10 +80,17 @@ pub(crate) struct SignedInIntegrator {
 
 /// Returns the session for the taxpayer in the path. Whoever has no right to this account is told that there is no such
 /// page.
-async fn account_session(request: &HttpRequest, least: ContactRole) -> Result<AccountSession, Refusal> {
+async fn account_session(
+    request: &HttpRequest,
+    least: ContactRole,
+) -> Result<AccountSession, Refusal> {
     let SignedIn { session, csrf } = admit(request).await?;
     let person = session.person;
-    let wanted = request.match_info().get("taxpayer").and_then(parse_number).map(TaxpayerId);
+    let wanted = request
+        .match_info()
+        .get("taxpayer")
+        .and_then(parse_number)
+        .map(TaxpayerId);
     let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
     let store = &state(request)?.store;
     let found = match person.owner {
@@ -89,10 +100,15 @@ async fn account_session(request: &HttpRequest, least: ContactRole) -> Result<Ac
         SessionOwner::Integrator(id) => taxpayers::owned_by_with_id(store, id, taxpayer).await,
         SessionOwner::Contact { .. } | SessionOwner::Operator(_) => Ok(None),
     };
-    let (Some(found), Rights::Account(role)) = (found.map_err(ApiError::from)?, person.rights) else {
+    let (Some(found), Rights::Account(role)) = (found.map_err(ApiError::from)?, person.rights)
+    else {
         return Err(ApiError::route_not_found().into());
     };
-    let account = AccountLabel { name: found.name, tin: found.tin, path: format!("/dashboard/{taxpayer}") };
+    let account = AccountLabel {
+        name: found.name,
+        tin: found.tin,
+        path: format!("/dashboard/{taxpayer}"),
+    };
     if role < least {
         return Err(Refusal::NotAllowed(match least {
             ContactRole::Owner => "Only an owner of the account may do this.",
@@ -104,8 +120,20 @@ async fn account_session(request: &HttpRequest, least: ContactRole) -> Result<Ac
     let claim = request.extensions().get::<IdempotencyClaim>().cloned();
     let by = person.owner.actor();
     let name = person.name.as_deref().unwrap_or(&person.email);
-    name_actor(ActorWithName { actor: by, name: Some(name.into()) });
-    Ok(AccountSession { taxpayer, account, by, person, role, csrf, notice: notice(request), claim })
+    name_actor(ActorWithName {
+        actor: by,
+        name: Some(name.into()),
+    });
+    Ok(AccountSession {
+        taxpayer,
+        account,
+        by,
+        person,
+        role,
+        csrf,
+        notice: notice(request),
+        claim,
+    })
 }
 
 /// Lets handlers take each type as a parameter. People with a lower role than this are refused.
@@ -144,7 +172,11 @@ impl FromRequest for SignedInIntegrator {
             let SessionOwner::Integrator(id) = session.person.owner else {
                 return Err(ApiError::route_not_found().into());
             };
-            Ok(Self { id, person: session.person, csrf })
+            Ok(Self {
+                id,
+                person: session.person,
+                csrf,
+            })
         })
     }
 }

@@ -40,7 +40,10 @@ pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
 
 /// Returns the address and the browser from which a person signs in.
 pub(crate) fn place(request: &HttpRequest) -> SignInPlace {
-    SignInPlace { address: client_address(request), browser: access_log::user_agent(request.headers()) }
+    SignInPlace {
+        address: client_address(request),
+        browser: access_log::user_agent(request.headers()),
+    }
 }
 
 /// Marks a request whose notice was read. The page that shows the notice also removes its cookie.
@@ -51,7 +54,10 @@ pub(crate) struct NoticeRead;
 pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
     let cookie = request.cookie(NOTICE_COOKIE)?;
     let text = cookie.value().to_owned();
-    let read = url::form_urlencoded::parse(text.as_bytes()).next()?.0.into_owned();
+    let read = url::form_urlencoded::parse(text.as_bytes())
+        .next()?
+        .0
+        .into_owned();
     if read.is_empty() {
         return None;
     }
@@ -61,23 +67,46 @@ pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
 
 /// Returns the path of the sign-in, which leads back to this page.
 pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
-    let here = request.uri().path_and_query().map_or("/", actix_web::http::uri::PathAndQuery::as_str);
+    let here = request
+        .uri()
+        .path_and_query()
+        .map_or("/", actix_web::http::uri::PathAndQuery::as_str);
     let next: String = url::form_urlencoded::byte_serialize(here.as_bytes()).collect();
-    if request.method() == Method::GET { format!("/sign-in?next={next}") } else { "/sign-in".into() }
+    if request.method() == Method::GET {
+        format!("/sign-in?next={next}")
+    } else {
+        "/sign-in".into()
+    }
 }
 
 /// Returns the path of the page that asks for password and code. That page leads back to this page or, if a form was
 /// sent, to the page with the form.
 pub(crate) fn confirm_path(request: &HttpRequest) -> String {
-    let here = request.uri().path_and_query().map(|path| path.as_str().to_owned());
-    let referrer = request.headers().get(REFERER).and_then(|value| value.to_str().ok());
+    let here = request
+        .uri()
+        .path_and_query()
+        .map(|path| path.as_str().to_owned());
+    let referrer = request
+        .headers()
+        .get(REFERER)
+        .and_then(|value| value.to_str().ok());
     let from = referrer.and_then(|address| url::Url::parse(address).ok());
-    let from = from.map(|address| address[url::Position::BeforePath..url::Position::AfterQuery].to_owned());
-    let page = if request.method() == Method::GET { here } else { from };
-    let next: String = url::form_urlencoded::byte_serialize(page.unwrap_or_default().as_bytes()).collect();
+    let from = from
+        .map(|address| address[url::Position::BeforePath..url::Position::AfterQuery].to_owned());
+    let page = if request.method() == Method::GET {
+        here
+    } else {
+        from
+    };
+    let next: String =
+        url::form_urlencoded::byte_serialize(page.unwrap_or_default().as_bytes()).collect();
     format!("/account/confirm?next={next}")
 }
 
 pub(crate) fn request_id(request: &HttpRequest) -> String {
-    request.extensions().get::<ResponsePrefs>().map(|prefs| prefs.request_id.clone()).unwrap_or_default()
+    request
+        .extensions()
+        .get::<ResponsePrefs>()
+        .map(|prefs| prefs.request_id.clone())
+        .unwrap_or_default()
 }

@@ -14,12 +14,14 @@ use subtle::ConstantTimeEq;
 use crate::console::session::{Refusal, token};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-const FOREIGN_FORM_TEXT: &str =
-    "This form was not sent from a page of this service. Go back, reload the page and send it again.";
+const FOREIGN_FORM_TEXT: &str = "This form was not sent from a page of this service. Go back, reload the page and send it again.";
 
 /// Returns the token that the forms of a session carry. The session's own token cannot be computed from it.
 pub(crate) fn csrf_token(session: &SecretString) -> String {
-    let digest = Sha256::new().chain_update("form:").chain_update(session.expose_secret()).finalize();
+    let digest = Sha256::new()
+        .chain_update("form:")
+        .chain_update(session.expose_secret())
+        .finalize();
     URL_SAFE_NO_PAD.encode(digest)
 }
 
@@ -36,14 +38,24 @@ pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result
 /// Refuses a form if the browser says that it comes from another site. Browsers say so in `Sec-Fetch-Site` (W3C Fetch
 /// Metadata). Over plain HTTP they send only `Origin`, which must name the host that the request was sent to.
 pub(crate) fn check_origin(request: &HttpRequest) -> Result<(), Refusal> {
-    let header =
-        |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let header = |name: HeaderName| {
+        request
+            .headers()
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
     let is_ours = match (header(FETCH_SITE), header(ORIGIN)) {
         (Some(site), _) => ["same-origin", "none"].contains(&site),
-        (None, Some(origin)) => origin.split_once("://").is_some_and(|(_, host)| Some(host) == header(HOST)),
+        (None, Some(origin)) => origin
+            .split_once("://")
+            .is_some_and(|(_, host)| Some(host) == header(HOST)),
         (None, None) => true,
     };
-    if is_ours { Ok(()) } else { Err(Refusal::NotAllowed(FOREIGN_FORM_TEXT)) }
+    if is_ours {
+        Ok(())
+    } else {
+        Err(Refusal::NotAllowed(FOREIGN_FORM_TEXT))
+    }
 }
 
 #[cfg(test)]
@@ -59,10 +71,18 @@ mod tests {
             check_origin(&request.insert_header((ORIGIN, origin)).to_http_request())
         };
         assert!(check("https://einvoice.example").is_ok());
-        for origin in ["https://evil.example", "null", "https://einvoice.example.evil.example", ""] {
+        for origin in [
+            "https://evil.example",
+            "null",
+            "https://einvoice.example.evil.example",
+            "",
+        ] {
             assert!(check(origin).is_err(), "{origin}");
         }
-        assert!(check_origin(&TestRequest::default().to_http_request()).is_ok(), "an old browser sends none");
+        assert!(
+            check_origin(&TestRequest::default().to_http_request()).is_ok(),
+            "an old browser sends none"
+        );
     }
 
     #[test]

@@ -20,9 +20,17 @@ fn cookie_name(settings: SessionSettings, owner: SessionOwner) -> String {
 }
 
 /// Returns the browser of a request, if this person has signed in with it before.
-pub(crate) fn known_device(request: &HttpRequest, state: &ApiState, owner: SessionOwner) -> Option<Device> {
+pub(crate) fn known_device(
+    request: &HttpRequest,
+    state: &ApiState,
+    owner: SessionOwner,
+) -> Option<Device> {
     let cookie = request.cookie(&cookie_name(state.settings.sessions, owner))?;
-    devices::recognise(&state.store, owner, &SecretString::from(cookie.value().to_owned()))
+    devices::recognise(
+        &state.store,
+        owner,
+        &SecretString::from(cookie.value().to_owned()),
+    )
 }
 
 /// Adds the cookie to the answer that marks the browser as known for a person who has just signed in with it.
@@ -33,11 +41,16 @@ pub(crate) fn remember_device(
 ) -> Result<(), ApiError> {
     let settings = state.settings.sessions;
     let token = devices::new_token(&state.store, owner)?;
-    let cookie = Cookie::build(cookie_name(settings, owner), token.expose_secret().to_owned())
-        .path("/")
-        .http_only(true)
-        .secure(settings.is_secure)
-        .same_site(SameSite::Strict)
-        .max_age(Duration::days(KNOWN_DAYS));
-    answer.add_cookie(&cookie.finish()).map_err(ApiError::internal)
+    let cookie = Cookie::build(
+        cookie_name(settings, owner),
+        token.expose_secret().to_owned(),
+    )
+    .path("/")
+    .http_only(true)
+    .secure(settings.is_secure)
+    .same_site(SameSite::Strict)
+    .max_age(Duration::days(KNOWN_DAYS));
+    answer
+        .add_cookie(&cookie.finish())
+        .map_err(ApiError::internal)
 }

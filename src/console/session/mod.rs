@@ -13,7 +13,8 @@ mod refusal;
 
 pub(crate) use confirmed::Confirmed;
 pub(super) use cookie::{
-    NoticeRead, confirm_path, notice, place, removal_cookie, request_id, session_cookie, sign_in_path, token,
+    NoticeRead, confirm_path, notice, place, removal_cookie, request_id, session_cookie,
+    sign_in_path, token,
 };
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use device::{known_device, remember_device};
@@ -68,7 +69,10 @@ impl FromRequest for AwaitsCode {
             if !session.awaits_code {
                 return Err(Refusal::NotSignedIn);
             }
-            Ok(Self { person: session.person, csrf })
+            Ok(Self {
+                person: session.person,
+                csrf,
+            })
         })
     }
 }
@@ -88,12 +92,17 @@ async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let token = token(request).ok_or(Refusal::NotSignedIn)?;
     page_quota::admit(request, state, &token)?;
     let limits = state.settings.sessions.limits;
-    let session = sessions::find(&state.store, &token, limits, state.now()).await.map_err(ApiError::from)?;
+    let session = sessions::find(&state.store, &token, limits, state.now())
+        .await
+        .map_err(ApiError::from)?;
     let listener = Listener::from_request(request);
     let session = session.filter(|session| listener.serves_person(session.person.owner));
     let session = session.ok_or(Refusal::NotSignedIn)?;
     page_quota::know(state, &token);
-    Ok(SignedIn { session, csrf: csrf_token(&token) })
+    Ok(SignedIn {
+        session,
+        csrf: csrf_token(&token),
+    })
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.
@@ -112,5 +121,7 @@ pub(super) fn needs_second_factor(state: &ApiState, owner: SessionOwner) -> bool
 }
 
 fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
-    request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
+    request
+        .app_data::<web::Data<ApiState>>()
+        .ok_or_else(|| ApiError::internal("no state"))
 }

@@ -35,7 +35,10 @@ pub(crate) struct Admin(pub(crate) OperatorSession);
 
 /// Returns the session of an operator who has at least this role. Anybody who is no operator is told that there is no
 /// such page.
-async fn operator_session(request: &HttpRequest, least: OperatorRole) -> Result<OperatorSession, Refusal> {
+async fn operator_session(
+    request: &HttpRequest,
+    least: OperatorRole,
+) -> Result<OperatorSession, Refusal> {
     let signed_in = admit(request).await?;
     let person = signed_in.session.person;
     let (SessionOwner::Operator(id), Rights::Operate(role)) = (person.owner, person.rights) else {
@@ -46,16 +49,26 @@ async fn operator_session(request: &HttpRequest, least: OperatorRole) -> Result<
     }
     // Taxpayers can read who acted, so the name of the operator is not recorded.
     name_actor(Actor::Operator(id).into());
-    Ok(OperatorSession { id, email: person.email, role, csrf: signed_in.csrf, notice: notice(request) })
+    Ok(OperatorSession {
+        id,
+        email: person.email,
+        role,
+        csrf: signed_in.csrf,
+        notice: notice(request),
+    })
 }
 
 /// True while the session of this token may see the pages of operators. This check does not count as a use of the
 /// session.
-pub(crate) async fn may_view_pages(state: &ApiState, token: &SecretString) -> Result<bool, ApiError> {
+pub(crate) async fn may_view_pages(
+    state: &ApiState,
+    token: &SecretString,
+) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
     let found = sessions::peek(&state.store, token, limits, state.now()).await?;
-    Ok(found
-        .is_some_and(|session| !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))))
+    Ok(found.is_some_and(|session| {
+        !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))
+    }))
 }
 
 /// Lets handlers take each type as a parameter. Operators with a lower role than this are refused.

@@ -12,11 +12,17 @@ use crate::http::state::ApiState;
 
 /// Counts the page of a request with this token, before the token is looked up. The page is in flight until the request
 /// is answered.
-pub(super) fn admit(request: &HttpRequest, state: &ApiState, token: &SecretString) -> Result<(), ApiError> {
+pub(super) fn admit(
+    request: &HttpRequest,
+    state: &ApiState,
+    token: &SecretString,
+) -> Result<(), ApiError> {
     if request.extensions().contains::<PageSlot>() {
         return Ok(());
     }
-    let slot = state.pages.admit(half_hash(token), client_address(request), state.now())?;
+    let slot = state
+        .pages
+        .admit(half_hash(token), client_address(request), state.now())?;
     request.extensions_mut().insert(slot);
     Ok(())
 }
@@ -28,5 +34,8 @@ pub(super) fn know(state: &ApiState, token: &SecretString) {
 
 fn half_hash(token: &SecretString) -> u128 {
     let digest = Sha256::digest(token.expose_secret());
-    digest.iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte))
+    digest
+        .iter()
+        .take(16)
+        .fold(0, |number, byte| number << 8 | u128::from(*byte))
 }

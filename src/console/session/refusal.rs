@@ -31,9 +31,10 @@ impl From<ApiError> for Refusal {
 impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::NotSignedIn | Self::CodeMissing | Self::ConfirmationMissing | Self::SecondFactorMissing => {
-                StatusCode::SEE_OTHER
-            }
+            Self::NotSignedIn
+            | Self::CodeMissing
+            | Self::ConfirmationMissing
+            | Self::SecondFactorMissing => StatusCode::SEE_OTHER,
             Self::NotAllowed(_) => StatusCode::FORBIDDEN,
             Self::Failed(error) => error.status,
         }

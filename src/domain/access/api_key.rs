@@ -61,7 +61,11 @@ pub struct NewKey {
 
 impl NewKey {
     pub fn new(text: SecretString, terms: KeyTerms) -> Self {
-        Self { text, name: None, terms }
+        Self {
+            text,
+            name: None,
+            terms,
+        }
     }
 
     #[must_use]
@@ -136,16 +140,22 @@ impl KeyTerms {
     /// Returns the chosen terms as text for the audit, such as `scope full`; `None` if all are defaults.
     pub fn audit_note(&self) -> Option<String> {
         let others = self.keeps_others.then(|| "keeps the other keys".to_owned());
-        let overlap = (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
+        let overlap =
+            (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
         let scope = self.scope.map(|scope| format!("scope {scope}"));
         let end = self.expires_at.map(|end| format!("expires_at {end}"));
-        let parts: Vec<_> = [others, overlap, scope, end].into_iter().flatten().collect();
+        let parts: Vec<_> = [others, overlap, scope, end]
+            .into_iter()
+            .flatten()
+            .collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// Returns when a key replaced at `now` ends: after the overlap, or at its own expiry (`had`) if that is sooner.
     pub fn replaced_key_end(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
-        let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
+        let overlap = now
+            .saturating_add(self.overlap.min(OVERLAP_MAX))
+            .unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))
     }
 }
@@ -158,7 +168,10 @@ mod tests {
     fn a_replaced_key_never_lives_longer_than_it_would_have_or_than_the_longest_overlap() {
         let now = Timestamp::UNIX_EPOCH;
         let after = |hours| now + Duration::from_hours(hours);
-        let terms = |hours| KeyTerms { overlap: Duration::from_hours(hours), ..KeyTerms::default() };
+        let terms = |hours| KeyTerms {
+            overlap: Duration::from_hours(hours),
+            ..KeyTerms::default()
+        };
         assert_eq!(terms(2).replaced_key_end(now, None), after(2));
         assert_eq!(terms(2).replaced_key_end(now, Some(after(1))), after(1));
         assert_eq!(terms(2).replaced_key_end(now, Some(after(3))), after(2));

@@ -49,7 +49,10 @@ impl KeyKind {
     }
 
     pub fn from_key(key: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| key.starts_with(kind.prefix()))
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|kind| key.starts_with(kind.prefix()))
     }
 }
 

@@ -22,8 +22,16 @@ impl IdempotencyClaim {
     /// Creates a caller's claim to an idempotency key. `request` lists what defines the request, such as method, path
     /// and body.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
-        let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
-        Self { id, fingerprint: digest(request), expires_at }
+        let id = digest(&[
+            owner.kind.as_str().as_bytes(),
+            &owner.id.to_be_bytes(),
+            key.as_bytes(),
+        ]);
+        Self {
+            id,
+            fingerprint: digest(request),
+            expires_at,
+        }
     }
 
     /// Creates the claim of a form on a page: `session` is the token of the person's session, `once` the form's own
@@ -32,13 +40,20 @@ impl IdempotencyClaim {
     pub fn for_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let fingerprint = digest(request);
         let parts = ["form", session, once, &fingerprint].map(str::as_bytes);
-        Self { id: digest(&parts), fingerprint, expires_at }
+        Self {
+            id: digest(&parts),
+            fingerprint,
+            expires_at,
+        }
     }
 
     /// Returns a claim with another id, which marks this request as begun until its own claim marks it as done.
     #[must_use]
     pub fn to_intent(&self) -> Self {
-        Self { id: digest(&[b"intent", self.id.as_bytes()]), ..self.clone() }
+        Self {
+            id: digest(&[b"intent", self.id.as_bytes()]),
+            ..self.clone()
+        }
     }
 }
 
@@ -65,10 +80,18 @@ mod tests {
     use super::*;
     use crate::domain::access::caller::KeyKind;
 
-    const OWNER: KeyOwner = KeyOwner { kind: KeyKind::Taxpayer, id: 7 };
+    const OWNER: KeyOwner = KeyOwner {
+        kind: KeyKind::Taxpayer,
+        id: 7,
+    };
 
     fn claim(owner: KeyOwner, key: &str, request: [&str; 3]) -> IdempotencyClaim {
-        IdempotencyClaim::new(owner, key, &request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
+        IdempotencyClaim::new(
+            owner,
+            key,
+            &request.map(str::as_bytes),
+            Timestamp::UNIX_EPOCH,
+        )
     }
 
     #[test]
@@ -77,7 +100,18 @@ mod tests {
         let one = claim(OWNER, "k", request);
         assert_eq!(one, claim(OWNER, "k", request));
         assert_ne!(one.id, claim(KeyOwner { id: 8, ..OWNER }, "k", request).id);
-        assert_ne!(one.id, claim(KeyOwner { kind: KeyKind::Integrator, ..OWNER }, "k", request).id);
+        assert_ne!(
+            one.id,
+            claim(
+                KeyOwner {
+                    kind: KeyKind::Integrator,
+                    ..OWNER
+                },
+                "k",
+                request
+            )
+            .id
+        );
         assert_ne!(one.id, claim(OWNER, "K", request).id);
     }
 
@@ -85,8 +119,12 @@ mod tests {
     fn another_method_path_or_body_is_another_request() {
         let of = |request| claim(OWNER, "k", request).fingerprint;
         let one = of(["POST", "/a", "{}"]);
-        for other in [["PUT", "/a", "{}"], ["POST", "/b", "{}"], ["POST", "/a", "{ }"], ["POST", "/a{}", ""]]
-        {
+        for other in [
+            ["PUT", "/a", "{}"],
+            ["POST", "/b", "{}"],
+            ["POST", "/a", "{ }"],
+            ["POST", "/a{}", ""],
+        ] {
             assert_ne!(of(other), one, "{other:?}");
         }
     }

@@ -51,8 +51,14 @@ mod tests {
     fn a_link_holds_the_token_and_no_log_does() {
         let token = InvitationToken::new([7; 32]);
         assert_eq!(token.text().len(), 43);
-        assert_eq!(token.path(), format!("/sign-in/invitation/{}", token.text()));
-        assert_eq!(InvitationToken::from_path(token.text().to_owned()).hash(), token.hash());
+        assert_eq!(
+            token.path(),
+            format!("/sign-in/invitation/{}", token.text())
+        );
+        assert_eq!(
+            InvitationToken::from_path(token.text().to_owned()).hash(),
+            token.hash()
+        );
         assert_ne!(InvitationToken::new([8; 32]).hash(), token.hash());
         assert!(!format!("{token:?}").contains(token.text()));
     }

@@ -21,7 +21,9 @@ static COMMON_PASSWORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 pub enum PasswordFault {
     #[error("The password needs 12 characters at least and 128 at most.")]
     Length,
-    #[error("This password is one of those that everybody tries first. Choose another, such as a few words.")]
+    #[error(
+        "This password is one of those that everybody tries first. Choose another, such as a few words."
+    )]
     Common,
 }
 
@@ -30,7 +32,11 @@ pub fn check(password: &str) -> Result<(), PasswordFault> {
     if !PASSWORD_CHARS.contains(&password.chars().count()) {
         return Err(PasswordFault::Length);
     }
-    if is_common(password) { Err(PasswordFault::Common) } else { Ok(()) }
+    if is_common(password) {
+        Err(PasswordFault::Common)
+    } else {
+        Ok(())
+    }
 }
 
 /// True for the 10,000 most common passwords in upper or lower case, alone, repeated, or with digits and signs around
@@ -41,16 +47,20 @@ pub fn is_common(password: &str) -> bool {
     let distinct: HashSet<_> = text.chars().collect();
     distinct.len() < DISTINCT_CHARS_MIN
         || is_sequence(&text)
-        || [text.as_str(), core]
-            .iter()
-            .any(|text| COMMON_PASSWORDS.contains(text) || COMMON_PASSWORDS.contains(repeated_part(text)))
+        || [text.as_str(), core].iter().any(|text| {
+            COMMON_PASSWORDS.contains(text) || COMMON_PASSWORDS.contains(repeated_part(text))
+        })
 }
 
 /// Returns the shortest part whose repetition gives the text; the text itself if it repeats nothing.
 fn repeated_part(text: &str) -> &str {
     let ends = text.char_indices().map(|(start, _)| start).skip(1);
-    let mut parts = ends.map(|end| &text[..end]).filter(|part| text.len().is_multiple_of(part.len()));
-    parts.find(|part| part.repeat(text.len() / part.len()) == text).unwrap_or(text)
+    let mut parts = ends
+        .map(|end| &text[..end])
+        .filter(|part| text.len().is_multiple_of(part.len()));
+    parts
+        .find(|part| part.repeat(text.len() / part.len()) == text)
+        .unwrap_or(text)
 }
 
 /// True if at least three quarters of the characters differ by at most one from the character before, as in `abcdefgh`.
@@ -58,7 +68,9 @@ fn is_sequence(text: &str) -> bool {
     let letters: Vec<_> = text.chars().map(u32::from).collect();
     let steps = letters.windows(2);
     let wanted = steps.len();
-    let small = steps.filter(|pair| matches!(pair, [one, next] if one.abs_diff(*next) <= 1)).count();
+    let small = steps
+        .filter(|pair| matches!(pair, [one, next] if one.abs_diff(*next) <= 1))
+        .count();
     small * 4 >= wanted * 3
 }
 

@@ -22,6 +22,7 @@ pub enum Payer {
 
 impl PayingAccount {
     pub fn payer(self) -> Payer {
-        self.integrator.map_or(Payer::Alone(self.owner), Payer::Integrator)
+        self.integrator
+            .map_or(Payer::Alone(self.owner), Payer::Integrator)
     }
 }

@@ -39,7 +39,10 @@ impl TotpSecret {
     /// Returns the address that an app reads from a QR code.
     pub fn otpauth_url(&self, email: &str) -> String {
         let account: String = url::form_urlencoded::byte_serialize(email.as_bytes()).collect();
-        format!("otpauth://totp/einvoice:{account}?secret={}&issuer=einvoice", self.text())
+        format!(
+            "otpauth://totp/einvoice:{account}?secret={}&issuer=einvoice",
+            self.text()
+        )
     }
 
     /// Returns the time step that this code belongs to: the present one, or the one before or after it. `None` for any
@@ -63,7 +66,9 @@ pub struct RecoveryCode(String);
 impl RecoveryCode {
     /// Makes a new set of codes for one person.
     pub fn draw_set(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
-        (0..RECOVERY_CODE_COUNT).map(|_| Self(Secret::new(Box::new(chance())).to_base32())).collect()
+        (0..RECOVERY_CODE_COUNT)
+            .map(|_| Self(Secret::new(Box::new(chance())).to_base32()))
+            .collect()
     }
 
     /// Reads what a person typed. Returns `None` if it cannot be a recovery code.
@@ -74,7 +79,12 @@ impl RecoveryCode {
 
     /// Returns the code in groups of four, as a person copies it.
     pub fn text(&self) -> String {
-        let groups: Vec<_> = self.0.as_bytes().chunks(4).map(String::from_utf8_lossy).collect();
+        let groups: Vec<_> = self
+            .0
+            .as_bytes()
+            .chunks(4)
+            .map(String::from_utf8_lossy)
+            .collect();
         groups.join("-")
     }
 
@@ -99,9 +109,12 @@ mod tests {
 
     #[test]
     fn the_codes_are_those_of_rfc_6238() {
-        for (second, code) in
-            [(59, "287082"), (1_111_111_109, "081804"), (1_234_567_890, "005924"), (20_000_000_000, "353130")]
-        {
+        for (second, code) in [
+            (59, "287082"),
+            (1_111_111_109, "081804"),
+            (1_234_567_890, "005924"),
+            (20_000_000_000, "353130"),
+        ] {
             assert_eq!(secret().matching_step(code, at(second)), Some(second / 30));
         }
     }
@@ -109,8 +122,18 @@ mod tests {
     #[test]
     fn a_code_is_right_in_its_step_and_in_those_beside_it() {
         let now = 1_111_111_109;
-        for (late, is_right) in [(-60, false), (-30, true), (0, true), (30, true), (60, false)] {
-            assert_eq!(secret().matching_step("081 804", at(now + late)).is_some(), is_right, "{late}");
+        for (late, is_right) in [
+            (-60, false),
+            (-30, true),
+            (0, true),
+            (30, true),
+            (60, false),
+        ] {
+            assert_eq!(
+                secret().matching_step("081 804", at(now + late)).is_some(),
+                is_right,
+                "{late}"
+            );
         }
         for other in ["", "81804", "0081804", "08180a", "+81804", "٠٨١٨٠٤"] {
             assert_eq!(secret().matching_step(other, at(now)), None, "{other}");
@@ -140,7 +163,8 @@ mod tests {
         assert_eq!(codes.len(), 10);
         let shown = codes[0].text();
         assert_eq!(shown.len(), 19, "{shown}");
-        let typed = RecoveryCode::parse(&format!(" {} ", shown.to_lowercase().replace('-', " "))).unwrap();
+        let typed =
+            RecoveryCode::parse(&format!(" {} ", shown.to_lowercase().replace('-', " "))).unwrap();
         assert_eq!(typed.hash(), codes[0].hash());
         assert_ne!(codes[1].hash(), codes[0].hash());
         assert!(RecoveryCode::parse("123456").is_none());

@@ -87,7 +87,10 @@ const CONFIRMATION_LIFETIME: Duration = Duration::from_mins(5);
 impl Session {
     /// True if the person signed in, or entered password and code again, a short time ago.
     pub fn is_confirmed(&self, now: Timestamp) -> bool {
-        let end = self.confirmed_at.saturating_add(CONFIRMATION_LIFETIME).unwrap_or(Timestamp::MAX);
+        let end = self
+            .confirmed_at
+            .saturating_add(CONFIRMATION_LIFETIME)
+            .unwrap_or(Timestamp::MAX);
         now < end
     }
 }
@@ -114,12 +117,19 @@ const SEEN_WRITE_INTERVAL: Duration = Duration::from_mins(1);
 impl SessionLimits {
     pub fn begin(&self, now: Timestamp) -> SessionTimes {
         let expires_at = now.saturating_add(self.longest).unwrap_or(Timestamp::MAX);
-        SessionTimes { created_at: now, seen_at: now, expires_at }
+        SessionTimes {
+            created_at: now,
+            seen_at: now,
+            expires_at,
+        }
     }
 
     /// Returns false for a session that is too old, or that nobody used for too long.
     pub fn allow(&self, times: &SessionTimes, now: Timestamp) -> bool {
-        let idle_end = times.seen_at.saturating_add(self.idle).unwrap_or(Timestamp::MAX);
+        let idle_end = times
+            .seen_at
+            .saturating_add(self.idle)
+            .unwrap_or(Timestamp::MAX);
         now < times.expires_at && now < idle_end
     }
 }
@@ -155,7 +165,11 @@ impl SessionOwner {
     }
 
     pub fn taxpayer(self) -> Option<TaxpayerId> {
-        if let Self::Contact { taxpayer, .. } = self { Some(taxpayer) } else { None }
+        if let Self::Contact { taxpayer, .. } = self {
+            Some(taxpayer)
+        } else {
+            None
+        }
     }
 
     pub fn actor(self) -> Actor {
@@ -173,13 +187,19 @@ mod tests {
 
     #[test]
     fn a_session_ends_when_it_is_old_or_was_not_used() {
-        let limits = SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
+        let limits = SessionLimits {
+            idle: Duration::from_mins(30),
+            longest: Duration::from_hours(12),
+        };
         let now = Timestamp::UNIX_EPOCH;
         let after = |minutes| now + Duration::from_mins(minutes);
         let times = limits.begin(now);
         assert!(limits.allow(&times, after(29)));
         assert!(!limits.allow(&times, after(30)), "idle");
-        let used = |minutes| SessionTimes { seen_at: after(minutes), ..times };
+        let used = |minutes| SessionTimes {
+            seen_at: after(minutes),
+            ..times
+        };
         assert!(limits.allow(&used(719), after(719)));
         assert!(!limits.allow(&used(719), after(720)), "old");
         assert!(!times.must_store_use(now) && times.must_store_use(after(1)));

@@ -67,7 +67,10 @@ impl FromStr for CheckpointTail {
         if bytes.len() != Sha256::output_size() || number == 0 {
             return Err(InvalidCheckpointName);
         }
-        Ok(Self { number, hash: hash.to_ascii_lowercase() })
+        Ok(Self {
+            number,
+            hash: hash.to_ascii_lowercase(),
+        })
     }
 }
 
@@ -96,15 +99,22 @@ pub enum CheckpointFault {
 
 impl Default for CheckpointTail {
     fn default() -> Self {
-        Self { number: 0, hash: hex::encode([0; 32]) }
+        Self {
+            number: 0,
+            hash: hex::encode([0; 32]),
+        }
     }
 }
 
 impl CheckpointKey {
     /// Parses a private key: 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
-        let seed = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
-        Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| InvalidCheckpointKey)
+        let seed = STANDARD
+            .decode(text.trim())
+            .map_err(|_| InvalidCheckpointKey)?;
+        Ed25519KeyPair::from_seed_unchecked(&seed)
+            .map(Self)
+            .map_err(|_| InvalidCheckpointKey)
     }
 
     pub fn public_key(&self) -> CheckpointPublicKey {
@@ -115,8 +125,14 @@ impl CheckpointKey {
 impl CheckpointPublicKey {
     /// Parses a public key: 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
-        let bytes = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
-        if bytes.len() == KEY_BYTES { Ok(Self(bytes)) } else { Err(InvalidCheckpointKey) }
+        let bytes = STANDARD
+            .decode(text.trim())
+            .map_err(|_| InvalidCheckpointKey)?;
+        if bytes.len() == KEY_BYTES {
+            Ok(Self(bytes))
+        } else {
+            Err(InvalidCheckpointKey)
+        }
     }
 }
 
@@ -131,42 +147,79 @@ impl CheckpointTail {
     pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
         let number = self.number + 1;
         let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
-        let signed = format!("{FORMAT_NAME} {number} {} {} {}", precise_time(at), self.hash, heads.join(","));
-        let line = format!("{signed} {}", STANDARD.encode(key.0.sign(signed.as_bytes())));
-        *self = Self { number, hash: digest(&line) };
+        let signed = format!(
+            "{FORMAT_NAME} {number} {} {} {}",
+            precise_time(at),
+            self.hash,
+            heads.join(",")
+        );
+        let line = format!(
+            "{signed} {}",
+            STANDARD.encode(key.0.sign(signed.as_bytes()))
+        );
+        *self = Self {
+            number,
+            hash: digest(&line),
+        };
         line
     }
 
     /// Verifies that `line` is the checkpoint that follows the last line. If it is, `line` becomes the last line.
-    pub fn accept(&mut self, line: &str, key: &CheckpointPublicKey) -> Result<Checkpoint, CheckpointFault> {
+    pub fn accept(
+        &mut self,
+        line: &str,
+        key: &CheckpointPublicKey,
+    ) -> Result<Checkpoint, CheckpointFault> {
         let (signed, signature) = line.rsplit_once(' ').ok_or(CheckpointFault::Form)?;
-        let signature = STANDARD.decode(signature).map_err(|_| CheckpointFault::Form)?;
-        let verified = UnparsedPublicKey::new(&ED25519, &key.0).verify(signed.as_bytes(), &signature);
+        let signature = STANDARD
+            .decode(signature)
+            .map_err(|_| CheckpointFault::Form)?;
+        let verified =
+            UnparsedPublicKey::new(&ED25519, &key.0).verify(signed.as_bytes(), &signature);
         verified.map_err(|_| CheckpointFault::Signature)?;
         let parts: Vec<_> = signed.split(' ').collect();
-        let [FORMAT_NAME, number, at, previous, heads] = parts[..] else { return Err(CheckpointFault::Form) };
+        let [FORMAT_NAME, number, at, previous, heads] = parts[..] else {
+            return Err(CheckpointFault::Form);
+        };
         let number = number.parse().map_err(|_| CheckpointFault::Form)?;
         let at = at.parse().map_err(|_| CheckpointFault::Form)?;
-        let heads = heads.split(',').map(parse_head).collect::<Option<_>>().ok_or(CheckpointFault::Form)?;
+        let heads = heads
+            .split(',')
+            .map(parse_head)
+            .collect::<Option<_>>()
+            .ok_or(CheckpointFault::Form)?;
         if number != self.number + 1 || previous != self.hash {
             return Err(CheckpointFault::Order);
         }
-        *self = Self { number, hash: digest(line) };
+        *self = Self {
+            number,
+            hash: digest(line),
+        };
         Ok(Checkpoint { number, at, heads })
     }
 }
 
 impl fmt::Display for ChainHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.taxpayer_id, self.head.sequence, self.head.hash)
+        write!(
+            f,
+            "{}:{}:{}",
+            self.taxpayer_id, self.head.sequence, self.head.hash
+        )
     }
 }
 
 fn parse_head(text: &str) -> Option<ChainHead> {
     let (taxpayer, rest) = text.split_once(':')?;
     let (sequence, hash) = rest.split_once(':')?;
-    let head = LogHead { sequence: sequence.parse().ok()?, hash: hash.to_owned() };
-    Some(ChainHead { taxpayer_id: TaxpayerId(taxpayer.parse().ok()?), head })
+    let head = LogHead {
+        sequence: sequence.parse().ok()?,
+        hash: hash.to_owned(),
+    };
+    Some(ChainHead {
+        taxpayer_id: TaxpayerId(taxpayer.parse().ok()?),
+        head,
+    })
 }
 
 fn digest(line: &str) -> String {
@@ -184,38 +237,74 @@ mod tests {
     fn heads(sequence: i64) -> Vec<ChainHead> {
         let head = |taxpayer| ChainHead {
             taxpayer_id: TaxpayerId(taxpayer),
-            head: LogHead { sequence, hash: hex::encode([7; 32]) },
+            head: LogHead {
+                sequence,
+                hash: hex::encode([7; 32]),
+            },
         };
         vec![head(1), head(2)]
     }
 
     fn lines(count: i64) -> Vec<String> {
         let mut tail = CheckpointTail::default();
-        (1..=count).map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1))).collect()
+        (1..=count)
+            .map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1)))
+            .collect()
     }
 
-    fn accept_lines(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
+    fn accept_lines(
+        lines: &[String],
+        key: &CheckpointKey,
+    ) -> Result<Vec<Checkpoint>, CheckpointFault> {
         let mut tail = CheckpointTail::default();
-        lines.iter().map(|line| tail.accept(line, &key.public_key())).collect()
+        lines
+            .iter()
+            .map(|line| tail.accept(line, &key.public_key()))
+            .collect()
     }
 
     #[test]
     fn a_checkpoint_is_named_by_its_number_and_its_hash() {
         let hash = hex::encode([7; 32]);
         let named: CheckpointTail = format!(" 12:{hash}\n").parse().unwrap();
-        assert_eq!(named, CheckpointTail { number: 12, hash: hash.clone() });
+        assert_eq!(
+            named,
+            CheckpointTail {
+                number: 12,
+                hash: hash.clone()
+            }
+        );
         assert_eq!(named.to_string().parse(), Ok(named));
-        for odd in ["", "12", "12:", ":12", "0:{hash}", "x:{hash}", "12:{hash}00", "12:zz"] {
+        for odd in [
+            "",
+            "12",
+            "12:",
+            ":12",
+            "0:{hash}",
+            "x:{hash}",
+            "12:{hash}00",
+            "12:zz",
+        ] {
             let odd = odd.replace("{hash}", &hash);
-            assert_eq!(odd.parse::<CheckpointTail>(), Err(InvalidCheckpointName), "{odd}");
+            assert_eq!(
+                odd.parse::<CheckpointTail>(),
+                Err(InvalidCheckpointName),
+                "{odd}"
+            );
         }
     }
 
     #[test]
     fn a_signed_checkpoint_is_read_again() {
         let read = accept_lines(&lines(3), &key(1)).unwrap();
-        assert_eq!(read.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!((read[1].at, &read[1].heads), (Timestamp::UNIX_EPOCH, &heads(2)));
+        assert_eq!(
+            read.iter().map(|one| one.number).collect::<Vec<_>>(),
+            [1, 2, 3]
+        );
+        assert_eq!(
+            (read[1].at, &read[1].heads),
+            (Timestamp::UNIX_EPOCH, &heads(2))
+        );
         let public = key(1).public_key();
         assert_eq!(CheckpointPublicKey::parse(&public.to_string()), Ok(public));
     }
@@ -225,7 +314,11 @@ mod tests {
         let all = lines(3);
         let fault = |lines: &[String], key| accept_lines(lines, &key).unwrap_err();
         assert_eq!(fault(&all, key(2)), CheckpointFault::Signature);
-        let changed = vec![all[0].clone(), all[1].replacen("1:2:", "1:1:", 1), all[2].clone()];
+        let changed = vec![
+            all[0].clone(),
+            all[1].replacen("1:2:", "1:1:", 1),
+            all[2].clone(),
+        ];
         assert_eq!(fault(&changed, key(1)), CheckpointFault::Signature);
         assert_eq!(fault(&all[1..], key(1)), CheckpointFault::Order);
         let left_out = [all[0].clone(), all[2].clone()];
@@ -233,7 +326,9 @@ mod tests {
         let twice = [all[0].clone(), all[0].clone()];
         assert_eq!(fault(&twice, key(1)), CheckpointFault::Order);
         for odd in ["", "x", "a b", &format!("{FORMAT_NAME} 1 {}", all[0])] {
-            let found = CheckpointTail::default().accept(odd, &key(1).public_key()).unwrap_err();
+            let found = CheckpointTail::default()
+                .accept(odd, &key(1).public_key())
+                .unwrap_err();
             assert_ne!(found, CheckpointFault::Order, "{odd}");
         }
     }

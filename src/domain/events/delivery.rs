@@ -150,7 +150,11 @@ impl Endpoint {
 
     /// Returns the kinds of events that the endpoint has enabled. It does not matter whether the endpoint is active.
     pub fn enabled_kinds(&self) -> Vec<EventKind> {
-        EventKind::ALL.iter().copied().filter(|kind| self.has_enabled(*kind)).collect()
+        EventKind::ALL
+            .iter()
+            .copied()
+            .filter(|kind| self.has_enabled(*kind))
+            .collect()
     }
 
     /// Returns the API names of the settings that differ from `before`; for a new endpoint, of those that have a value.
@@ -163,8 +167,14 @@ impl Endpoint {
         });
         [
             ("webhook_url", self.url != before.url),
-            ("enabled_events", self.enabled_events != before.enabled_events),
-            ("retry_schedule_s", self.retry_schedule != before.retry_schedule),
+            (
+                "enabled_events",
+                self.enabled_events != before.enabled_events,
+            ),
+            (
+                "retry_schedule_s",
+                self.retry_schedule != before.retry_schedule,
+            ),
             ("is_active", self.is_active != before.is_active),
         ]
         .into_iter()
@@ -175,6 +185,11 @@ impl Endpoint {
     /// Makes the endpoint active and clears the reason for which it was disabled.
     #[must_use]
     pub fn enable(self, now: Timestamp) -> Self {
-        Self { is_active: true, disabled_reason: None, updated_at: now, ..self }
+        Self {
+            is_active: true,
+            disabled_reason: None,
+            updated_at: now,
+            ..self
+        }
     }
 }

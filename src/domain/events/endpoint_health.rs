@@ -98,9 +98,17 @@ impl FailureStreak {
     /// Returns the streak after one more failure. Parks the endpoint if the streak is now long enough.
     pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
-        let begun =
-            Self { since: at, last: at, failures: 0, probes: 0, parked_until: None, last_failure: None };
-        let mut failing = before.filter(|old| at.duration_since(old.last) < STREAK_GAP_MAX).unwrap_or(begun);
+        let begun = Self {
+            since: at,
+            last: at,
+            failures: 0,
+            probes: 0,
+            parked_until: None,
+            last_failure: None,
+        };
+        let mut failing = before
+            .filter(|old| at.duration_since(old.last) < STREAK_GAP_MAX)
+            .unwrap_or(begun);
         failing.move_back_with_clock(at);
         failing.last = at;
         failing.last_failure = Some(failure.failure.to_owned());
@@ -108,9 +116,12 @@ impl FailureStreak {
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
         if failing.failures >= FAILURES_MIN && reaches(lasted, policy.open_after) && !is_parked {
-            let wait = failing
-                .draw_wait(failure.jitter, policy)
-                .max(failure.requested_wait.unwrap_or_default().min(REQUESTED_WAIT_MAX));
+            let wait = failing.draw_wait(failure.jitter, policy).max(
+                failure
+                    .requested_wait
+                    .unwrap_or_default()
+                    .min(REQUESTED_WAIT_MAX),
+            );
             failing.parked_until = Some(at.saturating_add(wait).unwrap_or(Timestamp::MAX));
             failing.probes = failing.probes.saturating_add(1);
         }
@@ -127,7 +138,9 @@ impl FailureStreak {
     }
 
     fn draw_wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
-        let whole = FIRST_PARK_WAIT.saturating_mul(1 << self.probes.min(16)).min(policy.probe_interval_max);
+        let whole = FIRST_PARK_WAIT
+            .saturating_mul(1 << self.probes.min(16))
+            .min(policy.probe_interval_max);
         equal_jitter(whole, jitter)
     }
 
@@ -135,7 +148,9 @@ impl FailureStreak {
     /// time in this streak. `before` is the streak before that failure.
     pub fn first_park(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
-        self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
+        self.parked_until
+            .filter(|_| !was_parked)
+            .map(|until| (self.failures, until))
     }
 
     /// True if the endpoint was parked at any time in this streak.
@@ -145,7 +160,8 @@ impl FailureStreak {
 
     /// True if the streak has lasted so long that the endpoint must be disabled.
     pub fn should_disable(&self, policy: &CircuitPolicy) -> bool {
-        self.failures >= FAILURES_MIN && reaches(self.last.duration_since(self.since), policy.disable_after)
+        self.failures >= FAILURES_MIN
+            && reaches(self.last.duration_since(self.since), policy.disable_after)
     }
 
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
@@ -173,21 +189,40 @@ mod tests {
     fn fail(before: Option<FailureStreak>, at: i64) -> FailureStreak {
         FailureStreak::after(
             before,
-            EndpointFailure { at: second(at), requested_wait: None, jitter: u32::MAX, failure: "reset" },
+            EndpointFailure {
+                at: second(at),
+                requested_wait: None,
+                jitter: u32::MAX,
+                failure: "reset",
+            },
             &CircuitPolicy::default(),
         )
     }
 
     fn after(seconds: impl IntoIterator<Item = i64>) -> FailureStreak {
-        seconds.into_iter().fold(None, |before, at| Some(fail(before, at))).unwrap()
+        seconds
+            .into_iter()
+            .fold(None, |before, at| Some(fail(before, at)))
+            .unwrap()
     }
 
     #[test]
     fn a_minute_of_nothing_but_failure_parks_an_endpoint() {
-        assert_eq!(after([0, 1, 2, 3, 4, 59]).circuit_state(second(59)), CircuitState::Closed, "too soon");
-        assert_eq!(after([0, 60, 120, 180]).circuit_state(second(180)), CircuitState::Closed, "too few");
+        assert_eq!(
+            after([0, 1, 2, 3, 4, 59]).circuit_state(second(59)),
+            CircuitState::Closed,
+            "too soon"
+        );
+        assert_eq!(
+            after([0, 60, 120, 180]).circuit_state(second(180)),
+            CircuitState::Closed,
+            "too few"
+        );
         let failing = after([0, 1, 2, 3, 60]);
-        assert_eq!(failing.circuit_state(second(60)), CircuitState::Parked(second(65)));
+        assert_eq!(
+            failing.circuit_state(second(60)),
+            CircuitState::Parked(second(65))
+        );
         assert_eq!(failing.circuit_state(second(65)), CircuitState::Probe);
     }
 
@@ -207,27 +242,50 @@ mod tests {
     fn a_clock_that_is_set_back_keeps_no_endpoint_parked() {
         let day = 86_400;
         let parked = after([0, 1, 2, 3, 60].map(|at| at + day));
-        assert_eq!(parked.circuit_state(second(day + 61)), CircuitState::Parked(second(day + 65)));
+        assert_eq!(
+            parked.circuit_state(second(day + 61)),
+            CircuitState::Parked(second(day + 65))
+        );
         let back = day - 540;
         assert_eq!(parked.circuit_state(second(back)), CircuitState::Probe);
         let again = fail(Some(parked), back);
-        assert_eq!(again.circuit_state(second(back)), CircuitState::Parked(second(back + 10)), "from now on");
+        assert_eq!(
+            again.circuit_state(second(back)),
+            CircuitState::Parked(second(back + 10)),
+            "from now on"
+        );
         assert_eq!((again.since, again.last), (second(back - 60), second(back)));
     }
 
     #[test]
     fn failures_of_attempts_in_flight_do_not_prolong_the_wait() {
         let failing = after([0, 1, 2, 3, 60]);
-        assert_eq!(fail(Some(failing.clone()), 61).parked_until, failing.parked_until);
+        assert_eq!(
+            fail(Some(failing.clone()), 61).parked_until,
+            failing.parked_until
+        );
     }
 
     #[test]
     fn a_wait_is_drawn_from_its_upper_half_and_lengthened_up_to_a_day_on_request() {
         let wait = |jitter, requested_s| {
             let requested_wait = Some(Duration::from_secs(requested_s));
-            let failure = EndpointFailure { at: second(60), requested_wait, jitter, failure: "rejected" };
-            let failing = FailureStreak::after(Some(after([0, 1, 2, 3])), failure, &CircuitPolicy::default());
-            failing.parked_until.unwrap().duration_since(second(60)).as_millis()
+            let failure = EndpointFailure {
+                at: second(60),
+                requested_wait,
+                jitter,
+                failure: "rejected",
+            };
+            let failing = FailureStreak::after(
+                Some(after([0, 1, 2, 3])),
+                failure,
+                &CircuitPolicy::default(),
+            );
+            failing
+                .parked_until
+                .unwrap()
+                .duration_since(second(60))
+                .as_millis()
         };
         assert_eq!((wait(0, 0), wait(u32::MAX, 0)), (2_500, 5_000));
         assert_eq!((wait(0, 90), wait(0, 1_000_000)), (90_000, 86_400_000));
@@ -250,7 +308,10 @@ mod tests {
         let day = 86_400;
         assert!(!after((0..5).map(|n| n * day)).should_disable(&CircuitPolicy::default()));
         assert!(after((0..6).map(|n| n * day)).should_disable(&CircuitPolicy::default()));
-        assert!(!after([0, 5 * day]).should_disable(&CircuitPolicy::default()), "nobody called in between");
+        assert!(
+            !after([0, 5 * day]).should_disable(&CircuitPolicy::default()),
+            "nobody called in between"
+        );
         assert!(
             !after([0, 1, 2, 3, 4, 3 * day]).should_disable(&CircuitPolicy::default()),
             "it starts afresh after silence"

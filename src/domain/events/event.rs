@@ -74,7 +74,10 @@ pub struct LogHead {
 
 impl Default for LogHead {
     fn default() -> Self {
-        Self { sequence: 0, hash: hex::encode([0; 32]) }
+        Self {
+            sequence: 0,
+            hash: hex::encode([0; 32]),
+        }
     }
 }
 
@@ -99,20 +102,29 @@ impl LogHead {
             irn: occurrence.irn,
             data: occurrence.data,
             // Serialisation cannot fail, because an actor holds only words and texts.
-            actor: occurrence.actor.map(|actor| serde_json::to_string(&actor).unwrap_or_default()),
+            actor: occurrence
+                .actor
+                .map(|actor| serde_json::to_string(&actor).unwrap_or_default()),
             hash: String::new(),
             command_id: seal.command_id,
         };
         event.hash = event.hash_after(&self.hash);
-        *self = Self { sequence: event.sequence, hash: event.hash.clone() };
+        *self = Self {
+            sequence: event.sequence,
+            hash: event.hash.clone(),
+        };
         event
     }
 
     /// Returns true if the event is the next event of this log. In this case the head moves to the event.
     pub fn accept(&mut self, event: &Event) -> bool {
-        let follows = event.sequence == self.sequence + 1 && event.hash == event.hash_after(&self.hash);
+        let follows =
+            event.sequence == self.sequence + 1 && event.hash == event.hash_after(&self.hash);
         if follows {
-            *self = Self { sequence: event.sequence, hash: event.hash.clone() };
+            *self = Self {
+                sequence: event.sequence,
+                hash: event.hash.clone(),
+            };
         }
         follows
     }
@@ -123,7 +135,11 @@ impl Event {
     /// the actor is there only if the event has one. JSON text has no line breaks, so no other event has the same
     /// lines.
     fn hash_after(&self, previous: &str) -> String {
-        let actor = self.actor.as_ref().map(|actor| format!("\n{actor}")).unwrap_or_default();
+        let actor = self
+            .actor
+            .as_ref()
+            .map(|actor| format!("\n{actor}"))
+            .unwrap_or_default();
         let text = format!(
             "{previous}\n{}\n{}\n{}\n{}\n{}\n{}\n{}{actor}",
             self.taxpayer_id,
@@ -140,8 +156,16 @@ impl Event {
     /// Returns the JSON text for webhooks. With the event's hash, a receiver can detect a rewritten log.
     pub fn notification(&self) -> String {
         // The event of a test notification is not in a log and has no hash.
-        let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };
-        let actor = self.actor.as_ref().map(|actor| format!(r#""actor":{actor},"#)).unwrap_or_default();
+        let hash = if self.hash.is_empty() {
+            String::new()
+        } else {
+            format!(r#""hash":"{}","#, self.hash)
+        };
+        let actor = self
+            .actor
+            .as_ref()
+            .map(|actor| format!(r#""actor":{actor},"#))
+            .unwrap_or_default();
         // `actor` and `data` are inserted exactly as they were hashed. The other values need no JSON escaping.
         format!(
             r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}{actor}"data":{}}}"#,
@@ -172,12 +196,18 @@ mod tests {
                     irn: Some(format!("I{n}")),
                     data: json!({ "n": n.to_string() }).to_string(),
                     // The first event has no actor, like events from before actors were recorded.
-                    actor: (n > 1).then(|| NamedActor::from(&ActorWithName::from(Actor::Operator(7)))),
+                    actor: (n > 1)
+                        .then(|| NamedActor::from(&ActorWithName::from(Actor::Operator(7)))),
                 };
                 let id = Uuid::from_u128(n);
                 head.append(
                     occurrence,
-                    EventStamp { id, taxpayer_id: TaxpayerId(7), command_id: id, now: Timestamp::UNIX_EPOCH },
+                    EventStamp {
+                        id,
+                        taxpayer_id: TaxpayerId(7),
+                        command_id: id,
+                        now: Timestamp::UNIX_EPOCH,
+                    },
                 )
             })
             .collect()
@@ -191,7 +221,10 @@ mod tests {
     #[test]
     fn a_log_is_gapless_and_verifies() {
         let events = log(5);
-        assert_eq!(events.iter().map(|e| e.sequence).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(
+            events.iter().map(|e| e.sequence).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5]
+        );
         assert_eq!(count_verified(&events), 5);
     }
 
@@ -220,9 +253,23 @@ mod tests {
     fn a_notification_is_json_with_the_fields_of_the_contract() {
         let body: Value = strict_json::from_trusted(&log(1)[0].notification()).unwrap();
         let fields: Vec<_> = body.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(fields, ["data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
+        assert_eq!(
+            fields,
+            [
+                "data",
+                "hash",
+                "id",
+                "sequence",
+                "taxpayer_id",
+                "timestamp",
+                "type"
+            ]
+        );
         assert_eq!(body["data"], json!({ "n": "1" }));
         let body: Value = strict_json::from_trusted(&log(2)[1].notification()).unwrap();
-        assert_eq!(body["actor"], json!({ "kind": "operator", "id": "7", "name": null }));
+        assert_eq!(
+            body["actor"],
+            json!({ "kind": "operator", "id": "7", "name": null })
+        );
     }
 }

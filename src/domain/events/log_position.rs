@@ -29,7 +29,11 @@ mod tests {
     fn a_number_or_a_moment_is_a_place_and_nothing_else_is() {
         assert_eq!(LogPosition::parse(" 42 "), Some(LogPosition::Sequence(42)));
         assert_eq!(LogPosition::parse("0"), Some(LogPosition::Sequence(0)));
-        for moment in ["1970-01-01T00:00:00Z", "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00.000000Z"] {
+        for moment in [
+            "1970-01-01T00:00:00Z",
+            "1970-01-01T01:00:00+01:00",
+            "1970-01-01T00:00:00.000000Z",
+        ] {
             assert_eq!(
                 LogPosition::parse(moment),
                 Some(LogPosition::Moment(Timestamp::UNIX_EPOCH)),

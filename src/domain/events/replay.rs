@@ -64,12 +64,20 @@ pub struct ReplayRange {
 impl ReplayRange {
     /// Returns the range of all events from `sequence` on.
     pub fn from_sequence(scope: ReplayScope, sequence: i64) -> Self {
-        Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
+        Self {
+            scope,
+            after: sequence.max(1) - 1,
+            until: i64::MAX,
+        }
     }
 
     /// Returns the range of this one event. The scope `All` delivers the event again even if it was delivered before.
     pub fn for_event(sequence: i64) -> Self {
-        Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
+        Self {
+            scope: ReplayScope::All,
+            after: sequence.max(1) - 1,
+            until: sequence,
+        }
     }
 }
 
@@ -103,15 +111,31 @@ impl Replay {
     #[must_use]
     pub fn advance(self, position: i64, queued: usize, now: Timestamp) -> Self {
         let position = position.clamp(self.position, self.until);
-        let state = if position == self.until { ReplayState::Done } else { ReplayState::Running };
-        let queued = self.queued.saturating_add(i64::try_from(queued).unwrap_or(i64::MAX));
-        Self { position, state, queued, updated_at: now, ..self }
+        let state = if position == self.until {
+            ReplayState::Done
+        } else {
+            ReplayState::Running
+        };
+        let queued = self
+            .queued
+            .saturating_add(i64::try_from(queued).unwrap_or(i64::MAX));
+        Self {
+            position,
+            state,
+            queued,
+            updated_at: now,
+            ..self
+        }
     }
 
     /// Cancels the replay. Deliveries that are already queued are still sent.
     #[must_use]
     pub fn cancel(self, now: Timestamp) -> Self {
-        Self { state: ReplayState::Cancelled, updated_at: now, ..self }
+        Self {
+            state: ReplayState::Cancelled,
+            updated_at: now,
+            ..self
+        }
     }
 
     pub fn is_open(&self) -> bool {
@@ -153,7 +177,13 @@ mod tests {
     use super::*;
 
     fn open(range: ReplayRange, head: i64) -> Replay {
-        Replay::new(uuid::Uuid::nil(), TaxpayerId(7), range, head, Timestamp::UNIX_EPOCH)
+        Replay::new(
+            uuid::Uuid::nil(),
+            TaxpayerId(7),
+            range,
+            head,
+            Timestamp::UNIX_EPOCH,
+        )
     }
 
     #[test]
@@ -179,27 +209,48 @@ mod tests {
     #[test]
     fn a_replay_is_done_at_the_end_of_its_range_and_never_goes_back() {
         let now = Timestamp::UNIX_EPOCH;
-        let replay = open(ReplayRange::from_sequence(ReplayScope::Failed, 1), 10).advance(4, 3, now);
+        let replay =
+            open(ReplayRange::from_sequence(ReplayScope::Failed, 1), 10).advance(4, 3, now);
         assert_eq!(
-            (replay.position, replay.queued, replay.is_open(), replay.remaining_events()),
+            (
+                replay.position,
+                replay.queued,
+                replay.is_open(),
+                replay.remaining_events()
+            ),
             (4, 3, true, 6)
         );
         let replay = replay.advance(2, 0, now).advance(99, 2, now);
-        assert_eq!((replay.position, replay.queued, replay.is_open()), (10, 5, false));
+        assert_eq!(
+            (replay.position, replay.queued, replay.is_open()),
+            (10, 5, false)
+        );
     }
 
     #[test]
     fn progress_is_a_percentage() {
         let now = Timestamp::UNIX_EPOCH;
         let replay = open(ReplayRange::from_sequence(ReplayScope::All, 3), 10);
-        for (position, percent, remaining) in [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)] {
+        for (position, percent, remaining) in
+            [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)]
+        {
             let replay = replay.clone().advance(position, 0, now);
-            assert_eq!((replay.percent(), replay.remaining_events()), (percent, remaining), "{position}");
+            assert_eq!(
+                (replay.percent(), replay.remaining_events()),
+                (percent, remaining),
+                "{position}"
+            );
         }
         let nothing = open(ReplayRange::from_sequence(ReplayScope::All, 11), 10);
-        assert_eq!((nothing.percent(), nothing.is_empty(), replay.is_empty()), (100, true, false));
+        assert_eq!(
+            (nothing.percent(), nothing.is_empty(), replay.is_empty()),
+            (100, true, false)
+        );
         let cancelled = replay.advance(6, 2, now).cancel(now);
-        assert_eq!((cancelled.is_open(), cancelled.percent(), cancelled.queued), (false, 50, 2));
+        assert_eq!(
+            (cancelled.is_open(), cancelled.percent(), cancelled.queued),
+            (false, 50, 2)
+        );
     }
 
     #[test]
@@ -208,7 +259,13 @@ mod tests {
         let replay = open(range, 10);
         assert!(replay.covers(range, 10));
         assert!(!replay.covers(range, 11), "an event came since");
-        assert!(!replay.covers(ReplayRange { scope: ReplayScope::All, ..range }, 10));
+        assert!(!replay.covers(
+            ReplayRange {
+                scope: ReplayScope::All,
+                ..range
+            },
+            10
+        ));
         let replay = replay.advance(4, 0, Timestamp::UNIX_EPOCH);
         assert!(replay.covers(range, 10), "the same request again");
         assert!(
@@ -216,12 +273,22 @@ mod tests {
             "what it has passed by"
         );
         assert!(replay.covers(ReplayRange::from_sequence(ReplayScope::Failed, 5), 10));
-        assert!(replay.covers(ReplayRange { scope: ReplayScope::Failed, after: 6, until: 7 }, 10));
+        assert!(replay.covers(
+            ReplayRange {
+                scope: ReplayScope::Failed,
+                after: 6,
+                until: 7
+            },
+            10
+        ));
     }
 
     #[test]
     fn one_event_is_a_range_of_one() {
         let replay = open(ReplayRange::for_event(4), 10);
-        assert_eq!((replay.after, replay.until, replay.remaining_events()), (3, 4, 1));
+        assert_eq!(
+            (replay.after, replay.until, replay.remaining_events()),
+            (3, 4, 1)
+        );
     }
 }

@@ -125,7 +125,8 @@ pub enum Format {
 impl Integration {
     /// True if a request to this URL may carry the credentials: they were set for its origin, or there are none.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
-        self.auth.kind() == AuthType::None || (self.origin.is_some() && self.origin == Origin::from_url(url))
+        self.auth.kind() == AuthType::None
+            || (self.origin.is_some() && self.origin == Origin::from_url(url))
     }
 
     /// Returns the names of the settings that differ from `before`.
@@ -135,7 +136,10 @@ impl Integration {
             ("auth", self.auth != before.auth),
             ("origin", self.origin != before.origin),
             ("format", self.format != before.format),
-            ("allowed_networks", self.allowed_networks != before.allowed_networks),
+            (
+                "allowed_networks",
+                self.allowed_networks != before.allowed_networks,
+            ),
         ]
         .into_iter()
         .filter_map(|(name, is_changed)| is_changed.then_some(name))
@@ -153,7 +157,11 @@ impl Integration {
 
 impl Default for IntegrationSummary {
     fn default() -> Self {
-        Self { erp_system: None, auth_type: AuthType::None, data_format: DataFormat::Rest }
+        Self {
+            erp_system: None,
+            auth_type: AuthType::None,
+            data_format: DataFormat::Rest,
+        }
     }
 }
 
@@ -215,10 +223,18 @@ impl<S> Auth<S> {
     pub fn secrets(&self) -> Vec<(&'static str, &S)> {
         match self {
             Self::None => vec![],
-            Self::Basic { password, .. } | Self::Ntlm { password, .. } => vec![("password", password)],
+            Self::Basic { password, .. } | Self::Ntlm { password, .. } => {
+                vec![("password", password)]
+            }
             Self::ApiKey { value, .. } => vec![("value", value)],
-            Self::OAuth2 { client, refresh_token } => {
-                vec![("client_secret", &client.client_secret), ("refresh_token", refresh_token)]
+            Self::OAuth2 {
+                client,
+                refresh_token,
+            } => {
+                vec![
+                    ("client_secret", &client.client_secret),
+                    ("refresh_token", refresh_token),
+                ]
             }
             Self::ClientCredentials { client } => vec![("client_secret", &client.client_secret)],
         }
@@ -228,20 +244,33 @@ impl<S> Auth<S> {
     fn map_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
         match self {
             Self::None => Auth::None,
-            Self::Basic { username, password } => {
-                Auth::Basic { username, password: secret("password", password) }
-            }
-            Self::ApiKey { header, value } => Auth::ApiKey { header, value: secret("value", value) },
-            Self::OAuth2 { client, refresh_token } => Auth::OAuth2 {
+            Self::Basic { username, password } => Auth::Basic {
+                username,
+                password: secret("password", password),
+            },
+            Self::ApiKey { header, value } => Auth::ApiKey {
+                header,
+                value: secret("value", value),
+            },
+            Self::OAuth2 {
+                client,
+                refresh_token,
+            } => Auth::OAuth2 {
                 client: client.map_secret(&mut secret),
                 refresh_token: secret("refresh_token", refresh_token),
             },
-            Self::ClientCredentials { client } => {
-                Auth::ClientCredentials { client: client.map_secret(&mut secret) }
-            }
-            Self::Ntlm { username, password, domain } => {
-                Auth::Ntlm { username, password: secret("password", password), domain }
-            }
+            Self::ClientCredentials { client } => Auth::ClientCredentials {
+                client: client.map_secret(&mut secret),
+            },
+            Self::Ntlm {
+                username,
+                password,
+                domain,
+            } => Auth::Ntlm {
+                username,
+                password: secret("password", password),
+                domain,
+            },
         }
     }
 
@@ -267,18 +296,27 @@ impl Auth<Option<SecretText>> {
     /// Fills in missing secrets from `stored`, if its type and the origin of its token endpoint are the same. The error
     /// lists the names of the secrets that are still missing.
     pub fn fill_secrets(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
-        let same = stored
-            .filter(|stored| stored.kind() == self.kind() && stored.token_origin() == self.token_origin());
+        let same = stored.filter(|stored| {
+            stored.kind() == self.kind() && stored.token_origin() == self.token_origin()
+        });
         let kept = same.map(Auth::secrets).unwrap_or_default();
         let mut missing = Vec::new();
         let auth = self.map_secrets(|name, sent| {
-            let kept = || kept.iter().find(|(field, _)| *field == name).map(|(_, secret)| (*secret).clone());
+            let kept = || {
+                kept.iter()
+                    .find(|(field, _)| *field == name)
+                    .map(|(_, secret)| (*secret).clone())
+            };
             sent.or_else(kept).unwrap_or_else(|| {
                 missing.push(name);
                 SecretText::default()
             })
         });
-        if missing.is_empty() { Ok(auth) } else { Err(missing) }
+        if missing.is_empty() {
+            Ok(auth)
+        } else {
+            Err(missing)
+        }
     }
 }
 
@@ -294,9 +332,13 @@ impl Auth {
     /// old answer does not overwrite a newer token.
     pub fn replace_refresh_token(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
         match self {
-            Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {
-                Some(Self::OAuth2 { client: client.clone(), refresh_token: given.clone() })
-            }
+            Self::OAuth2 {
+                client,
+                refresh_token,
+            } if refresh_token.is_same(used) => Some(Self::OAuth2 {
+                client: client.clone(),
+                refresh_token: given.clone(),
+            }),
             _ => None,
         }
     }
@@ -319,7 +361,10 @@ mod tests {
     use super::*;
 
     fn basic_auth(password: Option<&str>) -> Auth<Option<SecretText>> {
-        Auth::Basic { username: "ada".into(), password: password.map(|text| text.to_owned().into()) }
+        Auth::Basic {
+            username: "ada".into(),
+            password: password.map(|text| text.to_owned().into()),
+        }
     }
 
     fn client(url: &str, secret: Option<&str>) -> Auth<Option<SecretText>> {
@@ -330,30 +375,64 @@ mod tests {
             scope: None,
             authentication: ClientAuthentication::Basic,
         };
-        Auth::OAuth2 { client, refresh_token: secret.map(|text| text.to_owned().into()) }
+        Auth::OAuth2 {
+            client,
+            refresh_token: secret.map(|text| text.to_owned().into()),
+        }
     }
 
     fn texts(auth: &Auth) -> Vec<&str> {
-        auth.secrets().into_iter().map(|(_, secret)| secret.expose()).collect()
+        auth.secrets()
+            .into_iter()
+            .map(|(_, secret)| secret.expose())
+            .collect()
     }
 
     #[test]
     fn a_secret_that_is_not_sent_is_the_stored_one_of_the_same_type() {
         let stored = basic_auth(Some("one")).fill_secrets(None).unwrap();
-        assert_eq!(texts(&basic_auth(None).fill_secrets(Some(&stored)).unwrap()), ["one"]);
-        assert_eq!(texts(&basic_auth(Some("two")).fill_secrets(Some(&stored)).unwrap()), ["two"]);
-        assert_eq!(basic_auth(None).fill_secrets(None).unwrap_err(), ["password"]);
-        let ntlm = Auth::Ntlm { username: "ada".into(), password: None, domain: None };
+        assert_eq!(
+            texts(&basic_auth(None).fill_secrets(Some(&stored)).unwrap()),
+            ["one"]
+        );
+        assert_eq!(
+            texts(&basic_auth(Some("two")).fill_secrets(Some(&stored)).unwrap()),
+            ["two"]
+        );
+        assert_eq!(
+            basic_auth(None).fill_secrets(None).unwrap_err(),
+            ["password"]
+        );
+        let ntlm = Auth::Ntlm {
+            username: "ada".into(),
+            password: None,
+            domain: None,
+        };
         assert_eq!(ntlm.fill_secrets(Some(&stored)).unwrap_err(), ["password"]);
-        assert!(Auth::None.fill_secrets(Some(&stored)).unwrap().secrets().is_empty());
+        assert!(
+            Auth::None
+                .fill_secrets(Some(&stored))
+                .unwrap()
+                .secrets()
+                .is_empty()
+        );
     }
 
     #[test]
     fn a_stored_secret_goes_to_no_other_token_endpoint() {
-        let stored = client("https://a.example/token", Some("s")).fill_secrets(None).unwrap();
+        let stored = client("https://a.example/token", Some("s"))
+            .fill_secrets(None)
+            .unwrap();
         let other_path = client("https://a.example/oauth/token", None);
-        assert_eq!(texts(&other_path.fill_secrets(Some(&stored)).unwrap()), ["s", "s"]);
-        for url in ["https://b.example/token", "https://a.example:8443/token", "http://a.example/token"] {
+        assert_eq!(
+            texts(&other_path.fill_secrets(Some(&stored)).unwrap()),
+            ["s", "s"]
+        );
+        for url in [
+            "https://b.example/token",
+            "https://a.example:8443/token",
+            "http://a.example/token",
+        ] {
             let missing = client(url, None).fill_secrets(Some(&stored)).unwrap_err();
             assert_eq!(missing, ["client_secret", "refresh_token"], "{url}");
         }
@@ -368,7 +447,11 @@ mod tests {
             ..Integration::default()
         };
         let erp = bound("https://erp.example/a");
-        for url in ["https://erp.example/", "https://ERP.example:443/b?c", "https://erp.example"] {
+        for url in [
+            "https://erp.example/",
+            "https://ERP.example:443/b?c",
+            "https://erp.example",
+        ] {
             assert!(erp.may_authenticate_at(url), "{url}");
         }
         for url in [
@@ -381,27 +464,61 @@ mod tests {
         ] {
             assert!(!erp.may_authenticate_at(url), "{url}");
         }
-        assert!(!bound("nonsense").may_authenticate_at("nonsense"), "no origin is the same as none");
-        assert!(Integration::default().may_authenticate_at("https://anywhere.example/"), "nothing to send");
+        assert!(
+            !bound("nonsense").may_authenticate_at("nonsense"),
+            "no origin is the same as none"
+        );
+        assert!(
+            Integration::default().may_authenticate_at("https://anywhere.example/"),
+            "nothing to send"
+        );
     }
 
     #[test]
     fn only_the_refresh_token_that_was_used_is_replaced() {
-        let stored = client("https://a.example/token", Some("r0")).fill_secrets(None).unwrap();
+        let stored = client("https://a.example/token", Some("r0"))
+            .fill_secrets(None)
+            .unwrap();
         let secret = |text: &str| SecretText::from(text.to_owned());
-        assert_eq!(texts(&stored.replace_refresh_token(&secret("r0"), &secret("r1")).unwrap()), ["r0", "r1"]);
-        assert!(stored.replace_refresh_token(&secret("other"), &secret("r1")).is_none());
-        assert!(Auth::None.replace_refresh_token(&secret("r0"), &secret("r1")).is_none());
+        assert_eq!(
+            texts(
+                &stored
+                    .replace_refresh_token(&secret("r0"), &secret("r1"))
+                    .unwrap()
+            ),
+            ["r0", "r1"]
+        );
+        assert!(
+            stored
+                .replace_refresh_token(&secret("other"), &secret("r1"))
+                .is_none()
+        );
+        assert!(
+            Auth::None
+                .replace_refresh_token(&secret("r0"), &secret("r1"))
+                .is_none()
+        );
     }
 
     #[test]
     fn no_debug_shows_a_secret_and_the_sealed_text_holds_them_all() {
-        let auth = client("https://a.example/token", Some("hush")).fill_secrets(None).unwrap();
+        let auth = client("https://a.example/token", Some("hush"))
+            .fill_secrets(None)
+            .unwrap();
         assert!(!format!("{auth:?}").contains("hush"));
         let text = serde_json::to_string(&auth).unwrap();
         let again: Auth = strict_json::from_trusted(&text).unwrap();
-        assert_eq!((texts(&again), again.kind()), (vec!["hush", "hush"], AuthType::OAuth2));
-        for format in [Format::Rest, Format::OData, Format::GraphQl { mutation: "m".into() }] {
+        assert_eq!(
+            (texts(&again), again.kind()),
+            (vec!["hush", "hush"], AuthType::OAuth2)
+        );
+        for format in [
+            Format::Rest,
+            Format::OData,
+            Format::GraphQl {
+                mutation: "m".into(),
+            },
+        ] {
             let text = serde_json::to_string(&format).unwrap();
             assert_eq!(strict_json::from_trusted::<Format>(&text).unwrap(), format);
             assert!(text.contains(format.kind().as_str()), "{text}");

@@ -10,9 +10,18 @@ use serde::{Deserialize, Serialize};
 /// Link-local networks, which expose the machine's local network and, in most clouds, the machine's credentials.
 const LINK_LOCAL_NETWORKS: [IpNet; 4] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16)),
-    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10)),
-    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0xa9fe, 0), 112)),
-    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xa9fe, 0), 112)),
+    IpNet::V6(Ipv6Net::new_assert(
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
+        10,
+    )),
+    IpNet::V6(Ipv6Net::new_assert(
+        Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0xa9fe, 0),
+        112,
+    )),
+    IpNet::V6(Ipv6Net::new_assert(
+        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xa9fe, 0),
+        112,
+    )),
 ];
 
 /// Metadata services outside the link-local range: Alibaba, Azure and Oracle (IPv4), AWS, Google and Oracle (IPv6).
@@ -60,7 +69,9 @@ impl AllowedNetwork {
 /// True for an address that webhooks never call, even if it is in an allowed network.
 pub fn is_never_called(address: IpAddr) -> bool {
     let is_one = |address: IpAddr| {
-        LINK_LOCAL_NETWORKS.iter().any(|network| network.contains(&address))
+        LINK_LOCAL_NETWORKS
+            .iter()
+            .any(|network| network.contains(&address))
             || METADATA_ADDRESSES.contains(&address)
     };
     is_one(address) || embedded_ipv4(address).is_some_and(|inner| is_one(inner.into()))
@@ -68,7 +79,9 @@ pub fn is_never_called(address: IpAddr) -> bool {
 
 /// Returns the IPv4 address within an IPv6 address: IPv4-mapped, IPv4-compatible, translated (RFC 6052) or 6to4.
 fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
-    let IpAddr::V6(address) = address else { return None };
+    let IpAddr::V6(address) = address else {
+        return None;
+    };
     let from = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
         let [c, d] = low.to_be_bytes();
@@ -87,7 +100,9 @@ fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
 /// network around a metadata address is allowed, but calls to that address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let is_host = network.prefix_len() == network.max_prefix_len();
-    LINK_LOCAL_NETWORKS.iter().any(|other| other.contains(&network) || network.contains(other))
+    LINK_LOCAL_NETWORKS
+        .iter()
+        .any(|other| other.contains(&network) || network.contains(other))
         || (is_host && is_never_called(network.addr()))
 }
 
@@ -97,7 +112,11 @@ impl FromStr for AllowedNetwork {
     fn from_str(text: &str) -> Result<Self, NetworkFault> {
         let (network, port) = split_port(text).ok_or(NetworkFault::Malformed)?;
         let port = port.map(parse_port).transpose()?;
-        if is_refused(network) { Err(NetworkFault::NeverCalled) } else { Ok(Self { network, port }) }
+        if is_refused(network) {
+            Err(NetworkFault::NeverCalled)
+        } else {
+            Ok(Self { network, port })
+        }
     }
 }
 
@@ -116,7 +135,10 @@ fn split_port(text: &str) -> Option<(IpNet, Option<&str>)> {
 
 fn parse_port(port: &str) -> Result<u16, NetworkFault> {
     let is_plain = !port.starts_with('0') && port.bytes().all(|byte| byte.is_ascii_digit());
-    port.parse().ok().filter(|_| is_plain).ok_or(NetworkFault::Malformed)
+    port.parse()
+        .ok()
+        .filter(|_| is_plain)
+        .ok_or(NetworkFault::Malformed)
 }
 
 impl fmt::Display for AllowedNetwork {
@@ -153,12 +175,20 @@ mod tests {
 
     #[test]
     fn a_network_is_written_with_or_without_a_port() {
-        for text in
-            ["10.0.0.0/8", "10.1.2.0/24:8443", "fd00::/8", "[fd00::/8]:8443", "127.0.0.1/32:1", "::1/128"]
-        {
+        for text in [
+            "10.0.0.0/8",
+            "10.1.2.0/24:8443",
+            "fd00::/8",
+            "[fd00::/8]:8443",
+            "127.0.0.1/32:1",
+            "::1/128",
+        ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
             let json = serde_json::to_value(parse(text).unwrap()).unwrap();
-            assert_eq!(serde_json::from_value::<AllowedNetwork>(json).unwrap(), parse(text).unwrap());
+            assert_eq!(
+                serde_json::from_value::<AllowedNetwork>(json).unwrap(),
+                parse(text).unwrap()
+            );
         }
         for text in [
             "",
@@ -187,14 +217,19 @@ mod tests {
     #[test]
     fn a_network_with_a_port_is_open_at_that_port() {
         let admits = |network: &str, address: &str, port| {
-            parse(network).unwrap().admits(address.parse().unwrap(), port)
+            parse(network)
+                .unwrap()
+                .admits(address.parse().unwrap(), port)
         };
         assert!(admits("10.1.2.0/24:8443", "10.1.2.3", 8_443));
         assert!(admits("10.1.2.0/24:8443", "::ffff:10.1.2.3", 8_443));
         assert!(admits("[fd00::/8]:8443", "fd00::1", 8_443));
         assert!(admits("10.1.2.0/24", "10.1.2.3", 22));
         for (address, port) in [("10.1.2.3", 443), ("10.1.3.3", 8_443), ("fd00::1", 8_443)] {
-            assert!(!admits("10.1.2.0/24:8443", address, port), "{address}:{port}");
+            assert!(
+                !admits("10.1.2.0/24:8443", address, port),
+                "{address}:{port}"
+            );
         }
     }
 
@@ -227,7 +262,12 @@ mod tests {
             assert_eq!(parse(text), Err(NetworkFault::NeverCalled), "{text}");
         }
         // Wider networks are accepted. The metadata addresses within them stay blocked.
-        for text in ["100.64.0.0/10", "[fd00::/8]:8443", "10.0.0.0/8", "168.63.129.0/24"] {
+        for text in [
+            "100.64.0.0/10",
+            "[fd00::/8]:8443",
+            "10.0.0.0/8",
+            "168.63.129.0/24",
+        ] {
             assert!(parse(text).is_ok(), "{text}");
         }
     }
@@ -253,9 +293,16 @@ mod tests {
         ] {
             assert!(is_never_called(address.parse().unwrap()), "{address}");
         }
-        for address in
-            ["127.0.0.1", "::1", "::", "10.0.0.1", "100.100.100.201", "fd00:ec2::253", "fec0::1", "8.8.8.8"]
-        {
+        for address in [
+            "127.0.0.1",
+            "::1",
+            "::",
+            "10.0.0.1",
+            "100.100.100.201",
+            "fd00:ec2::253",
+            "fec0::1",
+            "8.8.8.8",
+        ] {
             assert!(!is_never_called(address.parse().unwrap()), "{address}");
         }
     }

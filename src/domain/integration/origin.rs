@@ -13,7 +13,9 @@ pub struct Origin(String);
 impl Origin {
     /// Returns the origin of an absolute http or https URL; `None` for any other text.
     pub fn from_url(url: &str) -> Option<Self> {
-        let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let url = Url::parse(url)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"))?;
         Some(Self(url.origin().ascii_serialization()))
     }
 }
@@ -32,7 +34,11 @@ mod tests {
     fn an_origin_is_scheme_host_and_port() {
         let origin = |url: &str| Origin::from_url(url).map(|origin| origin.to_string());
         let same = Some("https://erp.example".to_owned());
-        for url in ["https://erp.example", "HTTPS://ERP.example:443/a?b#c", "https://u:p@erp.example/"] {
+        for url in [
+            "https://erp.example",
+            "HTTPS://ERP.example:443/a?b#c",
+            "https://u:p@erp.example/",
+        ] {
             assert_eq!(origin(url), same, "{url}");
         }
         for url in [
@@ -44,7 +50,14 @@ mod tests {
         ] {
             assert!(origin(url).is_some() && origin(url) != same, "{url}");
         }
-        for url in ["", "erp.example", "ftp://erp.example", "file:///a", "data:text/plain,a", "https://"] {
+        for url in [
+            "",
+            "erp.example",
+            "ftp://erp.example",
+            "file:///a",
+            "data:text/plain,a",
+            "https://",
+        ] {
             assert_eq!(origin(url), None, "{url}");
         }
     }

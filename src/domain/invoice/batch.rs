@@ -55,7 +55,10 @@ pub struct BatchItem {
 
 impl Batch {
     pub fn count(&self, outcome: ItemOutcome) -> usize {
-        self.items.iter().filter(|item| item.outcome == outcome).count()
+        self.items
+            .iter()
+            .filter(|item| item.outcome == outcome)
+            .count()
     }
 }
 
@@ -73,19 +76,35 @@ impl BatchItem {
     pub fn from_faults(invoice_no: Option<String>, faults: &Faults) -> Self {
         let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults.iter().take(ITEM_FAULTS_MAX) {
-            errors.entry(fault.path.clone()).or_default().push(fault.to_string());
+            errors
+                .entry(fault.path.clone())
+                .or_default()
+                .push(fault.to_string());
         }
         if faults.iter().count() >= ITEM_FAULTS_MAX {
             let more = format!("Only the first {ITEM_FAULTS_MAX} errors are listed.");
-            errors.entry(WHOLE_ITEM_PATH.to_owned()).or_default().push(more);
+            errors
+                .entry(WHOLE_ITEM_PATH.to_owned())
+                .or_default()
+                .push(more);
         }
-        Self { invoice_no, outcome: ItemOutcome::Failed, id: None, irn: None, errors: Some(errors) }
+        Self {
+            invoice_no,
+            outcome: ItemOutcome::Failed,
+            id: None,
+            irn: None,
+            errors: Some(errors),
+        }
     }
 }
 
 /// Creates a batch number from the day and a random part that nobody can guess.
 pub fn draw_batch_number(now: Timestamp, chance: &mut impl rand::CryptoRng) -> String {
-    format!("B{}-{:016X}", now.strftime("%Y%m%d"), chance.random::<u64>())
+    format!(
+        "B{}-{:016X}",
+        now.strftime("%Y%m%d"),
+        chance.random::<u64>()
+    )
 }
 
 #[cfg(test)]
@@ -108,12 +127,16 @@ mod tests {
     fn a_failed_item_lists_its_first_errors_and_says_so() {
         let faults = |count| {
             let mut faults = Faults::with_max(ITEM_FAULTS_MAX);
-            (0..count).for_each(|n| faults.push(Fault::new(format!("f{n}"), "required", "Missing.")));
+            (0..count)
+                .for_each(|n| faults.push(Fault::new(format!("f{n}"), "required", "Missing.")));
             BatchItem::from_faults(None, &faults).errors.unwrap()
         };
         assert_eq!(faults(19).len(), 19);
         let many = faults(1_000);
         assert_eq!(many.len(), 20 + 1);
-        assert_eq!(many[WHOLE_ITEM_PATH], ["Only the first 20 errors are listed."]);
+        assert_eq!(
+            many[WHOLE_ITEM_PATH],
+            ["Only the first 20 errors are listed."]
+        );
     }
 }

@@ -33,20 +33,33 @@ impl Breakdown {
     pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Self {
         let digits = catalog.currency_digits(&invoice.currency);
         let shown = |amount: Amount| amount.round_half_up(digits).with_digits(digits);
-        let lines: Vec<_> = invoice.lines.iter().map(|line| line_amount(line).map(shown)).collect();
+        let lines: Vec<_> = invoice
+            .lines
+            .iter()
+            .map(|line| line_amount(line).map(shown))
+            .collect();
         let stated = invoice
             .extras
             .get("legal_monetary_total")
             .and_then(|totals| amount_field(totals, "tax_exclusive_amount"));
-        let net = stated.or_else(|| Amount::sum(lines.iter().copied().collect::<Option<Vec<_>>>()?));
+        let net =
+            stated.or_else(|| Amount::sum(lines.iter().copied().collect::<Option<Vec<_>>>()?));
         let taxes = stated_taxes(&invoice.extras);
-        let taxes = if taxes.is_empty() { computed_taxes(&invoice.lines, catalog) } else { taxes };
+        let taxes = if taxes.is_empty() {
+            computed_taxes(&invoice.lines, catalog)
+        } else {
+            taxes
+        };
         Self {
             lines,
             net: net.map(shown),
             taxes: taxes
                 .into_iter()
-                .map(|part| TaxSubtotal { base: shown(part.base), tax: shown(part.tax), ..part })
+                .map(|part| TaxSubtotal {
+                    base: shown(part.base),
+                    tax: shown(part.tax),
+                    ..part
+                })
                 .collect(),
             payable: shown(invoice.payment.payable),
         }
@@ -54,7 +67,10 @@ impl Breakdown {
 }
 
 fn line_amount(line: &Line) -> Option<Amount> {
-    let stated = line.extras.get("line_extension_amount").and_then(|value| Amount::deserialize(value).ok());
+    let stated = line
+        .extras
+        .get("line_extension_amount")
+        .and_then(|value| Amount::deserialize(value).ok());
     stated.or_else(|| net(line))
 }
 
@@ -66,14 +82,22 @@ fn amount_field(object: &Value, name: &str) -> Option<Amount> {
 fn stated_taxes(extras: &Map<String, Value>) -> Vec<TaxSubtotal> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let totals = list(extras.get("tax_total"));
-    let subtotals = totals.iter().flat_map(|total| list(total.get("tax_subtotal")));
-    subtotals.filter_map(|subtotal| stated_tax(&subtotal)).collect()
+    let subtotals = totals
+        .iter()
+        .flat_map(|total| list(total.get("tax_subtotal")));
+    subtotals
+        .filter_map(|subtotal| stated_tax(&subtotal))
+        .collect()
 }
 
 fn stated_tax(subtotal: &Value) -> Option<TaxSubtotal> {
     let category = subtotal.get("tax_category")?;
     Some(TaxSubtotal {
-        category: category.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        category: category
+            .get("id")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
         percent: amount_field(category, "percent"),
         base: amount_field(subtotal, "taxable_amount")?,
         tax: amount_field(subtotal, "tax_amount")?,
@@ -84,14 +108,23 @@ fn stated_tax(subtotal: &Value) -> Option<TaxSubtotal> {
 fn computed_taxes(lines: &[Line], catalog: &Catalog) -> Vec<TaxSubtotal> {
     let mut bases: BTreeMap<&str, Option<Amount>> = BTreeMap::new();
     for line in lines {
-        let base = bases.entry(&line.tax_category).or_insert(Some(Amount::ZERO));
-        *base = base.zip(line_amount(line)).and_then(|(sum, amount)| sum.plus(amount));
+        let base = bases
+            .entry(&line.tax_category)
+            .or_insert(Some(Amount::ZERO));
+        *base = base
+            .zip(line_amount(line))
+            .and_then(|(sum, amount)| sum.plus(amount));
     }
     let parts = bases.into_iter().filter_map(|(category, base)| {
         let base = base?;
         let percent = catalog.tax_percent(category);
         let tax = percent.percent_of(base)?;
-        Some(TaxSubtotal { category: category.to_owned(), percent: Some(percent), base, tax })
+        Some(TaxSubtotal {
+            category: category.to_owned(),
+            percent: Some(percent),
+            base,
+            tax,
+        })
     });
     parts.collect()
 }
@@ -158,12 +191,19 @@ mod tests {
     }
 
     fn line(price: &str, tax: &str) -> Line {
-        Line { unit_price: Amount::parse(price).unwrap(), tax_category: tax.into(), ..Line::sample() }
+        Line {
+            unit_price: Amount::parse(price).unwrap(),
+            tax_category: tax.into(),
+            ..Line::sample()
+        }
     }
 
     fn texts(breakdown: &Breakdown) -> Vec<String> {
         let part = |part: &TaxSubtotal| {
-            let percent = part.percent.map(|percent| percent.to_string()).unwrap_or_default();
+            let percent = part
+                .percent
+                .map(|percent| percent.to_string())
+                .unwrap_or_default();
             format!("{} {percent}: {} of {}", part.category, part.tax, part.base)
         };
         breakdown.taxes.iter().map(part).collect()
@@ -171,9 +211,19 @@ mod tests {
 
     #[test]
     fn without_stated_totals_each_category_has_the_tax_of_its_lines() {
-        let lines = vec![line("100", "STANDARD_VAT"), line("50", "ZERO_VAT"), line("1", "STANDARD_VAT")];
+        let lines = vec![
+            line("100", "STANDARD_VAT"),
+            line("50", "ZERO_VAT"),
+            line("1", "STANDARD_VAT"),
+        ];
         let found = Breakdown::from_invoice(&invoice(lines, &json!({})), &catalog());
-        assert_eq!(texts(&found), ["STANDARD_VAT 7.5: 7.58 of 101.00", "ZERO_VAT 0: 0.00 of 50.00"]);
+        assert_eq!(
+            texts(&found),
+            [
+                "STANDARD_VAT 7.5: 7.58 of 101.00",
+                "ZERO_VAT 0: 0.00 of 50.00"
+            ]
+        );
         assert_eq!(found.net.unwrap().to_string(), "151.00");
         assert_eq!(found.lines[1].unwrap().to_string(), "50.00");
     }
@@ -186,7 +236,10 @@ mod tests {
                 "taxable_amount": 100, "tax_amount": 7.5, "tax_category": { "id": "LOCAL", "percent": 7.5 },
             }] }],
         });
-        let found = Breakdown::from_invoice(&invoice(vec![line("100", "STANDARD_VAT")], &extras), &catalog());
+        let found = Breakdown::from_invoice(
+            &invoice(vec![line("100", "STANDARD_VAT")], &extras),
+            &catalog(),
+        );
         assert_eq!(texts(&found), ["LOCAL 7.5: 7.50 of 100.00"]);
         assert_eq!(found.net.unwrap().to_string(), "99.50");
     }

@@ -61,10 +61,20 @@ impl History {
             let kind = event.kind;
             let read = strict_json::from_trusted(&event.data);
             let mut data: Map<String, Value> = read.map_err(|_| UnreadableEvent(sequence))?;
-            let Some(Value::Object(mut invoice)) = data.remove("invoice") else { continue };
-            amounts.extend(data.into_iter().filter(|(name, _)| AMOUNT_FIELDS.contains(&name.as_str())));
+            let Some(Value::Object(mut invoice)) = data.remove("invoice") else {
+                continue;
+            };
+            amounts.extend(
+                data.into_iter()
+                    .filter(|(name, _)| AMOUNT_FIELDS.contains(&name.as_str())),
+            );
             invoice.extend(amounts.clone());
-            versions.push(Version { sequence, at, kind, invoice: Value::Object(invoice) });
+            versions.push(Version {
+                sequence,
+                at,
+                kind,
+                invoice: Value::Object(invoice),
+            });
         }
         Ok(Self(versions))
     }
@@ -72,14 +82,18 @@ impl History {
     /// Returns the invoice as it was after the event with this sequence, which may be any event of the taxpayer; by
     /// default after the last one. `None` if there was no invoice yet.
     pub fn entry_at(&self, sequence: Option<i64>) -> Option<HistoryEntry> {
-        let known = self.0.partition_point(|version| sequence.is_none_or(|last| version.sequence <= last));
+        let known = self
+            .0
+            .partition_point(|version| sequence.is_none_or(|last| version.sequence <= last));
         let (version, before) = self.0.get(..known)?.split_last()?;
         let earlier = before.last();
         Some(HistoryEntry {
             version: version.clone(),
             earlier_sequence: earlier.map(|version| version.sequence),
             later_sequence: self.0.get(known).map(|version| version.sequence),
-            changes: earlier.map(|earlier| changes(&earlier.invoice, &version.invoice)).unwrap_or_default(),
+            changes: earlier
+                .map(|earlier| changes(&earlier.invoice, &version.invoice))
+                .unwrap_or_default(),
         })
     }
 }
@@ -92,7 +106,9 @@ fn changes(before: &Value, after: &Value) -> Vec<ChangedField> {
     let mut names: Vec<_> = fields.keys().chain(new_fields.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    let changed = names.into_iter().filter(|name| fields.get(*name) != new_fields.get(*name));
+    let changed = names
+        .into_iter()
+        .filter(|name| fields.get(*name) != new_fields.get(*name));
     changed
         .map(|name| ChangedField {
             field: name.clone(),
@@ -168,9 +184,13 @@ mod tests {
     }
 
     fn sequences_at(as_of: Option<i64>) -> Option<(i64, Option<i64>, Option<i64>)> {
-        history()
-            .entry_at(as_of)
-            .map(|entry| (entry.version.sequence, entry.earlier_sequence, entry.later_sequence))
+        history().entry_at(as_of).map(|entry| {
+            (
+                entry.version.sequence,
+                entry.earlier_sequence,
+                entry.later_sequence,
+            )
+        })
     }
 
     #[test]
@@ -190,14 +210,25 @@ mod tests {
         let told = |as_of| {
             let changes = history().entry_at(Some(as_of)).unwrap().changes;
             let lines = changes.into_iter().map(|change| {
-                format!("{}: {:?} {:?}", change.field, change.before.as_deref(), change.after.as_deref())
+                format!(
+                    "{}: {:?} {:?}",
+                    change.field,
+                    change.before.as_deref(),
+                    change.after.as_deref()
+                )
             });
             lines.collect::<Vec<_>>().join("; ")
         };
         assert_eq!(told(3), "");
-        assert_eq!(told(5), r#"amount_paid: None Some("10"); customer.tin: Some("\"1\"") Some("\"2\"")"#);
+        assert_eq!(
+            told(5),
+            r#"amount_paid: None Some("10"); customer.tin: Some("\"1\"") Some("\"2\"")"#
+        );
         let expected = r#"customer: None Some("{}"); customer.tin: Some("\"2\"") None; status: Some("\"draft\"") Some("\"paid\"")"#;
         assert_eq!(told(9), expected);
-        assert_eq!(history().entry_at(None).unwrap().version.invoice["amount_paid"], json!(10));
+        assert_eq!(
+            history().entry_at(None).unwrap().version.invoice["amount_paid"],
+            json!(10)
+        );
     }
 }

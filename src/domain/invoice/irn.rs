@@ -30,18 +30,33 @@ impl Irn {
     pub fn parse(text: &str) -> Result<Self, MalformedIrn> {
         let (rest, date) = text.rsplit_once('-').ok_or(MalformedIrn)?;
         let (invoice_no, service_id) = rest.rsplit_once('-').ok_or(MalformedIrn)?;
-        let clean = !text.chars().any(|letter| letter.is_control() || is_invisible(letter));
-        let whole = !invoice_no.is_empty() && is_service_id(service_id) && parse_compact_date(date).is_some();
+        let clean = !text
+            .chars()
+            .any(|letter| letter.is_control() || is_invisible(letter));
+        let whole = !invoice_no.is_empty()
+            && is_service_id(service_id)
+            && parse_compact_date(date).is_some();
         if whole && clean {
-            Ok(Self { text: text.to_owned(), service_id_start: invoice_no.len() + 1 })
+            Ok(Self {
+                text: text.to_owned(),
+                service_id_start: invoice_no.len() + 1,
+            })
         } else {
             Err(MalformedIrn)
         }
     }
 
     /// Builds the IRN of an invoice that the caller sent without an IRN.
-    pub fn for_invoice(invoice_no: &str, service_id: &str, date: Date) -> Result<Self, MalformedIrn> {
-        Self::parse(&format!("{invoice_no}-{}-{}", service_id.to_ascii_uppercase(), date.strftime("%Y%m%d")))
+    pub fn for_invoice(
+        invoice_no: &str,
+        service_id: &str,
+        date: Date,
+    ) -> Result<Self, MalformedIrn> {
+        Self::parse(&format!(
+            "{invoice_no}-{}-{}",
+            service_id.to_ascii_uppercase(),
+            date.strftime("%Y%m%d")
+        ))
     }
 
     pub fn as_str(&self) -> &str {
@@ -67,7 +82,9 @@ impl Irn {
     /// Returns the IRN with its service id in upper case, so that both spellings have the same key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
-        if let Some(part) = key.get_mut(self.service_id_start..self.service_id_start + SERVICE_ID_CHARS) {
+        if let Some(part) =
+            key.get_mut(self.service_id_start..self.service_id_start + SERVICE_ID_CHARS)
+        {
             part.make_ascii_uppercase();
         }
         key
@@ -83,7 +100,12 @@ fn parse_compact_date(text: &str) -> Option<Date> {
     if text.len() != 8 || !text.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    Date::new(text[..4].parse().ok()?, text[4..6].parse().ok()?, text[6..].parse().ok()?).ok()
+    Date::new(
+        text[..4].parse().ok()?,
+        text[4..6].parse().ok()?,
+        text[6..].parse().ok()?,
+    )
+    .ok()
 }
 
 impl fmt::Display for Irn {
@@ -122,7 +144,12 @@ mod tests {
 
     #[test]
     fn an_invoice_number_may_hold_hyphens() {
-        let irn = Irn::parse("INV-2024-001-94ND90AA-20240611".replace("ND", "CD").as_str()).unwrap();
+        let irn = Irn::parse(
+            "INV-2024-001-94ND90AA-20240611"
+                .replace("ND", "CD")
+                .as_str(),
+        )
+        .unwrap();
         assert_eq!(irn.invoice_no(), "INV-2024-001");
         assert_eq!(irn.service_id(), "94CD90AA");
         assert_eq!(irn.date(), Date::new(2024, 6, 11).ok());

@@ -89,7 +89,9 @@ impl Items {
         if let Some(no) = &item.item_no {
             self.numbers.insert(no.clone(), item.id);
         }
-        self.names.entry((item.name.clone(), item.item_type)).or_insert(item.id);
+        self.names
+            .entry((item.name.clone(), item.item_type))
+            .or_insert(item.id);
         self.known.insert(item.id, item);
     }
 }
@@ -110,7 +112,11 @@ mod tests {
     use super::*;
 
     fn line(no: Option<&str>, name: &str) -> Line {
-        Line { item_no: no.map(str::to_owned), item_name: name.to_owned(), ..Line::sample() }
+        Line {
+            item_no: no.map(str::to_owned),
+            item_name: name.to_owned(),
+            ..Line::sample()
+        }
     }
 
     fn items() -> Items {
@@ -127,26 +133,54 @@ mod tests {
     #[test]
     fn an_item_is_known_by_its_number_and_else_by_name_and_type() {
         assert_eq!(find_item_id(&line(Some("R-2"), "Anything")), Some(2));
-        assert_eq!(find_item_id(&line(Some("R-3"), "Rice")), None, "a new number is a new item");
-        assert_eq!(find_item_id(&line(None, "Rice")), Some(1), "the first of that name");
+        assert_eq!(
+            find_item_id(&line(Some("R-3"), "Rice")),
+            None,
+            "a new number is a new item"
+        );
+        assert_eq!(
+            find_item_id(&line(None, "Rice")),
+            Some(1),
+            "the first of that name"
+        );
         assert_eq!(find_item_id(&line(None, "Beans")), Some(3));
-        let service = Line { item_type: ItemType::Service, ..line(None, "Beans") };
+        let service = Line {
+            item_type: ItemType::Service,
+            ..line(None, "Beans")
+        };
         assert_eq!(find_item_id(&service), None);
-        assert_eq!(find_item_id(&Line { item_id: Some(ItemId(3)), ..line(Some("R-1"), "Rice") }), Some(3));
+        assert_eq!(
+            find_item_id(&Line {
+                item_id: Some(ItemId(3)),
+                ..line(Some("R-1"), "Rice")
+            }),
+            Some(3)
+        );
     }
 
     #[test]
     fn only_a_missing_category_of_the_same_type_is_filled_in() {
         let bare = Item::from_line(ItemId(1), &line(Some("R-1"), "Rice"));
-        let categorized =
-            Line { product_category: Some("1006.30".into()), ..line(Some("R-1"), "Brown rice") };
+        let categorized = Line {
+            product_category: Some("1006.30".into()),
+            ..line(Some("R-1"), "Brown rice")
+        };
         let mut item = bare.clone();
         assert!(item.fill_category(&categorized));
-        assert_eq!((item.name.as_str(), item.product_category.as_deref()), ("Rice", Some("1006.30")));
-        let other = Line { product_category: Some("1006.40".into()), ..categorized.clone() };
+        assert_eq!(
+            (item.name.as_str(), item.product_category.as_deref()),
+            ("Rice", Some("1006.30"))
+        );
+        let other = Line {
+            product_category: Some("1006.40".into()),
+            ..categorized.clone()
+        };
         assert!(!item.fill_category(&other));
         let mut item = bare;
-        assert!(!item.fill_category(&Line { item_type: ItemType::Service, ..categorized }));
+        assert!(!item.fill_category(&Line {
+            item_type: ItemType::Service,
+            ..categorized
+        }));
         assert!(!item.has_category());
     }
 }

@@ -3,7 +3,9 @@
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 
-use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Reported, Submitted, Transmitted, Validated};
+use WorkflowStatus::{
+    Approved, Cancelled, Draft, Paid, Reported, Submitted, Transmitted, Validated,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
@@ -50,9 +52,10 @@ impl WorkflowStatus {
             Transition::Edit => self.edit(),
             Transition::Pay => self.pay(),
             Transition::PayPart { partly_paid } => self.pay_part(partly_paid),
-            Transition::Submit if self == Cancelled => {
-                Err(Refusal::InvalidTransition { from: self, to: "be submitted" })
-            }
+            Transition::Submit if self == Cancelled => Err(Refusal::InvalidTransition {
+                from: self,
+                to: "be submitted",
+            }),
             Transition::Submit | Transition::NotePayment => Ok(self),
             Transition::Reach(stage) => self.reach(stage),
         }
@@ -79,7 +82,10 @@ impl WorkflowStatus {
             return Err(Refusal::InvoiceLocked(self));
         }
         if self == Paid {
-            return Err(Refusal::InvalidTransition { from: self, to: "be given another status" });
+            return Err(Refusal::InvalidTransition {
+                from: self,
+                to: "be given another status",
+            });
         }
         Ok(match status {
             SettableStatus::Draft => Draft,
@@ -91,7 +97,10 @@ impl WorkflowStatus {
     fn edit(self) -> Result<Self, Refusal> {
         match self {
             Draft | Approved => Ok(self),
-            Paid | Cancelled => Err(Refusal::InvalidTransition { from: self, to: "be edited" }),
+            Paid | Cancelled => Err(Refusal::InvalidTransition {
+                from: self,
+                to: "be edited",
+            }),
             Validated | Submitted | Transmitted | Reported => Err(Refusal::InvoiceLocked(self)),
         }
     }
@@ -115,9 +124,16 @@ impl WorkflowStatus {
     /// Moves the status forward to `stage`, or keeps a later one. Refuses a cancelled invoice.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
-            return Err(Refusal::InvalidTransition { from: self, to: "go through the pipeline" });
+            return Err(Refusal::InvalidTransition {
+                from: self,
+                to: "go through the pipeline",
+            });
         }
-        Ok(if self.stage() < Some(stage) { stage.into() } else { self })
+        Ok(if self.stage() < Some(stage) {
+            stage.into()
+        } else {
+            self
+        })
     }
 }
 
@@ -164,7 +180,12 @@ mod tests {
     #[test]
     fn the_pipeline_never_goes_back() {
         for state in WorkflowStatus::ALL {
-            for stage in [Stage::Validated, Stage::Submitted, Stage::Transmitted, Stage::Reported] {
+            for stage in [
+                Stage::Validated,
+                Stage::Submitted,
+                Stage::Transmitted,
+                Stage::Reported,
+            ] {
                 if let Ok(after) = state.after(Transition::Reach(stage)) {
                     assert!(after.stage() >= state.stage());
                 }

@@ -120,7 +120,11 @@ impl Draft {
     }
 
     /// Creates the invoice. If the draft is declared as paid, also returns the first posting to the payment ledger.
-    pub fn into_invoice(self, identity: InvoiceIdentity, now: Timestamp) -> (Invoice, Option<Posting>) {
+    pub fn into_invoice(
+        self,
+        identity: InvoiceIdentity,
+        now: Timestamp,
+    ) -> (Invoice, Option<Posting>) {
         let content_digest = self.digest();
         let (payment, posting) = Payment::from_declared(self.payable, self.declared);
         let qr_code = identity.provisional_qr;
@@ -138,7 +142,11 @@ impl Draft {
             lines: self.lines,
             status: WorkflowStatus::Draft,
             payment,
-            authority: AuthorityState { status: AuthorityStatus::Pending, qr_code, signed: false },
+            authority: AuthorityState {
+                status: AuthorityStatus::Pending,
+                qr_code,
+                signed: false,
+            },
             batch_no: self.batch_no,
             extras: self.extras,
             content_digest,
@@ -170,11 +178,17 @@ impl Invoice {
 
     /// Applies a payment change. A full payment also moves the workflow status. Also returns the posting for the
     /// payment ledger.
-    pub fn apply_payment(self, change: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
+    pub fn apply_payment(
+        self,
+        change: PaymentChange,
+        now: Timestamp,
+    ) -> Result<(Self, Posting), Refusal> {
         let step = match change {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
             PaymentChange::Paid => Transition::Pay,
-            PaymentChange::Partial(_) => Transition::PayPart { partly_paid: self.payment.is_partial() },
+            PaymentChange::Partial(_) => Transition::PayPart {
+                partly_paid: self.payment.is_partial(),
+            },
         };
         let mut invoice = self.apply_transition(step, now)?;
         let (payment, posting) = invoice.payment.after(change)?;

@@ -28,13 +28,20 @@ impl QrPicture {
                 if run.first() == Some(&Color::Dark) {
                     // Writing into a string never fails.
                     let length = run.len();
-                    let _ =
-                        write!(path, "M{},{}h{length}v1h-{length}z", x + MARGIN_MODULES, y + MARGIN_MODULES);
+                    let _ = write!(
+                        path,
+                        "M{},{}h{length}v1h-{length}z",
+                        x + MARGIN_MODULES,
+                        y + MARGIN_MODULES
+                    );
                 }
                 x += run.len();
             }
         }
-        Some(Self { side: width + 2 * MARGIN_MODULES, path })
+        Some(Self {
+            side: width + 2 * MARGIN_MODULES,
+            path,
+        })
     }
 }
 

@@ -35,14 +35,20 @@ pub fn redact(value: Value) -> Value {
 pub fn redact_fields(mut fields: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in &mut fields {
         let is_hidden = value.is_string() && HIDDEN_FIELDS.contains(&name.as_str());
-        *value = if is_hidden { Value::from(REPLACEMENT) } else { redact(value.take()) };
+        *value = if is_hidden {
+            Value::from(REPLACEMENT)
+        } else {
+            redact(value.take())
+        };
     }
     fields
 }
 
 /// True for the path of a hidden field, such as `customer.email`.
 fn is_hidden(path: &str) -> bool {
-    path.rsplit('.').next().is_some_and(|name| HIDDEN_FIELDS.contains(&name))
+    path.rsplit('.')
+        .next()
+        .is_some_and(|name| HIDDEN_FIELDS.contains(&name))
 }
 
 impl HistoryEntry {
@@ -50,7 +56,11 @@ impl HistoryEntry {
     #[must_use]
     pub fn redact(mut self) -> Self {
         self.version.invoice = redact(self.version.invoice);
-        for change in self.changes.iter_mut().filter(|change| is_hidden(&change.field)) {
+        for change in self
+            .changes
+            .iter_mut()
+            .filter(|change| is_hidden(&change.field))
+        {
             let hide = |value: &mut Option<String>| {
                 if let Some(text) = value {
                     *text = Value::from(REPLACEMENT).to_string();
@@ -77,7 +87,10 @@ mod tests {
         let party = json!({ "party_name": "Ada", "email": "a@b.example", "postal_address": { "street_name": "1 Way" } });
         let shown = redact(json!({ "irn": "INV1", "parties": [party], "phone": null }));
         let party = json!({ "party_name": "Ada", "email": "(hidden)", "postal_address": { "street_name": "(hidden)" } });
-        assert_eq!(shown, json!({ "irn": "INV1", "parties": [party], "phone": null }));
+        assert_eq!(
+            shown,
+            json!({ "irn": "INV1", "parties": [party], "phone": null })
+        );
     }
 
     #[test]
@@ -96,9 +109,15 @@ mod tests {
             },
             earlier_sequence: Some(1),
             later_sequence: None,
-            changes: vec![change("customer.email", "a@b.example"), change("customer.name", "Ada")],
+            changes: vec![
+                change("customer.email", "a@b.example"),
+                change("customer.name", "Ada"),
+            ],
         };
         let shown = format!("{:?}", entry.redact());
-        assert!(shown.contains("Ada") && shown.contains("(hidden)") && !shown.contains("a@b"), "{shown}");
+        assert!(
+            shown.contains("Ada") && shown.contains("(hidden)") && !shown.contains("a@b"),
+            "{shown}"
+        );
     }
 }

@@ -58,11 +58,18 @@ impl Revision {
         let lines = self.lines.iter().enumerate();
         let complete = |(at, line): (usize, &RevisedLine)| {
             line.complete(items).map_err(|fault| {
-                faults.push(Fault::field(format!("lines.{at}.{}", fault.field), fault.rule));
+                faults.push(Fault::field(
+                    format!("lines.{at}.{}", fault.field),
+                    fault.rule,
+                ));
             })
         };
         let lines: Vec<_> = lines.map(complete).filter_map(Result::ok).collect();
-        if faults.is_empty() { Ok(lines) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(lines)
+        } else {
+            Err(faults)
+        }
     }
 }
 
@@ -87,7 +94,9 @@ impl RevisedLine {
     /// Returns the line. Fields that the line does not state are taken from the item.
     fn complete(&self, items: &Items) -> Result<Line, LineFault> {
         let item = self.item(items)?;
-        let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
+        let said = |own: &Option<String>, of_item: Option<&String>| {
+            own.clone().or_else(|| of_item.cloned())
+        };
         let item_type = self.item_type.or(item.map(|item| item.item_type));
         let item_type = item_type.ok_or_else(|| LineFault::for_missing("item_type"))?;
         self.refuse_other(item, item_type)?;
@@ -117,22 +126,33 @@ impl RevisedLine {
     }
 
     fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, LineFault> {
-        let Some(id) = self.item_id else { return Ok(None) };
+        let Some(id) = self.item_id else {
+            return Ok(None);
+        };
         let item = items.get(id).ok_or_else(|| {
-            LineFault::new("item_id", FieldRule::must_be("exists", "the id of one of the account's items"))
+            LineFault::new(
+                "item_id",
+                FieldRule::must_be("exists", "the id of one of the account's items"),
+            )
         })?;
         if item.has_category() {
             Ok(Some(item))
         } else {
             let value = "of an item that already carries a product or service category";
-            Err(LineFault::new("item_id", FieldRule::must_be("item_category", value)))
+            Err(LineFault::new(
+                "item_id",
+                FieldRule::must_be("item_category", value),
+            ))
         }
     }
 
     /// Refuses a line with another type than its item, and a product or service line with a category of the other kind.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
-            return Err(LineFault::new("item_type", FieldRule::must_be("item_type", "the type of the item")));
+            return Err(LineFault::new(
+                "item_type",
+                FieldRule::must_be("item_type", "the type of the item"),
+            ));
         }
         match item_type {
             ItemType::Product if self.service_category.is_some() => Err(LineFault::new(
@@ -148,8 +168,10 @@ impl RevisedLine {
     }
 
     fn extras(&self) -> Map<String, Value> {
-        let description =
-            self.description.clone().map(|text| ("description".to_owned(), Value::String(text)));
+        let description = self
+            .description
+            .clone()
+            .map(|text| ("description".to_owned(), Value::String(text)));
         description.into_iter().collect()
     }
 }
@@ -177,7 +199,8 @@ impl Invoice {
     /// Returns the invoice after an update. Does not check that the invoice may be edited.
     #[must_use]
     pub fn revise(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
-        self.extras.retain(|name, _| !REPLACED_EXTRAS.contains(&name.as_str()));
+        self.extras
+            .retain(|name, _| !REPLACED_EXTRAS.contains(&name.as_str()));
         self.extras.extend(details(revision));
         self.category = revision.category;
         self.invoice_type.clone_from(&revision.invoice_type);
@@ -193,14 +216,19 @@ impl Invoice {
 
 /// Returns the fields of the update that are stored with the invoice and that no response shows.
 fn details(revision: &Revision) -> Map<String, Value> {
-    let by_irn = revision.original.as_ref().map(|_| UniqueNoType::Irn.to_string());
+    let by_irn = revision
+        .original
+        .as_ref()
+        .map(|_| UniqueNoType::Irn.to_string());
     let all = [
         ("invoice_type_code", Some(revision.invoice_type.clone())),
         ("original_invoice_reference", revision.original.clone()),
         ("original_invoice_reference_type", by_irn),
         ("note", revision.note.clone()),
     ];
-    all.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::String(text?)))).collect()
+    all.into_iter()
+        .filter_map(|(name, text)| Some((name.to_owned(), Value::String(text?))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -226,35 +254,63 @@ mod tests {
     }
 
     fn items() -> Items {
-        let with = Line { product_category: Some("8471.30".into()), ..Line::sample() };
-        let without = Line { item_no: Some("L-2".into()), ..Line::sample() };
-        [Item::from_line(ItemId(1), &with), Item::from_line(ItemId(2), &without)].into_iter().collect()
+        let with = Line {
+            product_category: Some("8471.30".into()),
+            ..Line::sample()
+        };
+        let without = Line {
+            item_no: Some("L-2".into()),
+            ..Line::sample()
+        };
+        [
+            Item::from_line(ItemId(1), &with),
+            Item::from_line(ItemId(2), &without),
+        ]
+        .into_iter()
+        .collect()
     }
 
     #[test]
     fn an_item_completes_its_line() {
         let line = by_item(1).complete(&items()).unwrap();
-        assert_eq!((line.item_id, line.item_name.as_str()), (Some(ItemId(1)), "Laptop"));
+        assert_eq!(
+            (line.item_id, line.item_name.as_str()),
+            (Some(ItemId(1)), "Laptop")
+        );
         assert_eq!(
             (line.item_no.as_deref(), line.product_category.as_deref()),
             (Some("L-1"), Some("8471.30"))
         );
-        assert_eq!((line.tax_category.as_str(), line.unit_price), ("STANDARD_VAT", 5.into()));
+        assert_eq!(
+            (line.tax_category.as_str(), line.unit_price),
+            ("STANDARD_VAT", 5.into())
+        );
         assert_eq!(line.extras["description"], "As before");
-        let named = RevisedLine { item_name: Some("Old laptop".into()), ..by_item(1) };
+        let named = RevisedLine {
+            item_name: Some("Old laptop".into()),
+            ..by_item(1)
+        };
         assert_eq!(named.complete(&items()).unwrap().item_name, "Old laptop");
     }
 
     #[test]
     fn an_item_that_does_not_fit_is_refused() {
         let rule = |line: RevisedLine| {
-            line.complete(&items()).map_err(|fault| (fault.field, fault.rule.id())).unwrap_err()
+            line.complete(&items())
+                .map_err(|fault| (fault.field, fault.rule.id()))
+                .unwrap_err()
         };
         assert_eq!(rule(by_item(3)), ("item_id", "exists"));
         assert_eq!(rule(by_item(2)), ("item_id", "item_category"));
-        let service = RevisedLine { item_type: Some(ItemType::Service), ..by_item(1) };
+        let service = RevisedLine {
+            item_type: Some(ItemType::Service),
+            ..by_item(1)
+        };
         assert_eq!(rule(service), ("item_type", "item_type"));
-        let other = RevisedLine { service_category: Some("6201".into()), ..by_item(1) };
+        let other = RevisedLine {
+            service_category: Some("6201".into()),
+            ..by_item(1)
+        };
         assert_eq!(rule(other), ("service_category", "prohibited"));
     }
 }

@@ -44,7 +44,10 @@ impl Timeline {
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
-        Self { entries, is_cut: surplus > 0 }
+        Self {
+            entries,
+            is_cut: surplus > 0,
+        }
     }
 }
 
@@ -68,9 +71,20 @@ mod tests {
     #[test]
     fn a_timeline_is_in_order_and_keeps_the_newest() {
         let timeline = Timeline::from_entries(vec![at(3), at(1), at(2)]);
-        let names: Vec<_> = timeline.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let names: Vec<_> = timeline
+            .entries
+            .iter()
+            .map(|entry| entry.name.as_str())
+            .collect();
         assert_eq!((names, timeline.is_cut), (vec!["1", "2", "3"], false));
         let many = Timeline::from_entries((0..=1_000).map(at).collect());
-        assert_eq!((many.entries.len(), many.entries[0].name.as_str(), many.is_cut), (1_000, "1", true));
+        assert_eq!(
+            (
+                many.entries.len(),
+                many.entries[0].name.as_str(),
+                many.is_cut
+            ),
+            (1_000, "1", true)
+        );
     }
 }

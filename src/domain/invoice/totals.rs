@@ -27,7 +27,9 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
 pub(super) fn net(line: &Line) -> Option<Amount> {
     let whole = line.quantity.times(line.unit_price)?;
     let rate = line.discount_rate.unwrap_or_default().percent_of(whole)?;
-    let left = whole.minus(rate)?.minus(line.discount_amount.unwrap_or_default())?;
+    let left = whole
+        .minus(rate)?
+        .minus(line.discount_amount.unwrap_or_default())?;
     Some(left.max(Amount::ZERO))
 }
 
@@ -62,13 +64,28 @@ mod tests {
 
     #[test]
     fn tax_is_added_and_the_total_rounded_half_up() {
-        let lines = [line("2", "500.00", "STANDARD_VAT"), line("1", "0.1", "STANDARD_VAT")];
-        assert_eq!(payable(&lines, "NGN", &catalog()).unwrap().to_string(), "1075.11");
-        assert_eq!(payable(&lines, "JPY", &catalog()).unwrap().to_string(), "1075");
+        let lines = [
+            line("2", "500.00", "STANDARD_VAT"),
+            line("1", "0.1", "STANDARD_VAT"),
+        ];
+        assert_eq!(
+            payable(&lines, "NGN", &catalog()).unwrap().to_string(),
+            "1075.11"
+        );
+        assert_eq!(
+            payable(&lines, "JPY", &catalog()).unwrap().to_string(),
+            "1075"
+        );
         let tenths = [line("1", "0.1", "ZERO_VAT"), line("1", "0.2", "ZERO_VAT")];
-        assert_eq!(payable(&tenths, "NGN", &catalog()).unwrap().to_string(), "0.30");
+        assert_eq!(
+            payable(&tenths, "NGN", &catalog()).unwrap().to_string(),
+            "0.30"
+        );
         let half = [line("1", "0.005", "ZERO_VAT")];
-        assert_eq!(payable(&half, "NGN", &catalog()).unwrap().to_string(), "0.01");
+        assert_eq!(
+            payable(&half, "NGN", &catalog()).unwrap().to_string(),
+            "0.01"
+        );
     }
 
     #[test]
@@ -76,11 +93,24 @@ mod tests {
         let mut discounted = line("1", "100", "ZERO_VAT");
         discounted.discount_rate = Some(10.into());
         discounted.discount_amount = Some(15.into());
-        assert_eq!(payable(&[discounted.clone()], "NGN", &catalog()).unwrap().to_string(), "75.00");
+        assert_eq!(
+            payable(&[discounted.clone()], "NGN", &catalog())
+                .unwrap()
+                .to_string(),
+            "75.00"
+        );
         discounted.discount_amount = Some(500.into());
         let beside_another = [line("1", "10", "ZERO_VAT"), discounted.clone()];
-        assert_eq!(payable(&beside_another, "NGN", &catalog()).unwrap().to_string(), "10.00");
-        assert_eq!(payable(&[discounted], "NGN", &catalog()).unwrap(), Amount::ZERO);
+        assert_eq!(
+            payable(&beside_another, "NGN", &catalog())
+                .unwrap()
+                .to_string(),
+            "10.00"
+        );
+        assert_eq!(
+            payable(&[discounted], "NGN", &catalog()).unwrap(),
+            Amount::ZERO
+        );
     }
 
     #[test]

@@ -126,7 +126,11 @@ impl From<Actor> for ActorWithName {
 impl From<&ActorWithName> for NamedActor {
     fn from(acting: &ActorWithName) -> Self {
         let name = acting.name.as_deref().map(str::to_owned);
-        Self { kind: acting.actor.kind(), id: acting.actor.id(), name }
+        Self {
+            kind: acting.actor.kind(),
+            id: acting.actor.id(),
+            name,
+        }
     }
 }
 
@@ -162,19 +166,35 @@ impl Actor {
     }
 
     pub fn key_id(self) -> Option<KeyId> {
-        if let Self::TaxpayerKey(id) = self { Some(id) } else { None }
+        if let Self::TaxpayerKey(id) = self {
+            Some(id)
+        } else {
+            None
+        }
     }
 
     pub fn operator_id(self) -> Option<i64> {
-        if let Self::Operator(id) = self { Some(id) } else { None }
+        if let Self::Operator(id) = self {
+            Some(id)
+        } else {
+            None
+        }
     }
 
     pub fn integrator_id(self) -> Option<IntegratorId> {
-        if let Self::Integrator(id) = self { Some(id) } else { None }
+        if let Self::Integrator(id) = self {
+            Some(id)
+        } else {
+            None
+        }
     }
 
     pub fn contact_id(self) -> Option<ContactId> {
-        if let Self::Contact(id) = self { Some(id) } else { None }
+        if let Self::Contact(id) = self {
+            Some(id)
+        } else {
+            None
+        }
     }
 }
 
@@ -229,24 +249,37 @@ impl AuditEntry {
         at: Timestamp,
     ) -> Self {
         let reason = order.reason.clone();
-        Self { reason, ..Self::new(Actor::Operator(order.operator_id), action, subject, at) }
+        Self {
+            reason,
+            ..Self::new(Actor::Operator(order.operator_id), action, subject, at)
+        }
     }
 
     /// Sets the taxpayer that the action concerns.
     #[must_use]
     pub fn for_taxpayer(self, taxpayer: TaxpayerId) -> Self {
-        Self { taxpayer_id: Some(taxpayer), ..self }
+        Self {
+            taxpayer_id: Some(taxpayer),
+            ..self
+        }
     }
 
     /// Sets the integrator whose account the action concerns. The integrator may read the entry.
     #[must_use]
     pub fn for_integrator(self, integrator: IntegratorId) -> Self {
-        Self { integrator_id: Some(integrator), ..self }
+        Self {
+            integrator_id: Some(integrator),
+            ..self
+        }
     }
 
     /// Sets the states before and after the action.
     #[must_use]
     pub fn with_states(self, from: Option<String>, to: Option<String>) -> Self {
-        Self { from_state: from, to_state: to, ..self }
+        Self {
+            from_state: from,
+            to_state: to,
+            ..self
+        }
     }
 }

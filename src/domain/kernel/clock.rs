@@ -20,7 +20,10 @@ pub type SharedClock = Arc<dyn Clock>;
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place where the machine's clock is read")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the machine's clock is read"
+    )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -32,7 +35,10 @@ pub fn system_rng() -> impl rand::CryptoRng {
 }
 
 /// Returns a new identifier. Identifiers are ordered by time, so that database indexes stay compact.
-#[expect(clippy::disallowed_methods, reason = "the one place where identifiers are drawn")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where identifiers are drawn"
+)]
 pub fn new_id() -> Uuid {
     Uuid::now_v7()
 }

@@ -204,8 +204,14 @@ mod tests {
     #[test]
     fn a_word_is_read_in_any_case_and_shown_in_its_own() {
         assert_eq!(Category::parse("b2b"), Some(Category::B2B));
-        assert_eq!(PaymentStatus::parse("paid").map(PaymentStatus::as_str), Some("PAID"));
-        assert_eq!(WorkflowStatus::parse("APPROVED").map(WorkflowStatus::as_str), Some("approved"));
+        assert_eq!(
+            PaymentStatus::parse("paid").map(PaymentStatus::as_str),
+            Some("PAID")
+        );
+        assert_eq!(
+            WorkflowStatus::parse("APPROVED").map(WorkflowStatus::as_str),
+            Some("approved")
+        );
     }
 
     #[test]
@@ -219,15 +225,20 @@ mod tests {
         assert_eq!(DeclaredPaymentStatus::parse("REJECTED"), None);
         assert_eq!(DeclaredPaymentStatus::parse("PARTIAL"), None);
         assert_eq!(PaymentStatus::parse("CANCELLED"), None);
-        assert_eq!(DeclaredPaymentStatus::Cancelled.to_payment_status(), PaymentStatus::Rejected);
+        assert_eq!(
+            DeclaredPaymentStatus::Cancelled.to_payment_status(),
+            PaymentStatus::Rejected
+        );
         assert_eq!(RelayedPaymentStatus::parse("PARTIAL"), None);
         assert_eq!(RelayedPaymentStatus::parse("CANCELLED"), None);
     }
 
     #[test]
     fn one_vat_status_has_another_name_with_the_authority() {
-        let differing: Vec<_> =
-            VatStatus::ALL.iter().filter(|status| status.as_str() != status.authority_name()).collect();
+        let differing: Vec<_> = VatStatus::ALL
+            .iter()
+            .filter(|status| status.as_str() != status.authority_name())
+            .collect();
         assert_eq!(differing, [&VatStatus::ZeroRated]);
         assert_eq!(VatStatus::ZeroRated.authority_name(), "ZERO_VAT");
     }

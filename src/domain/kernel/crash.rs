@@ -21,7 +21,8 @@ pub const PANICS_MAX: u32 = 2;
 const QUARANTINED_MESSAGE: &str = "quarantined: the process ended three times while this was under way; it is tried once more, alone, \
      when a process has lived for a while, or when an operator says so";
 const QUARANTINED_AGAIN_MESSAGE: &str = "quarantined: the process ended again while this was under way alone; it is tried again when an operator says so";
-const PANICKED_MESSAGE: &str = "quarantined: this panicked twice; it is tried again when an operator says so";
+const PANICKED_MESSAGE: &str =
+    "quarantined: this panicked twice; it is tried again when an operator says so";
 
 /// The crashes and panics that were counted for one piece of work since it last made progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,12 +39,18 @@ pub struct CrashHistory {
 impl CrashHistory {
     #[must_use]
     pub fn after_crash(self) -> Self {
-        Self { crashes: self.crashes + 1, ..self }
+        Self {
+            crashes: self.crashes + 1,
+            ..self
+        }
     }
 
     #[must_use]
     pub fn after_panic(self) -> Self {
-        Self { panics: self.panics + 1, ..self }
+        Self {
+            panics: self.panics + 1,
+            ..self
+        }
     }
 
     /// True if the work was in flight at a crash. Such work is recorded by its id before it begins.
@@ -68,24 +75,46 @@ impl CrashHistory {
     /// Releases the work. It runs alone, and one more crash or panic quarantines it again.
     #[must_use]
     pub fn release(self) -> Self {
-        Self { crashes: self.crashes.min(CRASHES_MAX - 1), panics: self.panics.min(PANICS_MAX - 1), ..self }
+        Self {
+            crashes: self.crashes.min(CRASHES_MAX - 1),
+            panics: self.panics.min(PANICS_MAX - 1),
+            ..self
+        }
     }
 
     /// Releases the work without an operator. One more crash quarantines it until an operator releases it.
     #[must_use]
     pub fn lift_quarantine(self) -> Self {
-        Self { is_lifted: true, ..self.release() }
+        Self {
+            is_lifted: true,
+            ..self.release()
+        }
     }
 
     /// Returns a text that says how often the work panicked and how often the process crashed.
     pub fn cause(self) -> String {
-        let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        match self {
-            Self { crashes: 0, panics, .. } => format!("it panicked {}", times(panics)),
-            Self { crashes, panics: 0, .. } => {
-                format!("the process crashed {} while it was in flight", times(crashes))
+        let times = |count: u32| {
+            if count == 1 {
+                "once".to_owned()
+            } else {
+                format!("{count} times")
             }
-            Self { crashes, panics, .. } => format!(
+        };
+        match self {
+            Self {
+                crashes: 0, panics, ..
+            } => format!("it panicked {}", times(panics)),
+            Self {
+                crashes, panics: 0, ..
+            } => {
+                format!(
+                    "the process crashed {} while it was in flight",
+                    times(crashes)
+                )
+            }
+            Self {
+                crashes, panics, ..
+            } => format!(
                 "it panicked {}, and the process crashed {} while it was in flight",
                 times(panics),
                 times(crashes)
@@ -108,7 +137,11 @@ mod tests {
     use super::*;
 
     fn after(crashes: u32, panics: u32) -> CrashHistory {
-        CrashHistory { crashes, panics, is_lifted: false }
+        CrashHistory {
+            crashes,
+            panics,
+            is_lifted: false,
+        }
     }
 
     #[test]
@@ -139,8 +172,15 @@ mod tests {
 
     #[test]
     fn released_work_runs_alone_and_its_next_crash_quarantines_it_again() {
-        for released in [after(3, 0).release(), after(9, 0).release(), after(3, 0).lift_quarantine()] {
-            assert!(released.must_run_alone() && !released.is_quarantined(), "{released:?}");
+        for released in [
+            after(3, 0).release(),
+            after(9, 0).release(),
+            after(3, 0).lift_quarantine(),
+        ] {
+            assert!(
+                released.must_run_alone() && !released.is_quarantined(),
+                "{released:?}"
+            );
             assert!(released.after_crash().is_quarantined(), "{released:?}");
         }
         let panicked = after(0, 2).release();
@@ -161,13 +201,19 @@ mod tests {
         );
         assert_eq!(
             [after(3, 0), again, after(3, 1), after(1, 2)].map(CrashHistory::quarantine_message),
-            [QUARANTINED_MESSAGE, QUARANTINED_AGAIN_MESSAGE, QUARANTINED_AGAIN_MESSAGE, PANICKED_MESSAGE]
+            [
+                QUARANTINED_MESSAGE,
+                QUARANTINED_AGAIN_MESSAGE,
+                QUARANTINED_AGAIN_MESSAGE,
+                PANICKED_MESSAGE
+            ]
         );
     }
 
     #[test]
     fn the_cause_says_what_was_counted() {
-        let said = [(3, 0), (1, 0), (0, 2), (3, 1)].map(|(crashes, panics)| after(crashes, panics).cause());
+        let said = [(3, 0), (1, 0), (0, 2), (3, 1)]
+            .map(|(crashes, panics)| after(crashes, panics).cause());
         assert_eq!(
             said,
             [

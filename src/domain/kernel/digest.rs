@@ -14,20 +14,26 @@ fn canonical(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(canonical_number(number)),
         Value::Array(items) => items.iter().map(canonical).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), canonical(value))).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), canonical(value)))
+            .collect(),
         other => other.clone(),
     }
 }
 
 /// Returns the number in its canonical spelling. A number outside the range of `Decimal` keeps its spelling.
 fn canonical_number(number: &Number) -> Number {
-    let canonical = canonical_number_text(&number.to_string()).and_then(|canonical| canonical.parse().ok());
+    let canonical =
+        canonical_number_text(&number.to_string()).and_then(|canonical| canonical.parse().ok());
     canonical.unwrap_or_else(|| number.clone())
 }
 
 /// Returns the number in its canonical spelling; `None` if the text is not a number in the range of `Decimal`.
 pub fn canonical_number_text(text: &str) -> Option<String> {
-    let decimal = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
+    let decimal = Decimal::from_str_exact(text)
+        .or_else(|_| Decimal::from_scientific(text))
+        .ok()?;
     Some(decimal.normalize().to_string())
 }
 
@@ -42,8 +48,14 @@ mod tests {
     #[test]
     fn the_spelling_of_a_number_and_the_order_of_keys_do_not_matter() {
         let one = digest(r#"{"amount":1075,"lines":[{"quantity":2}]}"#);
-        assert_eq!(digest(r#"{"lines":[{"quantity":2.0}],"amount":1.075e3}"#), one);
-        assert_ne!(digest(r#"{"lines":[{"quantity":2.01}],"amount":1075}"#), one);
+        assert_eq!(
+            digest(r#"{"lines":[{"quantity":2.0}],"amount":1.075e3}"#),
+            one
+        );
+        assert_ne!(
+            digest(r#"{"lines":[{"quantity":2.01}],"amount":1075}"#),
+            one
+        );
         assert_ne!(digest(r#"{"lines":[{"quantity":"2"}],"amount":1075}"#), one);
     }
 

@@ -24,12 +24,21 @@ enum Problem {
 impl Fault {
     /// Creates a fault with its own message.
     pub fn new(path: impl Into<String>, rule: &'static str, message: impl Into<String>) -> Self {
-        Self { path: path.into(), problem: Problem::Message { rule, message: message.into() } }
+        Self {
+            path: path.into(),
+            problem: Problem::Message {
+                rule,
+                message: message.into(),
+            },
+        }
     }
 
     /// Creates the fault of a field that breaks a rule.
     pub fn field(path: impl Into<String>, rule: FieldRule) -> Self {
-        Self { path: path.into(), problem: Problem::Field(rule) }
+        Self {
+            path: path.into(),
+            problem: Problem::Field(rule),
+        }
     }
 
     /// Returns the stable id of the rule, such as `required` or `exists`.
@@ -60,7 +69,10 @@ impl fmt::Display for Fault {
 
 /// Converts a dot path to a JSON Pointer (RFC 6901): `lines.0.price` becomes `/lines/0/price`.
 pub fn json_pointer(path: &str) -> String {
-    format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
+    format!(
+        "/{}",
+        path.replace('~', "~0").replace('/', "~1").replace('.', "/")
+    )
 }
 
 /// The maximum number of faults that are kept for one request. Further faults are only counted, so that a small body
@@ -85,7 +97,11 @@ impl Default for Faults {
 impl Faults {
     /// Creates an empty list that keeps up to `max` faults and counts all further faults.
     pub fn with_max(max: usize) -> Self {
-        Self { kept: Vec::new(), rest: 0, max: u32::try_from(max).unwrap_or(u32::MAX) }
+        Self {
+            kept: Vec::new(),
+            rest: 0,
+            max: u32::try_from(max).unwrap_or(u32::MAX),
+        }
     }
 
     pub fn push(&mut self, fault: Fault) {
@@ -120,7 +136,10 @@ impl Faults {
 
     /// Returns the first fault's message and the number of further faults, such as `(and 2 more errors)`.
     pub fn summary(&self) -> String {
-        let first = self.kept.first().map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
+        let first = self
+            .kept
+            .first()
+            .map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
         match (self.kept.len() + self.rest as usize).saturating_sub(1) {
             0 => first,
             1 => format!("{first} (and 1 more error)"),
@@ -132,7 +151,10 @@ impl Faults {
     pub fn by_path(&self) -> BTreeMap<&str, Vec<String>> {
         let mut paths: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for fault in &self.kept {
-            paths.entry(&fault.path).or_default().push(fault.to_string());
+            paths
+                .entry(&fault.path)
+                .or_default()
+                .push(fault.to_string());
         }
         paths
     }
@@ -140,7 +162,10 @@ impl Faults {
 
 impl From<Fault> for Faults {
     fn from(fault: Fault) -> Self {
-        Self { kept: vec![fault], ..Self::default() }
+        Self {
+            kept: vec![fault],
+            ..Self::default()
+        }
     }
 }
 
@@ -159,15 +184,23 @@ mod tests {
     use super::*;
 
     fn faults(count: usize) -> Faults {
-        (0..count).map(|n| Fault::new(format!("f{n}"), "required", format!("Fault {n}."))).collect()
+        (0..count)
+            .map(|n| Fault::new(format!("f{n}"), "required", format!("Fault {n}.")))
+            .collect()
     }
 
     #[test]
     fn a_pointer_escapes_its_special_characters() {
-        assert_eq!(json_pointer("invoice_lines.0.quantity"), "/invoice_lines/0/quantity");
+        assert_eq!(
+            json_pointer("invoice_lines.0.quantity"),
+            "/invoice_lines/0/quantity"
+        );
         let body = serde_json::json!({ "a/b": { "~": { "c~1": 7 } } });
         assert_eq!(json_pointer("a/b.~.c~1"), "/a~1b/~0/c~01");
-        assert_eq!(body.pointer(&json_pointer("a/b.~.c~1")), Some(&serde_json::json!(7)));
+        assert_eq!(
+            body.pointer(&json_pointer("a/b.~.c~1")),
+            Some(&serde_json::json!(7))
+        );
     }
 
     #[test]
@@ -187,16 +220,25 @@ mod tests {
 
     #[test]
     fn several_faults_of_one_field_share_its_path() {
-        let faults: Faults = [Fault::field("a", FieldRule::MaxChars(3)), Fault::new("a", "format", "Odd.")]
-            .into_iter()
-            .collect();
-        assert_eq!(faults.by_path()["a"], ["The a field must not be greater than 3 characters.", "Odd."]);
+        let faults: Faults = [
+            Fault::field("a", FieldRule::MaxChars(3)),
+            Fault::new("a", "format", "Odd."),
+        ]
+        .into_iter()
+        .collect();
+        assert_eq!(
+            faults.by_path()["a"],
+            ["The a field must not be greater than 3 characters.", "Odd."]
+        );
     }
 
     #[test]
     fn the_rule_of_a_field_names_the_expected_value() {
         let required = Fault::field("customer.no", FieldRule::Required);
-        assert_eq!((required.rule(), required.expected_value()), ("required", Some("a value".to_owned())));
+        assert_eq!(
+            (required.rule(), required.expected_value()),
+            ("required", Some("a value".to_owned()))
+        );
         let taken = Fault::new("email", "unique", "The email has already been taken.");
         assert_eq!((taken.rule(), taken.expected_value()), ("unique", None));
     }

@@ -50,21 +50,38 @@ pub enum FieldRule {
 }
 
 impl FieldRule {
-    pub const DATE: Self = Self::MustBe { id: "date", value: Cow::Borrowed("a date written YYYY-MM-DD") };
-    pub const MOMENT: Self = Self::MustBe { id: "date_time", value: Cow::Borrowed("an RFC 3339 time") };
+    pub const DATE: Self = Self::MustBe {
+        id: "date",
+        value: Cow::Borrowed("a date written YYYY-MM-DD"),
+    };
+    pub const MOMENT: Self = Self::MustBe {
+        id: "date_time",
+        value: Cow::Borrowed("an RFC 3339 time"),
+    };
 
     pub fn must_be(id: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        Self::MustBe { id, value: value.into() }
+        Self::MustBe {
+            id,
+            value: value.into(),
+        }
     }
 
     /// Creates a rule with its own sentence and without an expected value.
     pub fn other(id: &'static str, sentence: impl Into<Cow<'static, str>>) -> Self {
-        Self::Other { id, sentence: sentence.into(), expected: None }
+        Self::Other {
+            id,
+            sentence: sentence.into(),
+            expected: None,
+        }
     }
 
     /// Creates a rule with this error message and this description of the values that are allowed.
     pub fn with_expected(id: &'static str, sentence: &'static str, expected: &'static str) -> Self {
-        Self::Other { id, sentence: sentence.into(), expected: Some(expected) }
+        Self::Other {
+            id,
+            sentence: sentence.into(),
+            expected: Some(expected),
+        }
     }
 
     pub fn id(&self) -> &'static str {
@@ -123,7 +140,10 @@ impl fmt::Display for FieldRule {
                 f.write_str("must not contain invisible characters or direction controls")
             }
             Self::Listed { list, meant: None } => write!(f, "must exist in {list}"),
-            Self::Listed { list, meant: Some(code) } => {
+            Self::Listed {
+                list,
+                meant: Some(code),
+            } => {
                 write!(f, "must exist in {list} (did you mean {code}?)")
             }
             Self::OneOf(words) => write!(f, "must be one of {words}"),
@@ -142,20 +162,52 @@ impl fmt::Display for FieldRule {
 mod tests {
     use super::*;
 
+    /// Checks the id, the sentence and the expected value of each rule.
+    fn check<const N: usize>(cases: [(FieldRule, &str, &str, &str); N]) {
+        for (rule, id, sentence, expected) in cases {
+            let found = (rule.id(), rule.to_string(), rule.expected_value());
+            assert_eq!(found, (id, sentence.to_owned(), Some(expected.to_owned())));
+        }
+    }
+
     #[test]
-    fn a_rule_has_an_id_a_sentence_and_an_expected_value() {
-        let hundred = Amount::ONE_HUNDRED;
-        let listed =
-            |meant: Option<&str>| FieldRule::Listed { list: "currencies", meant: meant.map(str::to_owned) };
-        let words = || FieldRule::OneOf("B2B, B2C".to_owned());
-        let irn = FieldRule::Written { id: "irn_malformed", format: "{no}-{id}" };
-        for (rule, id, sentence, expected) in [
+    fn a_rule_about_the_shape_of_a_value_has_an_id_a_sentence_and_an_expected_value() {
+        let irn = FieldRule::Written {
+            id: "irn_malformed",
+            format: "{no}-{id}",
+        };
+        check([
             (FieldRule::Required, "required", "is required", "a value"),
-            (FieldRule::Type("a number"), "type", "must be a number", "a number"),
-            (FieldRule::MinChars(3), "min", "must be at least 3 characters", "at least 3 characters"),
-            (FieldRule::MaxChars(3), "max", "must not be greater than 3 characters", "at most 3 characters"),
-            (FieldRule::MinItems(1), "min", "must have at least 1 items", "at least 1 items"),
-            (FieldRule::MaxItems(9), "max", "must not have more than 9 items", "at most 9 items"),
+            (
+                FieldRule::Type("a number"),
+                "type",
+                "must be a number",
+                "a number",
+            ),
+            (
+                FieldRule::MinChars(3),
+                "min",
+                "must be at least 3 characters",
+                "at least 3 characters",
+            ),
+            (
+                FieldRule::MaxChars(3),
+                "max",
+                "must not be greater than 3 characters",
+                "at most 3 characters",
+            ),
+            (
+                FieldRule::MinItems(1),
+                "min",
+                "must have at least 1 items",
+                "at least 1 items",
+            ),
+            (
+                FieldRule::MaxItems(9),
+                "max",
+                "must not have more than 9 items",
+                "at most 9 items",
+            ),
             (
                 FieldRule::NoControlCharacters,
                 "control_characters",
@@ -168,35 +220,86 @@ mod tests {
                 "must not contain invisible characters or direction controls",
                 "a text without invisible characters and direction controls",
             ),
-            (listed(None), "exists", "must exist in currencies", "a code of currencies"),
+            (
+                irn,
+                "irn_malformed",
+                "must be written {no}-{id}",
+                "{no}-{id}",
+            ),
+            (
+                FieldRule::DATE,
+                "date",
+                "must be a date written YYYY-MM-DD",
+                "a date written YYYY-MM-DD",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn a_rule_about_the_allowed_values_has_an_id_a_sentence_and_an_expected_value() {
+        let hundred = Amount::ONE_HUNDRED;
+        let listed = |meant: Option<&str>| FieldRule::Listed {
+            list: "currencies",
+            meant: meant.map(str::to_owned),
+        };
+        let words = FieldRule::OneOf("B2B, B2C".to_owned());
+        check([
+            (
+                listed(None),
+                "exists",
+                "must exist in currencies",
+                "a code of currencies",
+            ),
             (
                 listed(Some("NGN")),
                 "exists",
                 "must exist in currencies (did you mean NGN?)",
                 "a code of currencies",
             ),
-            (words(), "one_of", "must be one of B2B, B2C", "one of B2B, B2C"),
-            (FieldRule::Above(Amount::ZERO), "greater_than", "must be greater than 0", "more than 0"),
-            (FieldRule::AtLeast(Amount::ZERO), "min", "must be at least 0", "at least 0"),
-            (FieldRule::AtMost(hundred), "max", "must not be greater than 100", "at most 100"),
+            (
+                words,
+                "one_of",
+                "must be one of B2B, B2C",
+                "one of B2B, B2C",
+            ),
+            (
+                FieldRule::Above(Amount::ZERO),
+                "greater_than",
+                "must be greater than 0",
+                "more than 0",
+            ),
+            (
+                FieldRule::AtLeast(Amount::ZERO),
+                "min",
+                "must be at least 0",
+                "at least 0",
+            ),
+            (
+                FieldRule::AtMost(hundred),
+                "max",
+                "must not be greater than 100",
+                "at most 100",
+            ),
             (
                 FieldRule::NotBefore("issue_date"),
                 "after_or_equal",
                 "must not be before issue_date",
                 "the day of issue_date or a later one",
             ),
-            (irn, "irn_malformed", "must be written {no}-{id}", "{no}-{id}"),
-            (FieldRule::DATE, "date", "must be a date written YYYY-MM-DD", "a date written YYYY-MM-DD"),
-            (
-                FieldRule::with_expected("sum", "must add up", "equal sums"),
-                "sum",
-                "must add up",
-                "equal sums",
-            ),
-        ] {
-            let found = (rule.id(), rule.to_string(), rule.expected_value());
-            assert_eq!(found, (id, sentence.to_owned(), Some(expected.to_owned())));
-        }
-        assert_eq!(FieldRule::other("own", "must not be another's").expected_value(), None);
+        ]);
+    }
+
+    #[test]
+    fn a_rule_with_its_own_sentence_may_have_an_expected_value() {
+        check([(
+            FieldRule::with_expected("sum", "must add up", "equal sums"),
+            "sum",
+            "must add up",
+            "equal sums",
+        )]);
+        assert_eq!(
+            FieldRule::other("own", "must not be another's").expected_value(),
+            None
+        );
     }
 }

@@ -26,7 +26,8 @@ fn is_variation_selector(letter: char) -> bool {
 
 /// Returns true if the text has no character that anybody could see.
 pub fn is_blank(text: &str) -> bool {
-    text.chars().all(|letter| letter.is_whitespace() || is_invisible(letter))
+    text.chars()
+        .all(|letter| letter.is_whitespace() || is_invisible(letter))
 }
 
 #[cfg(test)]

@@ -23,8 +23,14 @@ mod tests {
     fn a_delay_is_in_proportion_to_the_random_number() {
         let whole = Duration::from_millis(10);
         let drawn = [0, u32::MAX / 2, u32::MAX];
-        assert_eq!(drawn.map(|jitter| full_jitter(whole, jitter).as_micros()), [0, 4_999, 10_000]);
-        assert_eq!(drawn.map(|jitter| equal_jitter(whole, jitter).as_micros()), [5_000, 7_499, 10_000]);
+        assert_eq!(
+            drawn.map(|jitter| full_jitter(whole, jitter).as_micros()),
+            [0, 4_999, 10_000]
+        );
+        assert_eq!(
+            drawn.map(|jitter| equal_jitter(whole, jitter).as_micros()),
+            [5_000, 7_499, 10_000]
+        );
     }
 
     #[test]

@@ -3,11 +3,16 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The characters to encode: all except the unreserved characters of RFC 3986.
-const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Returns the text percent-encoded; `None` for an empty text, `.` and `..`, which a URL parser removes.
 pub fn encode_path_segment(text: &str) -> Option<String> {
-    (!matches!(text, "" | "." | "..")).then(|| utf8_percent_encode(text, ENCODED_CHARACTERS).to_string())
+    (!matches!(text, "" | "." | ".."))
+        .then(|| utf8_percent_encode(text, ENCODED_CHARACTERS).to_string())
 }
 
 #[cfg(test)]

@@ -29,14 +29,19 @@ pub enum Refusal {
     #[error("The invoice must be approved before it can be paid; it is {0}")]
     InvoiceNotApproved(WorkflowStatus),
     #[error("An invoice that is {from} cannot {to}")]
-    InvalidTransition { from: WorkflowStatus, to: &'static str },
+    InvalidTransition {
+        from: WorkflowStatus,
+        to: &'static str,
+    },
     #[error("{0}")]
     PaymentExceedsPayable(Fault),
     #[error("{0}")]
     IrnServiceIdMismatch(Fault),
     #[error("This IRN was already sent with other content")]
     IrnContentChanged,
-    #[error("Another payment update of this invoice is under way; send it again once that has ended")]
+    #[error(
+        "Another payment update of this invoice is under way; send it again once that has ended"
+    )]
     PaymentUnderWay,
     #[error("The invoice has not been signed")]
     InvoiceNotSigned,

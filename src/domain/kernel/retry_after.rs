@@ -20,11 +20,15 @@ impl RetryAfter {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
             // A number that does not fit into u64 means the longest possible wait.
-            return Some(Self::Wait(Duration::from_secs(text.parse().unwrap_or(u64::MAX))));
+            return Some(Self::Wait(Duration::from_secs(
+                text.parse().unwrap_or(u64::MAX),
+            )));
         }
         let then = httpdate::parse_http_date(text).ok()?;
         match date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()) {
-            Some(written) => Some(Self::Wait(then.duration_since(written).unwrap_or(Duration::ZERO))),
+            Some(written) => Some(Self::Wait(
+                then.duration_since(written).unwrap_or(Duration::ZERO),
+            )),
             None => Timestamp::try_from(then).ok().map(Self::Until),
         }
     }
@@ -33,13 +37,17 @@ impl RetryAfter {
     pub fn wait(self, now: Timestamp) -> Duration {
         match self {
             Self::Wait(wait) => wait,
-            Self::Until(then) => Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO),
+            Self::Until(then) => {
+                Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO)
+            }
         }
     }
 
     /// Returns the value of the header for a wait: whole seconds, rounded up, at least 1.
     pub fn seconds(wait: Duration) -> u64 {
-        wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+        wait.as_secs()
+            .saturating_add(u64::from(wait.subsec_nanos() > 0))
+            .max(1)
     }
 }
 
@@ -104,15 +112,19 @@ mod tests {
     fn without_a_date_header_a_date_is_compared_with_our_clock() {
         for date in [None, Some("now")] {
             assert_eq!(seconds("Sun, 06 Nov 1994 08:52:07 GMT", date), Some(90));
-            assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT", date), Some(0), "it is over");
+            assert_eq!(
+                seconds("Sun, 06 Nov 1994 08:49:37 GMT", date),
+                Some(0),
+                "it is over"
+            );
             assert_eq!(seconds("tomorrow", date), None);
         }
     }
 
     #[test]
     fn a_wait_is_written_as_whole_seconds_and_at_least_one() {
-        let written =
-            [0, 1, 1_000, 1_001, 90_000].map(|millis| RetryAfter::seconds(Duration::from_millis(millis)));
+        let written = [0, 1, 1_000, 1_001, 90_000]
+            .map(|millis| RetryAfter::seconds(Duration::from_millis(millis)));
         assert_eq!(written, [1, 1, 1, 2, 90]);
         assert_eq!(RetryAfter::seconds(Duration::MAX), u64::MAX);
     }

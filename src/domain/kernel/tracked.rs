@@ -12,12 +12,18 @@ pub struct Tracked<T> {
 impl<T> Tracked<T> {
     /// Wraps a value that was just loaded, so it counts as unchanged.
     pub fn from_stored(value: T) -> Self {
-        Self { value, is_changed: false }
+        Self {
+            value,
+            is_changed: false,
+        }
     }
 
     /// Wraps a value that is not stored yet, so it counts as changed.
     pub fn new(value: T) -> Self {
-        Self { value, is_changed: true }
+        Self {
+            value,
+            is_changed: true,
+        }
     }
 
     pub fn is_changed(&self) -> bool {
@@ -56,7 +62,11 @@ mod tests {
     #[test]
     fn a_value_has_changed_if_it_is_new_or_was_written_to() {
         let mut rows = Tracked::from_stored(vec![1]);
-        assert_eq!((rows.len(), rows.changed_value()), (1, None), "reading is no change");
+        assert_eq!(
+            (rows.len(), rows.changed_value()),
+            (1, None),
+            "reading is no change"
+        );
         rows.push(2);
         assert_eq!(rows.changed_value(), Some(&vec![1, 2]));
         assert!(Tracked::new(1).is_changed());

@@ -7,7 +7,9 @@ const LOCAL_CHARS_MAX: usize = 64;
 
 /// True if the text is a local part, one `@`, and a domain with a dot.
 pub fn is_email(text: &str) -> bool {
-    let Some((local, domain)) = text.split_once('@') else { return false };
+    let Some((local, domain)) = text.split_once('@') else {
+        return false;
+    };
     text.chars().count() <= CHARS_MAX
         && is_word(local)
         && local.chars().count() <= LOCAL_CHARS_MAX
@@ -31,7 +33,9 @@ fn is_label(label: &str) -> bool {
     !label.is_empty()
         && !label.starts_with('-')
         && !label.ends_with('-')
-        && label.chars().all(|letter| letter.is_alphanumeric() || letter == '-')
+        && label
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || letter == '-')
 }
 
 #[cfg(test)]

@@ -122,7 +122,11 @@ impl Taxpayer {
 
     /// Checks that the taxpayer is verified, if the policy requires verified taxpayers.
     pub fn check_verified(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
-        if self.verification.satisfies(policy) { Ok(()) } else { Err(Refusal::TaxpayerUnverified) }
+        if self.verification.satisfies(policy) {
+            Ok(())
+        } else {
+            Err(Refusal::TaxpayerUnverified)
+        }
     }
 
     /// Returns the API names of the profile fields that differ from `before`.
@@ -131,7 +135,10 @@ impl Taxpayer {
             ("business_email", self.email != before.email),
             ("name", self.name != before.name),
             ("phone", self.phone != before.phone),
-            ("nature_of_business", self.nature_of_business != before.nature_of_business),
+            (
+                "nature_of_business",
+                self.nature_of_business != before.nature_of_business,
+            ),
             ("address", self.address != before.address),
             ("city", self.place.city != before.place.city),
             ("state", self.place.state != before.place.state),
@@ -198,6 +205,8 @@ impl ProfileChange {
         taxpayer.place.state = self.state.or(taxpayer.place.state.take());
         taxpayer.place.country = self.country.or(taxpayer.place.country.take());
         taxpayer.phone = self.phone.or(taxpayer.phone.take());
-        taxpayer.nature_of_business = self.nature_of_business.or(taxpayer.nature_of_business.take());
+        taxpayer.nature_of_business = self
+            .nature_of_business
+            .or(taxpayer.nature_of_business.take());
     }
 }

@@ -11,14 +11,26 @@ use crate::domain::kernel::invisible::is_invisible;
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
 pub fn fold(text: &str) -> String {
     // Upper case first makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other sigma.
-    text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
+    text.trim()
+        .nfkc()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .nfkc()
+        .collect()
 }
 
 /// Returns the letters and digits of a tax number in lower case and NFKC, with the digits of every script as ASCII;
 /// `None` if it has no letters or digits.
 pub fn normal_tin(text: &str) -> Option<String> {
-    let written: String = text.nfkc().filter(|letter| is_significant(*letter)).map(to_ascii_digit).collect();
-    let normal: String = fold(&written).chars().filter(|letter| is_significant(*letter)).collect();
+    let written: String = text
+        .nfkc()
+        .filter(|letter| is_significant(*letter))
+        .map(to_ascii_digit)
+        .collect();
+    let normal: String = fold(&written)
+        .chars()
+        .filter(|letter| is_significant(*letter))
+        .collect();
     (!normal.is_empty()).then_some(normal)
 }
 
@@ -38,8 +50,15 @@ fn to_ascii_digit(letter: char) -> char {
     if letter.is_ascii() || !is_digit(&letter) {
         return letter;
     }
-    let before = (0..u32::from(letter)).rev().map_while(char::from_u32).take_while(is_digit).count();
-    u32::try_from(before % 10).ok().and_then(|value| char::from_digit(value, 10)).unwrap_or(letter)
+    let before = (0..u32::from(letter))
+        .rev()
+        .map_while(char::from_u32)
+        .take_while(is_digit)
+        .count();
+    u32::try_from(before % 10)
+        .ok()
+        .and_then(|value| char::from_digit(value, 10))
+        .unwrap_or(letter)
 }
 
 #[cfg(test)]
@@ -74,7 +93,11 @@ mod tests {
             "\u{967}\u{968}345678-0001",
         ];
         for written in spellings {
-            assert_eq!(normal_tin(written).as_deref(), Some("123456780001"), "{written:?}");
+            assert_eq!(
+                normal_tin(written).as_deref(),
+                Some("123456780001"),
+                "{written:?}"
+            );
             assert!(is_same_tin(written, spellings[0]));
         }
         assert_eq!(normal_tin("TIN-a").as_deref(), Some("tina"));
@@ -91,7 +114,11 @@ mod tests {
         let digits: Vec<char> = ('\0'..=char::MAX)
             .filter(|letter| letter.general_category() == GeneralCategory::DecimalNumber)
             .collect();
-        assert!(digits.len() > 700 && digits.len().is_multiple_of(10), "{}", digits.len());
+        assert!(
+            digits.len() > 700 && digits.len().is_multiple_of(10),
+            "{}",
+            digits.len()
+        );
         for ten in digits.chunks(10) {
             let values: String = ten.iter().copied().map(to_ascii_digit).collect();
             assert_eq!(values, "0123456789", "{ten:?}");

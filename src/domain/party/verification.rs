@@ -49,10 +49,14 @@ impl Verification {
         tin: &str,
         listed: impl IntoIterator<Item = ListedBusiness<'a>>,
     ) -> Self {
-        let own = listed.into_iter().find(|business| business.id.eq_ignore_ascii_case(business_id));
+        let own = listed
+            .into_iter()
+            .find(|business| business.id.eq_ignore_ascii_case(business_id));
         match own.map(|business| business.tin) {
             None | Some(None) => Self::Unverified(UnverifiedReason::BusinessUnknown),
-            Some(Some(listed)) if is_same_tin(listed, tin) => Self::Verified(ConfirmedBy::Authority),
+            Some(Some(listed)) if is_same_tin(listed, tin) => {
+                Self::Verified(ConfirmedBy::Authority)
+            }
             Some(Some(_)) => Self::Unverified(UnverifiedReason::TinMismatch),
         }
     }
@@ -113,7 +117,9 @@ mod tests {
     const ID: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
 
     fn compare_listed(listed: &[(&str, Option<&str>)]) -> Verification {
-        let listed = listed.iter().map(|(id, tin)| ListedBusiness { id, tin: *tin });
+        let listed = listed
+            .iter()
+            .map(|(id, tin)| ListedBusiness { id, tin: *tin });
         Verification::compare(ID, "12345678-0001", listed)
     }
 
@@ -121,7 +127,10 @@ mod tests {
     fn only_a_listed_business_with_the_same_tin_is_confirmed() {
         let upper = ID.to_uppercase();
         let confirmed = Verification::Verified(ConfirmedBy::Authority);
-        assert_eq!(compare_listed(&[("other", Some("1")), (&upper, Some("12345678 0001"))]), confirmed);
+        assert_eq!(
+            compare_listed(&[("other", Some("1")), (&upper, Some("12345678 0001"))]),
+            confirmed
+        );
         assert_eq!(
             compare_listed(&[(ID, Some("12345678-0002"))]),
             Verification::Unverified(UnverifiedReason::TinMismatch)
@@ -135,9 +144,12 @@ mod tests {
     #[test]
     fn a_confirmation_stays_and_silence_takes_nothing_back() {
         let pending = Verification::Pending;
-        let [mismatch, unknown, silent] =
-            [UnverifiedReason::TinMismatch, UnverifiedReason::BusinessUnknown, UnverifiedReason::NoAnswer]
-                .map(Verification::Unverified);
+        let [mismatch, unknown, silent] = [
+            UnverifiedReason::TinMismatch,
+            UnverifiedReason::BusinessUnknown,
+            UnverifiedReason::NoAnswer,
+        ]
+        .map(Verification::Unverified);
         let [authority, operator] =
             [ConfirmedBy::Authority, ConfirmedBy::Operator].map(Verification::Verified);
         for found in [mismatch, unknown, silent, authority, operator] {
@@ -150,7 +162,10 @@ mod tests {
             assert_eq!(before.after(before), None);
             assert_eq!(before.after(authority), Some(authority));
         }
-        assert_eq!((silent.after(mismatch), mismatch.after(unknown)), (Some(mismatch), Some(unknown)));
+        assert_eq!(
+            (silent.after(mismatch), mismatch.after(unknown)),
+            (Some(mismatch), Some(unknown))
+        );
     }
 
     #[test]
@@ -158,11 +173,22 @@ mod tests {
         let all = [Verification::Pending]
             .into_iter()
             .chain(ConfirmedBy::ALL.iter().copied().map(Verification::Verified))
-            .chain(UnverifiedReason::ALL.iter().copied().map(Verification::Unverified));
+            .chain(
+                UnverifiedReason::ALL
+                    .iter()
+                    .copied()
+                    .map(Verification::Unverified),
+            );
         for one in all {
-            assert_eq!(Verification::parse(one.status().as_str(), one.reason()), Ok(one));
+            assert_eq!(
+                Verification::parse(one.status().as_str(), one.reason()),
+                Ok(one)
+            );
             assert!(one.satisfies(VerificationPolicy::Warn));
-            assert_eq!(one.satisfies(VerificationPolicy::Require), one.is_verified());
+            assert_eq!(
+                one.satisfies(VerificationPolicy::Require),
+                one.is_verified()
+            );
         }
         for (status, reason) in [
             ("pending", Some("no_answer")),
@@ -170,7 +196,10 @@ mod tests {
             ("verified", Some("no_answer")),
             ("odd", None),
         ] {
-            assert!(Verification::parse(status, reason).is_err(), "{status} {reason:?}");
+            assert!(
+                Verification::parse(status, reason).is_err(),
+                "{status} {reason:?}"
+            );
         }
     }
 }

@@ -41,7 +41,10 @@ impl AuthorityDocument {
             fields.insert("invoice_kind".to_owned(), json!(category));
         }
         if let Some(status) = status {
-            fields.insert("payment_status".to_owned(), json!(status.to_payment_status()));
+            fields.insert(
+                "payment_status".to_owned(),
+                json!(status.to_payment_status()),
+            );
         }
         let mut json = Value::Object(fields);
         for country in COUNTRY_POINTERS {
@@ -121,11 +124,20 @@ mod tests {
 
     #[test]
     fn a_document_has_the_authoritys_words_and_gives_the_callers_back() {
-        let document =
-            AuthorityDocument::new(body(), Some(Category::B2G), Some(DeclaredPaymentStatus::Cancelled));
+        let document = AuthorityDocument::new(
+            body(),
+            Some(Category::B2G),
+            Some(DeclaredPaymentStatus::Cancelled),
+        );
         let json = document.as_json();
-        assert_eq!((&json["invoice_kind"], &json["payment_status"]), (&json!("B2G"), &json!("REJECTED")));
-        assert_eq!(json["accounting_customer_party"]["postal_address"]["country"], "NG");
+        assert_eq!(
+            (&json["invoice_kind"], &json["payment_status"]),
+            (&json!("B2G"), &json!("REJECTED"))
+        );
+        assert_eq!(
+            json["accounting_customer_party"]["postal_address"]["country"],
+            "NG"
+        );
         assert_eq!(
             (document.category, document.payment_status),
             (Some(Category::B2G), Some(PaymentStatus::Rejected))
@@ -141,7 +153,17 @@ mod tests {
     fn what_is_missing_or_odd_is_not_known() {
         let odd = json!({ "issue_date": "soon", "payment_status": 1, "invoice_kind": "B2X" });
         let document = AuthorityDocument::from_json(odd);
-        assert_eq!((document.issue_date, document.payment_status, document.category), (None, None, None));
-        assert_eq!(AuthorityDocument::from_json(json!("text")).callers_body(), Map::new());
+        assert_eq!(
+            (
+                document.issue_date,
+                document.payment_status,
+                document.category
+            ),
+            (None, None, None)
+        );
+        assert_eq!(
+            AuthorityDocument::from_json(json!("text")).callers_body(),
+            Map::new()
+        );
     }
 }

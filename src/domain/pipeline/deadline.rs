@@ -31,9 +31,12 @@ impl DeadlinePolicy {
         now: Timestamp,
     ) -> Timestamp {
         let stated = document.and_then(|document| document.category);
-        let issued =
-            document.and_then(|document| self.issue_moment(document.issue_date?, document.issue_time));
-        self.after(stated.or(category), issued.map_or(now, |issued| issued.min(now)))
+        let issued = document
+            .and_then(|document| self.issue_moment(document.issue_date?, document.issue_time));
+        self.after(
+            stated.or(category),
+            issued.map_or(now, |issued| issued.min(now)),
+        )
     }
 
     fn after(&self, category: Option<Category>, issued: Timestamp) -> Timestamp {
@@ -48,7 +51,10 @@ impl DeadlinePolicy {
 
     /// Returns the time of issue. Without `time`, it is the end of the day.
     fn issue_moment(&self, date: Date, time: Option<Time>) -> Option<Timestamp> {
-        let at = date.to_datetime(time.unwrap_or(Time::MAX)).to_zoned(TimeZone::fixed(self.offset)).ok()?;
+        let at = date
+            .to_datetime(time.unwrap_or(Time::MAX))
+            .to_zoned(TimeZone::fixed(self.offset))
+            .ok()?;
         Some(at.timestamp())
     }
 }
@@ -57,7 +63,12 @@ impl Default for DeadlinePolicy {
     fn default() -> Self {
         let day = Duration::from_hours(24);
         let three_days = Duration::from_hours(72);
-        Self { b2b: three_days, b2c: day, b2g: three_days, offset: Offset::UTC }
+        Self {
+            b2b: three_days,
+            b2c: day,
+            b2g: three_days,
+            offset: Offset::UTC,
+        }
     }
 }
 
@@ -68,19 +79,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_runs_from_the_issue_in_the_time_zone_of_the_authority_and_depends_on_the_category() {
-        let policy = DeadlinePolicy { offset: Offset::constant(1), ..DeadlinePolicy::default() };
+    fn the_time_runs_from_the_issue_in_the_time_zone_of_the_authority_and_depends_on_the_category()
+    {
+        let policy = DeadlinePolicy {
+            offset: Offset::constant(1),
+            ..DeadlinePolicy::default()
+        };
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let of = |kind: &str, date: &str, time: Option<&str>| {
             let document = json!({ "invoice_kind": kind, "issue_date": date, "issue_time": time });
-            policy.deadline(Some(&AuthorityDocument::from_json(document)), None, now).to_string()
+            policy
+                .deadline(Some(&AuthorityDocument::from_json(document)), None, now)
+                .to_string()
         };
-        assert_eq!(of("B2C", "2026-11-21", Some("09:30:00")), "2026-11-22T08:30:00Z");
-        assert_eq!(of("B2B", "2026-11-21", Some("09:30:00")), "2026-11-24T08:30:00Z");
-        assert_eq!(of("B2G", "2026-11-19", Some("09:30:00")), "2026-11-22T08:30:00Z");
-        assert_eq!(of("B2C", "2026-11-20", None), "2026-11-21T22:59:59.999999999Z", "the end of its day");
-        assert_eq!(of("B2C", "2026-11-21", None), "2026-11-22T12:00:00Z", "no later than it was handed in");
-        assert_eq!(of("odd", "2026-11-21", Some("09:30:00")), "2026-11-22T08:30:00Z", "the shortest");
+        assert_eq!(
+            of("B2C", "2026-11-21", Some("09:30:00")),
+            "2026-11-22T08:30:00Z"
+        );
+        assert_eq!(
+            of("B2B", "2026-11-21", Some("09:30:00")),
+            "2026-11-24T08:30:00Z"
+        );
+        assert_eq!(
+            of("B2G", "2026-11-19", Some("09:30:00")),
+            "2026-11-22T08:30:00Z"
+        );
+        assert_eq!(
+            of("B2C", "2026-11-20", None),
+            "2026-11-21T22:59:59.999999999Z",
+            "the end of its day"
+        );
+        assert_eq!(
+            of("B2C", "2026-11-21", None),
+            "2026-11-22T12:00:00Z",
+            "no later than it was handed in"
+        );
+        assert_eq!(
+            of("odd", "2026-11-21", Some("09:30:00")),
+            "2026-11-22T08:30:00Z",
+            "the shortest"
+        );
         assert_eq!(of("B2B", "odd", None), "2026-11-24T12:00:00Z");
     }
 

@@ -90,7 +90,10 @@ impl Operation {
 
     /// Returns the first step that is not in `done`; `None` if all steps are done.
     pub fn next_step(self, done: &[Step]) -> Option<Step> {
-        self.steps().iter().copied().find(|step| !done.contains(step))
+        self.steps()
+            .iter()
+            .copied()
+            .find(|step| !done.contains(step))
     }
 }
 

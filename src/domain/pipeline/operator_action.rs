@@ -28,11 +28,14 @@ impl RunState {
     pub fn after(self, to: OperatorAction) -> Option<Self> {
         match (self, to) {
             (Self::Running | Self::Waiting, OperatorAction::Pause) => Some(Self::Paused),
-            (Self::Paused, OperatorAction::Resume) => Some(Self::Running),
-            (Self::Waiting | Self::Paused | Self::Refused | Self::Cancelled, OperatorAction::Retry) => {
-                Some(Self::Running)
+            (Self::Paused, OperatorAction::Resume)
+            | (
+                Self::Waiting | Self::Paused | Self::Refused | Self::Cancelled,
+                OperatorAction::Retry,
+            ) => Some(Self::Running),
+            (Self::Running | Self::Waiting | Self::Paused, OperatorAction::Cancel) => {
+                Some(Self::Cancelled)
             }
-            (Self::Running | Self::Waiting | Self::Paused, OperatorAction::Cancel) => Some(Self::Cancelled),
             _ => None,
         }
     }
@@ -50,17 +53,26 @@ impl Run {
 
     /// Returns the refusal if the run does not allow this action now.
     pub fn check_action(&self, to: OperatorAction) -> Result<(), Refusal> {
-        self.state().after(to).ok_or(Refusal::ActionNotAllowed { from: self.state(), to })?;
+        self.state().after(to).ok_or(Refusal::ActionNotAllowed {
+            from: self.state(),
+            to,
+        })?;
         match (to, self.progress.intent) {
             (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
-            (OperatorAction::Cancel, None) if self.has_taken_effect() => Err(Refusal::RunTookEffect),
+            (OperatorAction::Cancel, None) if self.has_taken_effect() => {
+                Err(Refusal::RunTookEffect)
+            }
             _ => Ok(()),
         }
     }
 
     /// Returns the actions that the run allows now.
     pub fn allowed_actions(&self) -> Vec<OperatorAction> {
-        OperatorAction::ALL.iter().copied().filter(|to| self.check_action(*to).is_ok()).collect()
+        OperatorAction::ALL
+            .iter()
+            .copied()
+            .filter(|to| self.check_action(*to).is_ok())
+            .collect()
     }
 }
 
@@ -78,15 +90,25 @@ mod tests {
 
     fn run(operation: Operation, state: RunState) -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
-        Run { phase: RunPhase::sample(state), ..Run::new(Uuid::nil(), TaxpayerId(7), request, NOW) }
+        Run {
+            phase: RunPhase::sample(state),
+            ..Run::new(Uuid::nil(), TaxpayerId(7), request, NOW)
+        }
     }
 
     fn done_result() -> StepResult {
-        StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+        StepResult::Done {
+            resolved_by: ResolvedBy::Answer,
+            qr_code: None,
+        }
     }
 
     fn waits() -> StepResult {
-        StepResult::Wait { reason: WaitReason::AuthorityUnavailable, error: "down".into(), until: NOW }
+        StepResult::Wait {
+            reason: WaitReason::AuthorityUnavailable,
+            error: "down".into(),
+            until: NOW,
+        }
     }
 
     #[test]
@@ -98,11 +120,21 @@ mod tests {
                 let outcome = match &moved {
                     Ok(run) => run.state().to_string(),
                     Err(refusal) => {
-                        assert_eq!(*refusal, Refusal::ActionNotAllowed { from: *state, to: *to });
+                        assert_eq!(
+                            *refusal,
+                            Refusal::ActionNotAllowed {
+                                from: *state,
+                                to: *to
+                            }
+                        );
                         "-".to_owned()
                     }
                 };
-                assert_eq!(moved.ok().map(|run| run.state()), state.after(*to), "{state} {to}");
+                assert_eq!(
+                    moved.ok().map(|run| run.state()),
+                    state.after(*to),
+                    "{state} {to}"
+                );
                 table.push(format!("{state} {to}: {outcome}"));
             }
         }
@@ -137,9 +169,11 @@ mod tests {
     #[test]
     fn a_run_is_not_cancelled_while_a_signature_may_exist() {
         let signing = run(Operation::Submit, RunState::Running).begin_attempt(Step::Sign, NOW);
-        for run in
-            [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().pause(NOW)]
-        {
+        for run in [
+            signing.clone(),
+            signing.clone().after(Step::Sign, &waits(), NOW),
+            signing.clone().pause(NOW),
+        ] {
             assert_eq!(
                 run.clone().apply_action(OperatorAction::Cancel, NOW),
                 Err(Refusal::RunUnsettled(Step::Sign))
@@ -147,19 +181,29 @@ mod tests {
             assert!(!run.allowed_actions().contains(&OperatorAction::Cancel));
         }
         let signed = signing.after(Step::Sign, &done_result(), NOW);
-        assert_eq!(signed.apply_action(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
-        let checking = run(Operation::Submit, RunState::Running).begin_attempt(Step::DataCheck, NOW);
-        assert_eq!(checking.apply_action(OperatorAction::Cancel, NOW).unwrap().state(), RunState::Cancelled);
+        assert_eq!(
+            signed.apply_action(OperatorAction::Cancel, NOW),
+            Err(Refusal::RunTookEffect)
+        );
+        let checking =
+            run(Operation::Submit, RunState::Running).begin_attempt(Step::DataCheck, NOW);
+        assert_eq!(
+            checking
+                .apply_action(OperatorAction::Cancel, NOW)
+                .unwrap()
+                .state(),
+            RunState::Cancelled
+        );
     }
 
     #[test]
     fn a_refused_signature_is_none_and_can_be_tried_again() {
-        let refused = StepResult::Refused { error: "odd".into() };
-        let run = run(Operation::Submit, RunState::Running).begin_attempt(Step::Sign, NOW).after(
-            Step::Sign,
-            &refused,
-            NOW,
-        );
+        let refused = StepResult::Refused {
+            error: "odd".into(),
+        };
+        let run = run(Operation::Submit, RunState::Running)
+            .begin_attempt(Step::Sign, NOW)
+            .after(Step::Sign, &refused, NOW);
         assert_eq!(run.allowed_actions(), [OperatorAction::Retry]);
     }
 
@@ -167,29 +211,51 @@ mod tests {
     fn a_question_about_the_moment_does_not_make_a_lost_transmission_forgotten() {
         let mut run = run(Operation::Transmit, RunState::Running);
         for step in [Step::Health, Step::AccessPoints] {
-            run = run.begin_attempt(step, NOW).after(step, &done_result(), NOW);
+            run = run
+                .begin_attempt(step, NOW)
+                .after(step, &done_result(), NOW);
         }
-        let lost = run.begin_attempt(Step::Send, NOW).after(Step::Send, &waits(), NOW);
+        let lost = run
+            .begin_attempt(Step::Send, NOW)
+            .after(Step::Send, &waits(), NOW);
         assert_eq!(lost.next_step(), Some(Step::Health));
         let asked = lost.begin_attempt(Step::Health, NOW);
         assert_eq!(
             asked.clone().apply_action(OperatorAction::Cancel, NOW),
             Err(Refusal::RunUnsettled(Step::Send))
         );
-        let asked = asked.after(Step::Health, &done_result(), NOW).begin_attempt(Step::AccessPoints, NOW);
+        let asked = asked
+            .after(Step::Health, &done_result(), NOW)
+            .begin_attempt(Step::AccessPoints, NOW);
         let asked = asked.after(Step::AccessPoints, &done_result(), NOW);
-        assert_eq!((asked.progress.intent, asked.next_step()), (Some(Step::Send), Some(Step::Send)));
-        let sent = asked.begin_attempt(Step::Send, NOW).after(Step::Send, &done_result(), NOW);
-        assert_eq!((sent.progress.intent, sent.state()), (None, RunState::Succeeded));
+        assert_eq!(
+            (asked.progress.intent, asked.next_step()),
+            (Some(Step::Send), Some(Step::Send))
+        );
+        let sent = asked
+            .begin_attempt(Step::Send, NOW)
+            .after(Step::Send, &done_result(), NOW);
+        assert_eq!(
+            (sent.progress.intent, sent.state()),
+            (None, RunState::Succeeded)
+        );
     }
 
     #[test]
     fn momentary_steps_are_repeated_after_a_pause() {
         let run = run(Operation::Transmit, RunState::Running).begin_attempt(Step::Health, NOW);
-        let run =
-            run.after(Step::Health, &done_result(), NOW).apply_action(OperatorAction::Pause, NOW).unwrap();
-        assert_eq!((run.next_attempt_at(), run.allowed_actions().len()), (None, 3));
+        let run = run
+            .after(Step::Health, &done_result(), NOW)
+            .apply_action(OperatorAction::Pause, NOW)
+            .unwrap();
+        assert_eq!(
+            (run.next_attempt_at(), run.allowed_actions().len()),
+            (None, 3)
+        );
         let run = run.apply_action(OperatorAction::Resume, NOW).unwrap();
-        assert_eq!((run.next_step(), run.next_attempt_at()), (Some(Step::Health), Some(NOW)));
+        assert_eq!(
+            (run.next_step(), run.next_attempt_at()),
+            (Some(Step::Health), Some(NOW))
+        );
     }
 }

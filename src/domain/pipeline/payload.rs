@@ -84,12 +84,20 @@ impl RunPayload {
 
     /// Returns the payload of a submission; `None` for any other operation.
     pub fn submission(&self) -> Option<&AuthorityDocument> {
-        if let Self::Submit(document) = self { Some(document) } else { None }
+        if let Self::Submit(document) = self {
+            Some(document)
+        } else {
+            None
+        }
     }
 
     /// Returns the payload of a payment update; `None` for any other operation.
     pub fn payment(&self) -> Option<&RelayedPayment> {
-        if let Self::Payment(payment) = self { Some(payment) } else { None }
+        if let Self::Payment(payment) = self {
+            Some(payment)
+        } else {
+            None
+        }
     }
 }
 
@@ -106,18 +114,33 @@ mod tests {
             "transaction_date": "2026-11-21", "integrator_service_id": "94AD90FB", "vat_status": "ZERO_VAT",
             "base_amount": "100", "vat_rate": "7.5", "vat_calculated": "7.50", "total_amount": "107.50",
         });
-        let payment = RelayedPayment { payment_status: RelayedPaymentStatus::Paid, remark: None };
+        let payment = RelayedPayment {
+            payment_status: RelayedPaymentStatus::Paid,
+            remark: None,
+        };
         for (operation, document) in [
-            (Operation::Submit, json!({ "irn": irn, "note": "x", "amount": 1 })),
+            (
+                Operation::Submit,
+                json!({ "irn": irn, "note": "x", "amount": 1 }),
+            ),
             (Operation::Transmit, json!({ "irn": irn })),
             (Operation::Report, report),
-            (Operation::Payment, json!({ "irn": irn, "payment_status": "PAID", "remark": null })),
+            (
+                Operation::Payment,
+                json!({ "irn": irn, "payment_status": "PAID", "remark": null }),
+            ),
         ] {
             let payload = RunPayload::from_document(operation, document.clone()).unwrap();
-            assert_eq!((payload.operation(), payload.document(&irn)), (operation, document));
+            assert_eq!(
+                (payload.operation(), payload.document(&irn)),
+                (operation, document)
+            );
             let again = RunPayload::from_document(operation, payload.document(&irn)).unwrap();
             assert_eq!(again.digest(&irn), payload.digest(&irn));
-            assert_eq!(payload.payment(), (operation == Operation::Payment).then_some(&payment));
+            assert_eq!(
+                payload.payment(),
+                (operation == Operation::Payment).then_some(&payment)
+            );
         }
         assert!(RunPayload::from_document(Operation::Payment, json!({ "irn": irn })).is_err());
     }

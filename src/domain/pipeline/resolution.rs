@@ -14,7 +14,11 @@ impl ResolvedBy {
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {
-            Some(before) if before != Self::Answer && (self == Self::Answer || !step.has_effect()) => before,
+            Some(before)
+                if before != Self::Answer && (self == Self::Answer || !step.has_effect()) =>
+            {
+                before
+            }
             _ => self,
         }
     }
@@ -49,10 +53,17 @@ mod tests {
             let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
             let mut run = Run::new(RunId::nil(), TaxpayerId(7), request, now);
             for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
-                let verdict = StepResult::Done { resolved_by, qr_code: None };
+                let verdict = StepResult::Done {
+                    resolved_by,
+                    qr_code: None,
+                };
                 run = run.begin_attempt(*step, now).after(*step, &verdict, now);
             }
-            assert_eq!((run.state(), run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
+            assert_eq!(
+                (run.state(), run.resolved_by),
+                (RunState::Succeeded, Some(known)),
+                "{steps:?}"
+            );
         }
     }
 }

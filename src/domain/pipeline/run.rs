@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Operation, ResolvedBy, RunPayload, RunRequest, RunState, Step, WaitReason};
+use crate::domain::pipeline::{
+    Operation, ResolvedBy, RunPayload, RunRequest, RunState, Step, WaitReason,
+};
 
 /// One run of the pipeline for one IRN.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,12 +64,19 @@ pub struct StepProgress {
 
 impl StepProgress {
     fn with_history(self, crash_history: CrashHistory) -> Self {
-        Self { crash_history, ..self }
+        Self {
+            crash_history,
+            ..self
+        }
     }
 
     /// Restarts the time for retries, with this crash history.
     fn restart(self, crash_history: CrashHistory) -> Self {
-        Self { failing_since: None, crash_history, ..self }
+        Self {
+            failing_since: None,
+            crash_history,
+            ..self
+        }
     }
 }
 
@@ -93,7 +102,10 @@ impl Run {
 
     #[must_use]
     pub fn with_deadline(self, deadline_at: Timestamp) -> Self {
-        Self { deadline_at, ..self }
+        Self {
+            deadline_at,
+            ..self
+        }
     }
 
     pub fn operation(&self) -> Operation {
@@ -117,7 +129,9 @@ impl Run {
         match self.phase {
             RunPhase::Running { due_at } => due_at,
             RunPhase::Waiting { until, .. } => Some(until),
-            RunPhase::Paused | RunPhase::Succeeded | RunPhase::Refused | RunPhase::Cancelled => None,
+            RunPhase::Paused | RunPhase::Succeeded | RunPhase::Refused | RunPhase::Cancelled => {
+                None
+            }
         }
     }
 
@@ -140,7 +154,8 @@ impl Run {
 
     /// Returns the step that can be called now; `None` if the run is over, paused or waiting.
     pub fn callable_step(&self) -> Option<Step> {
-        self.next_step().filter(|_| self.state() == RunState::Running)
+        self.next_step()
+            .filter(|_| self.state() == RunState::Running)
     }
 
     /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
@@ -155,14 +170,19 @@ impl Run {
     #[must_use]
     pub fn start_over(self, request: RunRequest, now: Timestamp) -> Self {
         let fresh = Self::new(self.id, self.taxpayer_id, request, now);
-        Self { created_at: self.created_at, ..fresh }
+        Self {
+            created_at: self.created_at,
+            ..fresh
+        }
     }
 
     /// True if a waiting caller gets a response now: the run is over or paused, or it waits and is not a submission.
     pub fn is_settled(&self) -> bool {
         match self.operation() {
             Operation::Submit => !self.state().is_open(),
-            Operation::Transmit | Operation::Report | Operation::Payment => self.state() != RunState::Running,
+            Operation::Transmit | Operation::Report | Operation::Payment => {
+                self.state() != RunState::Running
+            }
         }
     }
 
@@ -170,41 +190,69 @@ impl Run {
     #[must_use]
     pub fn make_due(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
-        Self { phase: RunPhase::Running { due_at: Some(now) }, updated_at: now, ..self }
+        Self {
+            phase: RunPhase::Running { due_at: Some(now) },
+            updated_at: now,
+            ..self
+        }
     }
 
     /// Makes a run continue. The time for retries starts again, and a quarantined run is released.
     #[must_use]
     pub fn reopen(self, now: Timestamp) -> Self {
         let progress = self.progress.restart(self.progress.crash_history.release());
-        Self { progress, ..self.make_due(now) }
+        Self {
+            progress,
+            ..self.make_due(now)
+        }
     }
 
     /// Lifts the quarantine of a run without an operator, and makes the run continue.
     #[must_use]
     pub fn lift_quarantine(self, now: Timestamp) -> Self {
-        let progress = self.progress.restart(self.progress.crash_history.lift_quarantine());
-        Self { progress, ..self.make_due(now) }
+        let progress = self
+            .progress
+            .restart(self.progress.crash_history.lift_quarantine());
+        Self {
+            progress,
+            ..self.make_due(now)
+        }
     }
 
     /// Leaves a run in quarantine although the quarantine could be lifted. From now on, only an operator can release
     /// the run.
     #[must_use]
     pub fn keep_quarantined(self) -> Self {
-        let crash_history = CrashHistory { is_lifted: true, ..self.progress.crash_history };
-        Self { progress: self.progress.with_history(crash_history), ..self }
+        let crash_history = CrashHistory {
+            is_lifted: true,
+            ..self.progress.crash_history
+        };
+        Self {
+            progress: self.progress.with_history(crash_history),
+            ..self
+        }
     }
 
     /// Counts a crash of the process that worked on this run.
     #[must_use]
     pub fn after_crash(self) -> Self {
-        Self { progress: self.progress.with_history(self.progress.crash_history.after_crash()), ..self }
+        Self {
+            progress: self
+                .progress
+                .with_history(self.progress.crash_history.after_crash()),
+            ..self
+        }
     }
 
     /// Counts a panic of the task that worked on this run.
     #[must_use]
     pub fn after_panic(self) -> Self {
-        Self { progress: self.progress.with_history(self.progress.crash_history.after_panic()), ..self }
+        Self {
+            progress: self
+                .progress
+                .with_history(self.progress.crash_history.after_panic()),
+            ..self
+        }
     }
 
     /// True if the present step crashed or panicked so often that a request of the taxpayer does not retry it.
@@ -243,7 +291,11 @@ impl Run {
     /// Pauses the run before its next step, until an operator resumes the run.
     #[must_use]
     pub fn pause(self, now: Timestamp) -> Self {
-        Self { phase: RunPhase::Paused, updated_at: now, ..self }
+        Self {
+            phase: RunPhase::Paused,
+            updated_at: now,
+            ..self
+        }
     }
 
     /// Ends the run: the invoice was cancelled before the authority validated it, or an operator cancelled the run.
@@ -271,10 +323,13 @@ impl RunPhase {
     /// A phase of this state.
     pub fn sample(state: RunState) -> Self {
         match state {
-            RunState::Running => Self::Running { due_at: Some(Timestamp::UNIX_EPOCH) },
-            RunState::Waiting => {
-                Self::Waiting { reason: WaitReason::AuthorityUnavailable, until: Timestamp::UNIX_EPOCH }
-            }
+            RunState::Running => Self::Running {
+                due_at: Some(Timestamp::UNIX_EPOCH),
+            },
+            RunState::Waiting => Self::Waiting {
+                reason: WaitReason::AuthorityUnavailable,
+                until: Timestamp::UNIX_EPOCH,
+            },
             RunState::Paused => Self::Paused,
             RunState::Succeeded => Self::Succeeded,
             RunState::Refused => Self::Refused,
@@ -294,7 +349,10 @@ mod tests {
     }
 
     fn done_result() -> StepResult {
-        StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+        StepResult::Done {
+            resolved_by: ResolvedBy::Answer,
+            qr_code: None,
+        }
     }
 
     #[test]
@@ -313,10 +371,25 @@ mod tests {
                 error: "cut".to_owned(),
                 until: now,
             };
-            assert!(!called.clone().after(step, &lost, now).is_replaceable(), "{operation} unknown");
-            let paused = called.clone().after(step, &StepResult::Pause { error: "cut".to_owned() }, now);
+            assert!(
+                !called.clone().after(step, &lost, now).is_replaceable(),
+                "{operation} unknown"
+            );
+            let paused = called.clone().after(
+                step,
+                &StepResult::Pause {
+                    error: "cut".to_owned(),
+                },
+                now,
+            );
             assert!(!paused.is_replaceable(), "{operation} given up");
-            let refused = called.clone().after(step, &StepResult::Refused { error: "no".to_owned() }, now);
+            let refused = called.clone().after(
+                step,
+                &StepResult::Refused {
+                    error: "no".to_owned(),
+                },
+                now,
+            );
             assert!(refused.is_replaceable(), "{operation} refused");
             assert_eq!(
                 called.after(step, &done_result(), now).is_replaceable(),
@@ -329,11 +402,9 @@ mod tests {
     #[test]
     fn a_check_alone_leaves_the_document_replaceable() {
         let now = Timestamp::UNIX_EPOCH;
-        let checked = run(Operation::Submit).begin_attempt(Step::IrnCheck, now).after(
-            Step::IrnCheck,
-            &done_result(),
-            now,
-        );
+        let checked = run(Operation::Submit)
+            .begin_attempt(Step::IrnCheck, now)
+            .after(Step::IrnCheck, &done_result(), now);
         assert!(checked.is_replaceable());
     }
 }

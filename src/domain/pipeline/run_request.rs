@@ -23,7 +23,10 @@ impl RunRequest {
     /// Replaces the IRN by another spelling of the same IRN, in the request and in its document.
     #[must_use]
     pub fn with_irn_spelling(self, irn: Irn) -> Self {
-        Self { payload: self.payload.with_irn_spelling(&irn), irn }
+        Self {
+            payload: self.payload.with_irn_spelling(&irn),
+            irn,
+        }
     }
 }
 
@@ -37,6 +40,9 @@ impl RunRequest {
             "total_amount": "107.50",
         });
         let payload = RunPayload::from_document(operation, document).unwrap();
-        Self { irn: irn.parse().unwrap(), payload }
+        Self {
+            irn: irn.parse().unwrap(),
+            payload,
+        }
     }
 }

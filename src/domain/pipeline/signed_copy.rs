@@ -21,10 +21,16 @@ const UNORDERED_ENTRIES_MAX: usize = 256;
 
 /// True if every field of the sent document has an equal value in the authority's copy.
 pub fn has_sent_values(copy: &Value, sent: &Value) -> bool {
-    let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else { return false };
+    let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else {
+        return false;
+    };
     let lasting = |fields: &Map<String, Value>| {
         let lasting = fields.iter().filter(|(name, _)| *name != CHANGING_FIELD);
-        Value::Object(lasting.map(|(name, value)| (name.clone(), without_case(name, value))).collect())
+        Value::Object(
+            lasting
+                .map(|(name, value)| (name.clone(), without_case(name, value)))
+                .collect(),
+        )
     };
     let copy = lasting(copy);
     let sent = without_empty(&lasting(sent));
@@ -38,9 +44,13 @@ pub fn has_sent_dates(
     issue_date: Option<&str>,
     due_date: Option<&str>,
 ) -> Option<bool> {
-    let same =
-        |reported: Option<&str>, sent: Option<Date>| Some(reported.and_then(parse_date_prefix)? == sent?);
-    match (same(issue_date, sent.issue_date), same(due_date, sent.due_date)) {
+    let same = |reported: Option<&str>, sent: Option<Date>| {
+        Some(reported.and_then(parse_date_prefix)? == sent?)
+    };
+    match (
+        same(issue_date, sent.issue_date),
+        same(due_date, sent.due_date),
+    ) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (issued, _) => issued,
     }
@@ -63,7 +73,9 @@ fn without_case(name: &str, value: &Value) -> Value {
 fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let filled = fields.iter().map(|(name, value)| (name.clone(), without_empty(value)));
+            let filled = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), without_empty(value)));
             Value::Object(filled.filter(|(_, value)| !is_empty(value)).collect())
         }
         Value::Array(entries) => entries.iter().map(without_empty).collect(),
@@ -86,12 +98,14 @@ fn is_empty(value: &Value) -> bool {
 fn reduce_to_sent(copy: &Value, sent: &Value) -> Value {
     match (copy, sent) {
         (Value::Object(copy), Value::Object(sent)) => {
-            let kept = sent
-                .iter()
-                .filter_map(|(name, sent)| Some((name.clone(), reduce_to_sent(copy.get(name)?, sent))));
+            let kept = sent.iter().filter_map(|(name, sent)| {
+                Some((name.clone(), reduce_to_sent(copy.get(name)?, sent)))
+            });
             Value::Object(kept.collect())
         }
-        (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => pair_entries(copy, sent),
+        (Value::Array(copy), Value::Array(sent)) if copy.len() == sent.len() => {
+            pair_entries(copy, sent)
+        }
         (Value::String(copy), Value::Number(_)) => to_number(copy),
         (Value::String(copy), Value::String(_)) => copy.trim().into(),
         (copy, _) => copy.clone(),
@@ -104,9 +118,14 @@ fn pair_entries(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
     for entry in sent {
-        let searched = if sent.len() > UNORDERED_ENTRIES_MAX { 1 } else { left.len() };
-        let found =
-            left[..searched].iter().position(|candidate| is_same(&reduce_to_sent(candidate, entry), entry));
+        let searched = if sent.len() > UNORDERED_ENTRIES_MAX {
+            1
+        } else {
+            left.len()
+        };
+        let found = left[..searched]
+            .iter()
+            .position(|candidate| is_same(&reduce_to_sent(candidate, entry), entry));
         let candidate = left.remove(found.unwrap_or_default());
         entries.push(reduce_to_sent(candidate, entry));
     }
@@ -119,7 +138,9 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
 
 /// Converts a text to a number, if it spells one. Used for a field that is a number in the document that was sent.
 fn to_number(copy: &str) -> Value {
-    copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
+    copy.trim()
+        .parse::<Number>()
+        .map_or_else(|_| copy.into(), Value::Number)
 }
 
 #[cfg(test)]
@@ -160,7 +181,10 @@ mod tests {
             more,
             turned,
             changed_document("/payment_status", json!("PAID")),
-            changed_document("/business_id", json!("aaaaaaaa-1111-4111-8111-000000000001")),
+            changed_document(
+                "/business_id",
+                json!("aaaaaaaa-1111-4111-8111-000000000001"),
+            ),
             changed_document("/legal_monetary_total/payable_amount", number("1.0750e3")),
             changed_document("/legal_monetary_total/payable_amount", json!("1075.00")),
             changed_document("/invoice_line/1/item/name", json!(" Monitor ")),
@@ -172,8 +196,10 @@ mod tests {
     #[test]
     fn a_very_long_list_is_compared_in_its_order() {
         let lines = |numbers: Vec<usize>| json!({ "invoice_line": numbers });
-        let (short, long): (Vec<_>, Vec<_>) =
-            ((0..UNORDERED_ENTRIES_MAX).collect(), (0..20 * UNORDERED_ENTRIES_MAX).collect());
+        let (short, long): (Vec<_>, Vec<_>) = (
+            (0..UNORDERED_ENTRIES_MAX).collect(),
+            (0..20 * UNORDERED_ENTRIES_MAX).collect(),
+        );
         let turned = |numbers: &[usize]| lines(numbers.iter().rev().copied().collect());
         assert!(has_sent_values(&turned(&short), &lines(short.clone())));
         assert!(!has_sent_values(&turned(&long), &lines(long.clone())));
@@ -182,7 +208,14 @@ mod tests {
 
     #[test]
     fn absent_null_and_empty_are_one() {
-        for empty in [Value::Null, json!(""), json!(" "), json!([]), json!({}), json!({ "a": null })] {
+        for empty in [
+            Value::Null,
+            json!(""),
+            json!(" "),
+            json!([]),
+            json!({}),
+            json!({ "a": null }),
+        ] {
             let mut other = sent_document();
             other["note"] = empty;
             assert!(has_sent_values(&sent_document(), &other), "{other}");
@@ -195,7 +228,10 @@ mod tests {
         let mut shorter = sent_document();
         shorter["invoice_line"].as_array_mut().unwrap().pop();
         let mut longer = sent_document();
-        longer["invoice_line"].as_array_mut().unwrap().push(sent_document()["invoice_line"][0].clone());
+        longer["invoice_line"]
+            .as_array_mut()
+            .unwrap()
+            .push(sent_document()["invoice_line"][0].clone());
         let mut twice = sent_document();
         twice["invoice_line"][0] = sent_document()["invoice_line"][1].clone();
         let mut without = sent_document();
@@ -221,8 +257,9 @@ mod tests {
 
     #[test]
     fn dates_agree_differ_or_say_nothing() {
-        let document =
-            AuthorityDocument::from_json(json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" }));
+        let document = AuthorityDocument::from_json(
+            json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" }),
+        );
         for (issue_date, due_date, expected) in [
             (Some("2026-01-15"), Some("2026-02-15"), Some(true)),
             (Some("2026-01-15T00:00:00Z"), None, Some(true)),

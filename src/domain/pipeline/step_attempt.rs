@@ -79,26 +79,45 @@ impl Run {
     pub fn begin_attempt(self, step: Step, now: Timestamp) -> Self {
         let before = self.progress;
         let progress = StepProgress {
-            intent: if step.has_effect() { Some(step) } else { before.intent },
+            intent: if step.has_effect() {
+                Some(step)
+            } else {
+                before.intent
+            },
             attempt: before.attempt + 1,
-            failing_since: before.failing_since.map(|since| self.without_queueing(since, now)),
+            failing_since: before
+                .failing_since
+                .map(|since| self.without_queueing(since, now)),
             ..before
         };
-        Self { progress, updated_at: now, ..self.into_running() }
+        Self {
+            progress,
+            updated_at: now,
+            ..self.into_running()
+        }
     }
 
     /// Moves the run, which may be waiting, to the phase `Running`, because its next attempt begins.
     #[must_use]
     pub fn into_running(self) -> Self {
-        Self { phase: RunPhase::Running { due_at: self.next_attempt_at() }, ..self }
+        Self {
+            phase: RunPhase::Running {
+                due_at: self.next_attempt_at(),
+            },
+            ..self
+        }
     }
 
     /// Moves `since`, the start of failing, forward by the time from `next_attempt_at` to `now`. In this time the run
     /// was in a queue or its calls were blocked.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
-        let late =
-            self.next_attempt_at().map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
-        late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
+        let late = self
+            .next_attempt_at()
+            .map(|at| now.duration_since(at))
+            .filter(SignedDuration::is_positive);
+        late.and_then(|late| since.checked_add(late).ok())
+            .unwrap_or(since)
+            .min(now)
     }
 
     /// Returns the run after `step` ended with the result `verdict`.
@@ -107,7 +126,10 @@ impl Run {
         self.updated_at = now;
         self.last_error = verdict.error().map(str::to_owned);
         match verdict {
-            StepResult::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
+            StepResult::Done {
+                resolved_by,
+                qr_code,
+            } => self.finish(step, *resolved_by, qr_code.clone()),
             StepResult::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
             StepResult::Refused { .. } => self.end(RunPhase::Refused),
             StepResult::Wait { reason, until, .. } => {
@@ -129,7 +151,10 @@ impl Run {
         // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt.
         let attempt = self.progress.attempt.saturating_sub(1);
         let before = if step.is_momentary() {
-            StepProgress { attempt, ..self.progress }
+            StepProgress {
+                attempt,
+                ..self.progress
+            }
         } else {
             StepProgress::default()
         };
@@ -137,7 +162,11 @@ impl Run {
         self.qr_code = self.qr_code.take().or(qr_code);
         self.resolved_by = Some(resolved_by.after(self.resolved_by, step));
         let goes_on = self.next_step().is_some();
-        self.phase = if goes_on { RunPhase::Running { due_at: None } } else { RunPhase::Succeeded };
+        self.phase = if goes_on {
+            RunPhase::Running { due_at: None }
+        } else {
+            RunPhase::Succeeded
+        };
     }
 
     /// Makes the run wait. Keeps the intent, because an unknown outcome must be queried before the next call.
@@ -159,7 +188,10 @@ mod tests {
     }
 
     fn done_result() -> StepResult {
-        StepResult::Done { resolved_by: ResolvedBy::Answer, qr_code: None }
+        StepResult::Done {
+            resolved_by: ResolvedBy::Answer,
+            qr_code: None,
+        }
     }
 
     fn at(second: i64) -> Timestamp {
@@ -167,31 +199,49 @@ mod tests {
     }
 
     fn lost_result(until: Timestamp) -> StepResult {
-        StepResult::Wait { reason: WaitReason::AuthorityUnavailable, error: "cut".to_owned(), until }
+        StepResult::Wait {
+            reason: WaitReason::AuthorityUnavailable,
+            error: "cut".to_owned(),
+            until,
+        }
     }
 
     #[test]
     fn an_unchanged_state_ends_its_run() {
         let now = Timestamp::UNIX_EPOCH;
         let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
-        let run =
-            run(Operation::Payment).begin_attempt(Step::Payment, now).after(Step::Payment, &verdict, now);
-        assert_eq!((run.state(), run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
-        assert_eq!((run.progress.intent, verdict.as_str(), verdict.error()), (None, "unchanged", None));
+        let run = run(Operation::Payment)
+            .begin_attempt(Step::Payment, now)
+            .after(Step::Payment, &verdict, now);
+        assert_eq!(
+            (run.state(), run.resolved_by),
+            (RunState::Succeeded, Some(ResolvedBy::Confirm))
+        );
+        assert_eq!(
+            (run.progress.intent, verdict.as_str(), verdict.error()),
+            (None, "unchanged", None)
+        );
     }
 
     #[test]
     fn a_deferred_step_counts_no_attempt_and_no_time() {
-        let failed = run(Operation::Submit).begin_attempt(Step::IrnCheck, at(0)).after(
-            Step::IrnCheck,
-            &lost_result(at(1)),
-            at(0),
+        let failed = run(Operation::Submit)
+            .begin_attempt(Step::IrnCheck, at(0))
+            .after(Step::IrnCheck, &lost_result(at(1)), at(0));
+        assert_eq!(
+            (failed.progress.attempt, failed.progress.failing_since),
+            (1, Some(at(0)))
         );
-        assert_eq!((failed.progress.attempt, failed.progress.failing_since), (1, Some(at(0))));
         let tried = failed.begin_attempt(Step::IrnCheck, at(1));
-        let not_called = StepResult::Deferred { error: "held back".to_owned(), until: at(1) };
+        let not_called = StepResult::Deferred {
+            error: "held back".to_owned(),
+            until: at(1),
+        };
         let held = tried.after(Step::IrnCheck, &not_called, at(1));
-        assert_eq!((held.progress.attempt, held.state()), (1, RunState::Waiting));
+        assert_eq!(
+            (held.progress.attempt, held.state()),
+            (1, RunState::Waiting)
+        );
         let later = held.begin_attempt(Step::IrnCheck, at(90_000)).after(
             Step::IrnCheck,
             &lost_result(at(90_002)),
@@ -209,7 +259,9 @@ mod tests {
         let mut run = run(Operation::Transmit);
         for (second, attempt) in [(0, 1), (10, 2), (20, 3)] {
             for step in [Step::Health, Step::AccessPoints] {
-                run = run.begin_attempt(step, at(second)).after(step, &done_result(), at(second));
+                run = run
+                    .begin_attempt(step, at(second))
+                    .after(step, &done_result(), at(second));
             }
             run = run.begin_attempt(Step::Send, at(second));
             assert_eq!(run.progress.attempt, attempt);

@@ -23,12 +23,16 @@ impl Transit {
         Self {
             is_transmitted: has_reached && !runs.iter().any(has_stopped),
             is_acknowledged: did(Step::Receipt)
-                || invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged),
+                || invoice.is_some_and(|invoice| {
+                    invoice.authority.status == AuthorityStatus::Acknowledged
+                }),
         }
     }
 }
 
 /// True for a transmission that is paused or over without having sent the invoice.
 fn has_stopped(run: &Run) -> bool {
-    run.operation() == Operation::Transmit && !run.state().is_open() && !run.done.contains(&Step::Send)
+    run.operation() == Operation::Transmit
+        && !run.state().is_open()
+        && !run.done.contains(&Step::Send)
 }

@@ -41,7 +41,9 @@ impl VatReport {
     #[must_use]
     pub fn with_canonical_numbers(&self) -> Self {
         let canonical = |amount: &WrittenAmount| {
-            WrittenAmount(digest::canonical_number_text(&amount.0).unwrap_or_else(|| amount.0.clone()))
+            WrittenAmount(
+                digest::canonical_number_text(&amount.0).unwrap_or_else(|| amount.0.clone()),
+            )
         };
         Self {
             base_amount: canonical(&self.base_amount),

@@ -121,9 +121,13 @@ impl Run {
     }
 
     fn explain_block(&self, block: &StepBlock, queue: Option<&QueuePlace>) -> String {
-        let since = block.since.map_or_else(String::new, |since| format!(" since {}", at(since)));
+        let since = block
+            .since
+            .map_or_else(String::new, |since| format!(" since {}", at(since)));
         if block.is_tripped {
-            let since = block.since.map_or_else(String::new, |since| format!(" at {}", at(since)));
+            let since = block
+                .since
+                .map_or_else(String::new, |since| format!(" at {}", at(since)));
             return format!(
                 "An operator stopped the calls of {}{since}. The run goes on when the breaker is reset.",
                 self.step_in_words()
@@ -133,8 +137,9 @@ impl Run {
             Some(next) => format!("The authority is probed again at {}", at(next)),
             None => "The authority is being probed now".to_owned(),
         };
-        let place = queue
-            .map_or_else(String::new, |queue| format!("; then it is number {} in the queue", queue.position));
+        let place = queue.map_or_else(String::new, |queue| {
+            format!("; then it is number {} in the queue", queue.position)
+        });
         format!(
             "The breaker holds back the calls of {}{since}. {probe}, and the run goes on after the first answer{place}.",
             self.step_in_words()
@@ -146,7 +151,9 @@ impl Run {
             WaitReason::AuthorityUnavailable => {
                 format!("The authority did not answer {}", self.step_in_words())
             }
-            WaitReason::HealthCheckDown => "The authority says that its exchange is down".to_owned(),
+            WaitReason::HealthCheckDown => {
+                "The authority says that its exchange is down".to_owned()
+            }
             WaitReason::AccessPointOffline => {
                 "The access point of a party of this invoice is offline".to_owned()
             }
@@ -165,14 +172,17 @@ impl Run {
             None => (String::new(), String::new()),
             Some(queue) => (
                 format!(" as number {} in the queue", queue.position),
-                queue.ends_by.map_or_else(String::new, |end| format!(" It should end by {}.", at(end))),
+                queue
+                    .ends_by
+                    .map_or_else(String::new, |end| format!(" It should end by {}.", at(end))),
             ),
         };
         format!("It has been due since {since} and waits for a free worker{place}.{end}")
     }
 
     fn step_in_words(&self) -> String {
-        self.current_step().map_or_else(|| "its end".to_owned(), |step| format!("the step {step}"))
+        self.current_step()
+            .map_or_else(|| "its end".to_owned(), |step| format!("the step {step}"))
     }
 }
 
@@ -193,23 +203,37 @@ mod tests {
 
     fn run() -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
-        Run::new(RunId::nil(), TaxpayerId(7), request, second(0)).begin_attempt(Step::IrnCheck, second(0))
+        Run::new(RunId::nil(), TaxpayerId(7), request, second(0))
+            .begin_attempt(Step::IrnCheck, second(0))
     }
 
     fn waiting_run(reason: WaitReason) -> Run {
-        let result = StepResult::Wait { reason, error: "down".into(), until: second(60) };
+        let result = StepResult::Wait {
+            reason,
+            error: "down".into(),
+            until: second(60),
+        };
         run().after(Step::IrnCheck, &result, second(1))
     }
 
     fn given_up() -> Run {
-        run().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, second(9))
+        run().after(
+            Step::IrnCheck,
+            &StepResult::Pause {
+                error: "down".into(),
+            },
+            second(9),
+        )
     }
 
     #[test]
     fn a_run_is_overdue_from_its_deadline_until_it_ends() {
         let due = run().with_deadline(second(5));
         assert!(!due.is_overdue(second(4)) && due.is_overdue(second(5)));
-        assert!(due.clone().pause(second(5)).is_overdue(second(6)), "an operator paused it");
+        assert!(
+            due.clone().pause(second(5)).is_overdue(second(6)),
+            "an operator paused it"
+        );
         assert!(!due.cancel(second(5)).is_overdue(second(6)));
     }
 
@@ -217,17 +241,46 @@ mod tests {
     fn every_state_says_what_would_move_the_run() {
         let alone = WaitContext::default();
         let queued = WaitContext {
-            queue: Some(QueuePlace { position: 3, ends_by: Some(second(70)) }),
+            queue: Some(QueuePlace {
+                position: 3,
+                ends_by: Some(second(70)),
+            }),
             ..WaitContext::default()
         };
-        let block = StepBlock { since: Some(second(2)), next_probe_at: Some(second(65)), is_tripped: false };
-        let blocked = WaitContext { block: Some(block), ..queued.clone() };
-        let probing =
-            WaitContext { block: Some(StepBlock { next_probe_at: None, ..block }), ..alone.clone() };
-        let ordered = WaitContext { block: Some(StepBlock { is_tripped: true, ..block }), ..alone.clone() };
-        let worked_on = WaitContext { worker: Some("replica-1".into()), ..queued.clone() };
-        let held = WaitContext { is_held: true, ..alone.clone() };
-        let refused = StepResult::Refused { error: "odd".into() };
+        let block = StepBlock {
+            since: Some(second(2)),
+            next_probe_at: Some(second(65)),
+            is_tripped: false,
+        };
+        let blocked = WaitContext {
+            block: Some(block),
+            ..queued.clone()
+        };
+        let probing = WaitContext {
+            block: Some(StepBlock {
+                next_probe_at: None,
+                ..block
+            }),
+            ..alone.clone()
+        };
+        let ordered = WaitContext {
+            block: Some(StepBlock {
+                is_tripped: true,
+                ..block
+            }),
+            ..alone.clone()
+        };
+        let worked_on = WaitContext {
+            worker: Some("replica-1".into()),
+            ..queued.clone()
+        };
+        let held = WaitContext {
+            is_held: true,
+            ..alone.clone()
+        };
+        let refused = StepResult::Refused {
+            error: "odd".into(),
+        };
         let unavailable = waiting_run(WaitReason::AuthorityUnavailable);
         let sentences = [
             (run(), &queued),
@@ -268,7 +321,9 @@ mod tests {
         "#);
         let due = unavailable.explain_wait(&queued, second(61));
         assert!(
-            due.starts_with("It has been due since 2027-01-15 08:01:00 UTC and waits for a free worker"),
+            due.starts_with(
+                "It has been due since 2027-01-15 08:01:00 UTC and waits for a free worker"
+            ),
             "{due}"
         );
     }

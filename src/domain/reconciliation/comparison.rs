@@ -38,7 +38,10 @@ impl Comparison {
     }
 
     fn with_query(kind: FindingKind, run: &RunSnapshot) -> Self {
-        Self::Differs(vec![Difference { kind, repair: Some(Repair::Query(run.clone())) }])
+        Self::Differs(vec![Difference {
+            kind,
+            repair: Some(Repair::Query(run.clone())),
+        }])
     }
 
     pub fn differences(self) -> Vec<Difference> {
@@ -61,7 +64,11 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
 
 impl LocalRecord {
     fn compare_without_remote(&self) -> Comparison {
-        if self.submission.as_ref().is_some_and(|run| run.state.is_open()) {
+        if self
+            .submission
+            .as_ref()
+            .is_some_and(|run| run.state.is_open())
+        {
             Comparison::InProgress
         } else if self.claims_signature() {
             Comparison::without_repair(FindingKind::MissingRemotely)
@@ -78,7 +85,9 @@ impl LocalRecord {
             }
             Some(run) => match run.state {
                 RunState::Running => Comparison::InProgress,
-                RunState::Paused if run.is_held => Comparison::without_repair(FindingKind::HeldLocally),
+                RunState::Paused if run.is_held => {
+                    Comparison::without_repair(FindingKind::HeldLocally)
+                }
                 RunState::Waiting | RunState::Paused => {
                     Comparison::with_query(FindingKind::UnfinishedLocally, run)
                 }
@@ -94,32 +103,64 @@ impl LocalRecord {
     }
 
     fn compare_signed(&self, remote: &RemoteRecord) -> Comparison {
-        let found: Vec<_> = [self.transit_difference(remote), self.payment_difference(remote)]
-            .into_iter()
-            .flatten()
-            .collect();
-        if found.is_empty() { Comparison::Agreed } else { Comparison::Differs(found) }
+        let found: Vec<_> = [
+            self.transit_difference(remote),
+            self.payment_difference(remote),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if found.is_empty() {
+            Comparison::Agreed
+        } else {
+            Comparison::Differs(found)
+        }
     }
 
     fn transit_difference(&self, remote: &RemoteRecord) -> Option<Difference> {
         let is_transmitted = remote.is_transmitted || remote.is_delivered;
         let (kind, repair) = match (self.transit, remote.is_delivered) {
-            (Transit { is_acknowledged: false, .. }, true) => {
-                (FindingKind::DeliveredRemotely, self.transmission_repair(true))
-            }
-            (Transit { is_acknowledged: true, .. }, false) => (FindingKind::NotDeliveredRemotely, None),
-            (Transit { is_transmitted: false, .. }, _) if is_transmitted => {
+            (
+                Transit {
+                    is_acknowledged: false,
+                    ..
+                },
+                true,
+            ) => (
+                FindingKind::DeliveredRemotely,
+                self.transmission_repair(true),
+            ),
+            (
+                Transit {
+                    is_acknowledged: true,
+                    ..
+                },
+                false,
+            ) => (FindingKind::NotDeliveredRemotely, None),
+            (
+                Transit {
+                    is_transmitted: false,
+                    ..
+                },
+                _,
+            ) if is_transmitted => {
                 let run = self.transmission.as_ref();
                 if run.is_some_and(|run| run.state == RunState::Running) {
                     return None;
                 }
                 let waiting = run.filter(|run| run.state == RunState::Waiting);
-                let repair = self.transmission_repair(false).or_else(|| waiting.cloned().map(Repair::Query));
+                let repair = self
+                    .transmission_repair(false)
+                    .or_else(|| waiting.cloned().map(Repair::Query));
                 (FindingKind::TransmittedRemotely, repair)
             }
-            (Transit { is_transmitted: true, .. }, _) if !is_transmitted => {
-                (FindingKind::NotTransmittedRemotely, None)
-            }
+            (
+                Transit {
+                    is_transmitted: true,
+                    ..
+                },
+                _,
+            ) if !is_transmitted => (FindingKind::NotTransmittedRemotely, None),
             _ => return None,
         };
         Some(Difference { kind, repair })
@@ -128,9 +169,17 @@ impl LocalRecord {
     /// Returns the repair that records a transmission reported by the authority. Returns `None` without an invoice or
     /// run to record it in, because every reconciliation would repeat the repair.
     fn transmission_repair(&self, is_delivered: bool) -> Option<Repair> {
-        let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
+        let has_stopped = self
+            .transmission
+            .as_ref()
+            .is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
-        let holds = self.stored_status.is_some() || if is_delivered { has_sender } else { has_stopped };
+        let holds = self.stored_status.is_some()
+            || if is_delivered {
+                has_sender
+            } else {
+                has_stopped
+            };
         holds.then_some(Repair::RecordTransmission { is_delivered })
     }
 
@@ -143,8 +192,10 @@ impl LocalRecord {
             Some((run, wanted)) if matches!(run.state, RunState::Waiting | RunState::Paused) => {
                 let repair = Some(Repair::Query(run.clone())).filter(|_| !run.is_held);
                 let is_there = *wanted == there;
-                return is_there
-                    .then_some(Difference { kind: FindingKind::PaymentUnfinishedLocally, repair });
+                return is_there.then_some(Difference {
+                    kind: FindingKind::PaymentUnfinishedLocally,
+                    repair,
+                });
             }
             Some((run, _)) if run.state == RunState::Running => return None,
             _ => {}
@@ -181,12 +232,22 @@ mod tests {
     }
 
     fn run(state: RunState, is_held: bool) -> RunSnapshot {
-        RunSnapshot { run_id: RunId::nil(), state, run_updated_at: Timestamp::UNIX_EPOCH, is_held }
+        RunSnapshot {
+            run_id: RunId::nil(),
+            state,
+            run_updated_at: Timestamp::UNIX_EPOCH,
+            is_held,
+        }
     }
 
     fn remote() -> RemoteRecord {
         let payment_status = "PENDING".to_owned();
-        RemoteRecord { irn: irn(), payment_status, is_transmitted: false, is_delivered: false }
+        RemoteRecord {
+            irn: irn(),
+            payment_status,
+            is_transmitted: false,
+            is_delivered: false,
+        }
     }
 
     /// A stored invoice whose submission succeeded.
@@ -212,7 +273,9 @@ mod tests {
                     None => "listed",
                     Some(Repair::Query(_)) => "asks",
                     Some(Repair::RecordTransmission { is_delivered: true }) => "records delivered",
-                    Some(Repair::RecordTransmission { is_delivered: false }) => "records transmitted",
+                    Some(Repair::RecordTransmission {
+                        is_delivered: false,
+                    }) => "records transmitted",
                 };
                 let said = |one: &Difference| format!("{} {}", one.kind, words(&one.repair));
                 found.iter().map(said).collect::<Vec<_>>().join(" + ")
@@ -244,29 +307,57 @@ mod tests {
             let is_signed = *state == RunState::Succeeded;
             row(
                 state.as_str(),
-                Some(&LocalRecord { submission: Some(run(*state, false)), is_signed, ..local() }),
+                Some(&LocalRecord {
+                    submission: Some(run(*state, false)),
+                    is_signed,
+                    ..local()
+                }),
             );
         }
-        let paused =
-            LocalRecord { submission: Some(run(RunState::Paused, true)), is_signed: false, ..local() };
+        let paused = LocalRecord {
+            submission: Some(run(RunState::Paused, true)),
+            is_signed: false,
+            ..local()
+        };
         row("held", Some(&paused));
         row(
             "paused after a yes",
-            Some(&LocalRecord { submission: Some(run(RunState::Paused, false)), ..local() }),
+            Some(&LocalRecord {
+                submission: Some(run(RunState::Paused, false)),
+                ..local()
+            }),
         );
         row(
             "waiting after a yes",
-            Some(&LocalRecord { submission: Some(run(RunState::Waiting, false)), ..local() }),
+            Some(&LocalRecord {
+                submission: Some(run(RunState::Waiting, false)),
+                ..local()
+            }),
         );
         row(
             "cancelled invoice",
-            Some(&LocalRecord { stored_status: Some(WorkflowStatus::Cancelled), ..local() }),
+            Some(&LocalRecord {
+                stored_status: Some(WorkflowStatus::Cancelled),
+                ..local()
+            }),
         );
-        row("not stored", Some(&LocalRecord { stored_status: None, ..local() }));
+        row(
+            "not stored",
+            Some(&LocalRecord {
+                stored_status: None,
+                ..local()
+            }),
+        );
         let relay = Some((run(RunState::Succeeded, false), PaymentStatus::Pending));
         row(
             "relayed only",
-            Some(&LocalRecord { submission: None, is_signed: false, stored_status: None, relay, ..local() }),
+            Some(&LocalRecord {
+                submission: None,
+                is_signed: false,
+                stored_status: None,
+                relay,
+                ..local()
+            }),
         );
         insta::assert_snapshot!(table.join("\n"), @r#"
             nothing: missing_locally listed | agreed
@@ -290,16 +381,27 @@ mod tests {
     fn every_place_of_a_transmission_beside_every_other() {
         let mut table = Vec::new();
         let places = [(false, false), (true, false), (true, true)];
-        let word = |(is_transmitted, is_acknowledged): (bool, bool)| match (is_transmitted, is_acknowledged) {
+        let word = |(is_transmitted, is_acknowledged): (bool, bool)| match (
+            is_transmitted,
+            is_acknowledged,
+        ) {
             (_, true) => "delivered",
             (true, _) => "transmitted",
             _ => "signed",
         };
         for here in places {
             for there in places {
-                let transit = Transit { is_transmitted: here.0, is_acknowledged: here.1 };
-                let remote = RemoteRecord { is_transmitted: there.0, is_delivered: there.1, ..remote() };
-                let said = comparison_text(Some(&LocalRecord { transit, ..local() }), Some(&remote));
+                let transit = Transit {
+                    is_transmitted: here.0,
+                    is_acknowledged: here.1,
+                };
+                let remote = RemoteRecord {
+                    is_transmitted: there.0,
+                    is_delivered: there.1,
+                    ..remote()
+                };
+                let said =
+                    comparison_text(Some(&LocalRecord { transit, ..local() }), Some(&remote));
                 table.push(format!("{} | {}: {said}", word(here), word(there)));
             }
         }
@@ -318,15 +420,35 @@ mod tests {
 
     #[test]
     fn a_transmission_is_recorded_only_where_something_holds_it() {
-        let sent = RemoteRecord { is_transmitted: true, ..remote() };
-        let arrived = RemoteRecord { is_transmitted: true, is_delivered: true, ..remote() };
+        let sent = RemoteRecord {
+            is_transmitted: true,
+            ..remote()
+        };
+        let arrived = RemoteRecord {
+            is_transmitted: true,
+            is_delivered: true,
+            ..remote()
+        };
         let mut table = Vec::new();
-        for state in [None, Some(RunState::Running), Some(RunState::Waiting), Some(RunState::Paused)] {
+        for state in [
+            None,
+            Some(RunState::Running),
+            Some(RunState::Waiting),
+            Some(RunState::Paused),
+        ] {
             let transmission = state.map(|state| run(state, false));
             let name = state.map_or("none", RunState::as_str);
             for stored_status in [Some(WorkflowStatus::Submitted), None] {
-                let local = LocalRecord { transmission: transmission.clone(), stored_status, ..local() };
-                let kept = if stored_status.is_some() { "stored" } else { "not stored" };
+                let local = LocalRecord {
+                    transmission: transmission.clone(),
+                    stored_status,
+                    ..local()
+                };
+                let kept = if stored_status.is_some() {
+                    "stored"
+                } else {
+                    "not stored"
+                };
                 table.push(format!(
                     "{name}, {kept}: {} | {}",
                     comparison_text(Some(&local), Some(&sent)),
@@ -351,9 +473,18 @@ mod tests {
         let mut table = Vec::new();
         for here in PaymentStatus::ALL {
             for there in ["PENDING", "PARTIAL", "PAID", "REJECTED", "REFUNDED"] {
-                let local = LocalRecord { payment: Some(*here), ..local() };
-                let remote = RemoteRecord { payment_status: there.to_owned(), ..remote() };
-                table.push(format!("{here} | {there}: {}", comparison_text(Some(&local), Some(&remote))));
+                let local = LocalRecord {
+                    payment: Some(*here),
+                    ..local()
+                };
+                let remote = RemoteRecord {
+                    payment_status: there.to_owned(),
+                    ..remote()
+                };
+                table.push(format!(
+                    "{here} | {there}: {}",
+                    comparison_text(Some(&local), Some(&remote))
+                ));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
@@ -391,9 +522,14 @@ mod tests {
             (RunState::Refused, false),
         ] {
             for there in ["PENDING", "PAID"] {
-                let local =
-                    LocalRecord { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..local() };
-                let remote = RemoteRecord { payment_status: there.to_owned(), ..remote() };
+                let local = LocalRecord {
+                    relay: Some((run(state, is_held), PaymentStatus::Paid)),
+                    ..local()
+                };
+                let remote = RemoteRecord {
+                    payment_status: there.to_owned(),
+                    ..remote()
+                };
                 table.push(format!(
                     "{state} {is_held} | {there}: {}",
                     comparison_text(Some(&local), Some(&remote))
@@ -416,8 +552,15 @@ mod tests {
 
     #[test]
     fn all_differences_are_reported_at_once() {
-        let remote = RemoteRecord { is_transmitted: true, payment_status: "PAID".to_owned(), ..remote() };
+        let remote = RemoteRecord {
+            is_transmitted: true,
+            payment_status: "PAID".to_owned(),
+            ..remote()
+        };
         let said = comparison_text(Some(&local()), Some(&remote));
-        assert_eq!(said, "transmitted_remotely records transmitted + payment_ahead_remotely listed");
+        assert_eq!(
+            said,
+            "transmitted_remotely records transmitted + payment_ahead_remotely listed"
+        );
     }
 }

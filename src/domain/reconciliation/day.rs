@@ -90,7 +90,13 @@ pub struct Finding {
 }
 
 impl Reconciliation {
-    pub fn new(id: uuid::Uuid, taxpayer_id: TaxpayerId, day: Date, by: AskedBy, now: Timestamp) -> Self {
+    pub fn new(
+        id: uuid::Uuid,
+        taxpayer_id: TaxpayerId,
+        day: Date,
+        by: AskedBy,
+        now: Timestamp,
+    ) -> Self {
         Self {
             id,
             taxpayer_id,
@@ -110,12 +116,24 @@ impl Reconciliation {
     pub fn begin(self, now: Timestamp) -> Self {
         let state = ReconciliationState::Running;
         let attempts = self.attempts + 1;
-        Self { state, attempts, error: None, started_at: Some(now), ended_at: None, ..self }
+        Self {
+            state,
+            attempts,
+            error: None,
+            started_at: Some(now),
+            ended_at: None,
+            ..self
+        }
     }
 
     #[must_use]
     pub fn finish(self, counts: ReconciliationCounts, now: Timestamp) -> Self {
-        Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
+        Self {
+            state: ReconciliationState::Done,
+            counts,
+            ended_at: Some(now),
+            ..self
+        }
     }
 
     /// Records that an error interrupted the reconciliation. If the error is final, or if this was attempt
@@ -127,13 +145,21 @@ impl Reconciliation {
         } else {
             ReconciliationState::Interrupted
         };
-        Self { state, error: Some(error), ended_at: Some(now), ..self }
+        Self {
+            state,
+            error: Some(error),
+            ended_at: Some(now),
+            ..self
+        }
     }
 }
 
 /// Returns the start of a day and the start of the next day in a time zone; `None` if one of them is out of range.
 pub fn day_span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
-    let start = |day: Date| zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).ok();
+    let start = |day: Date| {
+        zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight()))
+            .ok()
+    };
     Some((start(day)?, start(day.tomorrow().ok()?)?))
 }
 
@@ -143,7 +169,9 @@ pub fn day_at(at: Timestamp, zone: Offset) -> Date {
 
 /// Returns the days that the timer compares: today and the days before it, `days` in total, newest first.
 pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
-    (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
+    (0..days.max(1))
+        .filter_map(|back| today.checked_sub(i64::from(back).days()).ok())
+        .collect()
 }
 
 /// True if a day must be compared now: at intervals of `every` until the day ends at `end`, and once more after `end`.
@@ -174,15 +202,25 @@ mod tests {
     #[test]
     fn a_day_is_one_in_the_time_zone_of_the_authority() {
         let (start, end) = day_span(day("2026-01-15"), offset(1)).unwrap();
-        assert_eq!((start, end), (at("2026-01-14T23:00:00Z"), at("2026-01-15T23:00:00Z")));
-        assert_eq!(day_at(at("2026-01-14T23:00:00Z"), offset(1)), day("2026-01-15"));
+        assert_eq!(
+            (start, end),
+            (at("2026-01-14T23:00:00Z"), at("2026-01-15T23:00:00Z"))
+        );
+        assert_eq!(
+            day_at(at("2026-01-14T23:00:00Z"), offset(1)),
+            day("2026-01-15")
+        );
         assert_eq!(day_span(Date::MAX, offset(1)), None);
     }
 
     #[test]
     fn the_timer_looks_at_today_and_the_days_before_it() {
-        let days =
-            |count| recent_days(day("2026-03-01"), count).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let days = |count| {
+            recent_days(day("2026-03-01"), count)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(days(2), ["2026-03-01", "2026-02-28"]);
         assert_eq!(days(0), ["2026-03-01"]);
     }
@@ -195,24 +233,42 @@ mod tests {
         assert!(due(None, "2026-01-15T10:00:00Z"));
         assert!(!due(Some("2026-01-15T10:00:00Z"), "2026-01-15T10:59:59Z"));
         assert!(due(Some("2026-01-15T10:00:00Z"), "2026-01-15T11:00:00Z"));
-        assert!(due(Some("2026-01-15T22:59:59Z"), "2026-01-15T23:00:00Z"), "once after its end");
+        assert!(
+            due(Some("2026-01-15T22:59:59Z"), "2026-01-15T23:00:00Z"),
+            "once after its end"
+        );
         assert!(!due(Some("2026-01-15T23:00:00Z"), "2026-01-20T00:00:00Z"));
     }
 
     #[test]
     fn an_interrupted_reconciliation_is_retried_a_few_times_and_then_given_up() {
         let now = Timestamp::UNIX_EPOCH;
-        let asked =
-            || Reconciliation::new(uuid::Uuid::nil(), TaxpayerId(7), day("2026-01-15"), AskedBy::Timer, now);
+        let asked = || {
+            Reconciliation::new(
+                uuid::Uuid::nil(),
+                TaxpayerId(7),
+                day("2026-01-15"),
+                AskedBy::Timer,
+                now,
+            )
+        };
         let mut one = asked();
         let mut states = Vec::new();
         while one.state.is_open() {
             one = one.begin(now).break_off("down".to_owned(), false, now);
             states.push(one.state);
         }
-        assert_eq!((states.len(), one.state), (ATTEMPTS_MAX as usize, ReconciliationState::Failed));
+        assert_eq!(
+            (states.len(), one.state),
+            (ATTEMPTS_MAX as usize, ReconciliationState::Failed)
+        );
         assert_eq!(states[0], ReconciliationState::Interrupted);
-        let refused = asked().begin(now).break_off("unknown".to_owned(), true, now);
-        assert_eq!((refused.state, refused.attempts), (ReconciliationState::Failed, 1));
+        let refused = asked()
+            .begin(now)
+            .break_off("unknown".to_owned(), true, now);
+        assert_eq!(
+            (refused.state, refused.attempts),
+            (ReconciliationState::Failed, 1)
+        );
     }
 }

@@ -28,12 +28,18 @@ impl FindingKind {
     /// Returns the advice to an operator about a listed difference.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::MissingLocally => "It was signed by another way than this service: ask the taxpayer.",
+            Self::MissingLocally => {
+                "It was signed by another way than this service: ask the taxpayer."
+            }
             Self::NotSubmittedLocally => {
                 "The invoice is stored and was signed by another way than this service: ask the taxpayer."
             }
-            Self::HeldLocally => "An operator paused the run: resume it, and it finds the signature.",
-            Self::RefusedLocally => "The run ended as refused: retry it, and it finds the signature.",
+            Self::HeldLocally => {
+                "An operator paused the run: resume it, and it finds the signature."
+            }
+            Self::RefusedLocally => {
+                "The run ended as refused: retry it, and it finds the signature."
+            }
             Self::CancelledLocally => {
                 "It counts as cancelled here and is signed there: ask the taxpayer which it is to be."
             }
@@ -41,7 +47,9 @@ impl FindingKind {
                 "The authority said yes to it and does not have it: ask the authority before anything is sent again."
             }
             Self::TransmittedRemotely => "It was transmitted by another way than this service.",
-            Self::DeliveredRemotely => "Its receipt was confirmed by another way than this service.",
+            Self::DeliveredRemotely => {
+                "Its receipt was confirmed by another way than this service."
+            }
             Self::NotTransmittedRemotely => {
                 "The authority took the transmission and does not show it: ask the authority."
             }
@@ -57,8 +65,12 @@ impl FindingKind {
             Self::PaymentBehindRemotely => {
                 "The payment was recorded here only: have the taxpayer relay it, if the authority is to know."
             }
-            Self::PaymentDiffers => "The two ledgers say different things of the payment: ask the taxpayer.",
-            Self::Unreadable => "The authority lists a line that names no invoice: ask the authority.",
+            Self::PaymentDiffers => {
+                "The two ledgers say different things of the payment: ask the taxpayer."
+            }
+            Self::Unreadable => {
+                "The authority lists a line that names no invoice: ask the authority."
+            }
         }
     }
 }

@@ -62,10 +62,14 @@ impl LocalRecord {
         };
         let submission = run(Operation::Submit);
         let relay = run(Operation::Payment);
-        let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
+        let irn = invoice
+            .map(|invoice| &invoice.irn)
+            .or_else(|| runs.first().map(|run| &run.irn))?;
         let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.to_payment_status());
         let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
-        let relayed = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
+        let relayed = relay
+            .as_ref()
+            .filter(|(run, _)| run.state == RunState::Succeeded);
         let payment = match (invoice, relayed) {
             (Some(invoice), _) => Some(invoice.payment.status),
             (None, Some((_, status))) => Some(*status),
@@ -89,28 +93,43 @@ impl LocalRecord {
             Some(run) => run.state == RunState::Succeeded || self.is_signed,
             None => {
                 self.transit.is_transmitted
-                    || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded)
+                    || self
+                        .relay
+                        .as_ref()
+                        .is_some_and(|(run, _)| run.state == RunState::Succeeded)
             }
         }
     }
 
     /// True if the authority may have signed the invoice: our records say so, or the submission is paused.
     pub fn may_be_signed(&self) -> bool {
-        self.claims_signature() || self.submission.as_ref().is_some_and(|run| run.state == RunState::Paused)
+        self.claims_signature()
+            || self
+                .submission
+                .as_ref()
+                .is_some_and(|run| run.state == RunState::Paused)
     }
 
     /// Describes our record in the text of a finding.
     pub fn description(&self) -> String {
         let state = |name: &str, run: &RunSnapshot| {
-            format!("{name} {}{}", run.state, if run.is_held { " (held)" } else { "" })
+            format!(
+                "{name} {}{}",
+                run.state,
+                if run.is_held { " (held)" } else { "" }
+            )
         };
         let parts = [
             self.stored_status.map(|status| format!("invoice {status}")),
             self.submission.as_ref().map(|run| state("submit", run)),
             self.transmission.as_ref().map(|run| state("transmit", run)),
-            self.transit.is_transmitted.then(|| "transmitted".to_owned()),
+            self.transit
+                .is_transmitted
+                .then(|| "transmitted".to_owned()),
             self.transit.is_acknowledged.then(|| "delivered".to_owned()),
-            self.relay.as_ref().map(|(run, status)| state(&format!("payment to {status}"), run)),
+            self.relay
+                .as_ref()
+                .map(|(run, status)| state(&format!("payment to {status}"), run)),
             self.payment.map(|status| format!("payment {status}")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -130,6 +149,9 @@ impl RemoteRecord {
 
 /// Returns the payment status that a submission declares; pending if it declares none.
 fn declared_status(run: &Run) -> PaymentStatus {
-    let status = run.payload.submission().and_then(|document| document.payment_status);
+    let status = run
+        .payload
+        .submission()
+        .and_then(|document| document.payment_status);
     status.unwrap_or(PaymentStatus::Pending)
 }

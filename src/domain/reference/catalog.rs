@@ -49,8 +49,15 @@ impl ReferenceList {
 
     /// Returns the terms under which the search for a misspelt code finds this item. Items without names have none.
     fn search_terms(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
-        let word = |text: &str, is_code| CatalogTerm { folded: fold(text), code: code.to_owned(), is_code };
-        let named = self.name_fields().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
+        let word = |text: &str, is_code| CatalogTerm {
+            folded: fold(text),
+            code: code.to_owned(),
+            is_code,
+        };
+        let named = self
+            .name_fields()
+            .iter()
+            .filter_map(|name| item.get(*name).and_then(Value::as_str));
         let mut words: Vec<_> = named.map(|text| word(text, false)).collect();
         if !self.name_fields().is_empty() {
             words.push(word(code, true));
@@ -82,20 +89,32 @@ impl Catalog {
     /// Loads one list as the authority serves it. Malformed items are skipped.
     pub fn load(&mut self, list: ReferenceList, items: &Value) {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
-        let code = |item: &Value| item.get(list.code_field()).and_then(Value::as_str).map(str::to_owned);
-        self.codes.insert(list, items.iter().filter_map(code).collect());
-        let words = items.iter().filter_map(|item| code(item).map(|code| list.search_terms(&code, item)));
+        let code = |item: &Value| {
+            item.get(list.code_field())
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        self.codes
+            .insert(list, items.iter().filter_map(code).collect());
+        let words = items
+            .iter()
+            .filter_map(|item| code(item).map(|code| list.search_terms(&code, item)));
         self.search_terms.insert(list, words.flatten().collect());
         for item in items {
             let Some(code) = code(item) else { continue };
             match list {
                 ReferenceList::TaxCategories => {
-                    self.percents.insert(code, percent(item).unwrap_or_default());
+                    self.percents
+                        .insert(code, percent(item).unwrap_or_default());
                 }
                 ReferenceList::Currencies => {
                     let digits = item.get("decimal_digits").and_then(Value::as_u64);
-                    self.currency_digits
-                        .insert(code, digits.and_then(|digits| u32::try_from(digits).ok()).unwrap_or(2));
+                    self.currency_digits.insert(
+                        code,
+                        digits
+                            .and_then(|digits| u32::try_from(digits).ok())
+                            .unwrap_or(2),
+                    );
                 }
                 _ => {}
             }
@@ -104,12 +123,18 @@ impl Catalog {
 
     /// Returns true if the list has the code; `None` if the list was never fetched.
     pub fn has(&self, list: ReferenceList, code: &str) -> Option<bool> {
-        self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
+        self.codes
+            .get(&list)
+            .filter(|codes| !codes.is_empty())
+            .map(|codes| codes.contains(code))
     }
 
     /// Returns the search terms of a list. Lists whose items have no names have no search terms.
     pub fn search_terms(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
-        self.search_terms.get(&list).into_iter().flat_map(|words| words.iter())
+        self.search_terms
+            .get(&list)
+            .into_iter()
+            .flat_map(|words| words.iter())
     }
 
     /// Returns the percent of a tax category; zero if the category is unknown.
@@ -120,14 +145,21 @@ impl Catalog {
     /// Returns the tax category with this percent; `None` if there is none. Of several, prefers those that end in
     /// `_VAT`, and of these the alphabetically first.
     pub fn category_with_percent(&self, percent: Amount) -> Option<&str> {
-        let matches =
-            self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
+        let matches = self
+            .percents
+            .iter()
+            .filter(|(_, known)| **known == percent)
+            .map(|(name, _)| name.as_str());
         matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
     }
 
     /// Returns the tax categories with their percents, ordered by code, those whose code ends in `_VAT` first.
     pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
-        let mut all: Vec<_> = self.percents.iter().map(|(name, percent)| (name.as_str(), *percent)).collect();
+        let mut all: Vec<_> = self
+            .percents
+            .iter()
+            .map(|(name, percent)| (name.as_str(), *percent))
+            .collect();
         all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
         all
     }
@@ -154,7 +186,10 @@ impl SharedCatalog {
 
 /// Returns the letters and digits of a text in lower case, so that `Kilo-Gram` and `kilogram` become equal.
 pub fn fold(text: &str) -> String {
-    text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    text.chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Returns the percent of a tax category: a number or a text, which may end with a percent sign.
@@ -174,22 +209,42 @@ mod tests {
 
     #[test]
     fn a_list_that_was_never_fetched_knows_nothing() {
-        assert_eq!(Catalog::default().has(ReferenceList::Currencies, "NGN"), None);
+        assert_eq!(
+            Catalog::default().has(ReferenceList::Currencies, "NGN"),
+            None
+        );
     }
 
     #[test]
     fn a_list_is_read_by_its_own_key() {
         let mut catalog = Catalog::default();
-        catalog
-            .load(ReferenceList::ProductCodes, &json!([{ "hscode": "8471.30", "description": "Computers" }]));
+        catalog.load(
+            ReferenceList::ProductCodes,
+            &json!([{ "hscode": "8471.30", "description": "Computers" }]),
+        );
         catalog.load(
             ReferenceList::TaxCategories,
             &json!([{ "code": "STANDARD_VAT", "value": "VAT", "percent": 7.5 }]),
         );
-        catalog.load(ReferenceList::Currencies, &json!([{ "code": "JPY", "decimal_digits": 0 }]));
-        assert_eq!(catalog.has(ReferenceList::ProductCodes, "8471.30"), Some(true));
-        assert_eq!(catalog.has(ReferenceList::ProductCodes, "0000.00"), Some(false));
+        catalog.load(
+            ReferenceList::Currencies,
+            &json!([{ "code": "JPY", "decimal_digits": 0 }]),
+        );
+        assert_eq!(
+            catalog.has(ReferenceList::ProductCodes, "8471.30"),
+            Some(true)
+        );
+        assert_eq!(
+            catalog.has(ReferenceList::ProductCodes, "0000.00"),
+            Some(false)
+        );
         assert_eq!(catalog.tax_percent("STANDARD_VAT").to_string(), "7.5");
-        assert_eq!((catalog.currency_digits("JPY"), catalog.currency_digits("NGN")), (0, 2));
+        assert_eq!(
+            (
+                catalog.currency_digits("JPY"),
+                catalog.currency_digits("NGN")
+            ),
+            (0, 2)
+        );
     }
 }

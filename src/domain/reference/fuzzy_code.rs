@@ -50,12 +50,23 @@ pub fn nearest_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Optio
         return code_with_typos(catalog, list, &wanted);
     }
     let is_code = matching_terms.iter().any(|word| word.is_code);
-    single_match(&codes(&matching_terms), if is_code { MatchKind::Spelling } else { MatchKind::Name })
+    single_match(
+        &codes(&matching_terms),
+        if is_code {
+            MatchKind::Spelling
+        } else {
+            MatchKind::Name
+        },
+    )
 }
 
 /// Finds the one code that has the text as another spelling or as a name. Typos are not considered, because for them
 /// the distance to every code is computed, and a body may have many texts.
-pub fn code_in_another_spelling(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<String> {
+pub fn code_in_another_spelling(
+    catalog: &Catalog,
+    list: ReferenceList,
+    text: &str,
+) -> Option<String> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
@@ -63,12 +74,22 @@ pub fn code_in_another_spelling(catalog: &Catalog, list: ReferenceList, text: &s
     single_match(&codes(&matching_terms), MatchKind::Spelling).map(|found| found.code)
 }
 
-fn matching_terms<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> Vec<&'c CatalogTerm> {
-    catalog.search_terms(list).filter(|word| !wanted.is_empty() && word.folded == wanted).collect()
+fn matching_terms<'c>(
+    catalog: &'c Catalog,
+    list: ReferenceList,
+    wanted: &str,
+) -> Vec<&'c CatalogTerm> {
+    catalog
+        .search_terms(list)
+        .filter(|word| !wanted.is_empty() && word.folded == wanted)
+        .collect()
 }
 
 fn codes<'c>(matching_terms: &[&'c CatalogTerm]) -> BTreeSet<&'c str> {
-    matching_terms.iter().map(|word| word.code.as_str()).collect()
+    matching_terms
+        .iter()
+        .map(|word| word.code.as_str())
+        .collect()
 }
 
 /// Finds the code to which the text has the fewest typos. Returns `None` if another code is about as near.
@@ -77,12 +98,21 @@ fn code_with_typos(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Opti
     if letters < typo_letters_min(list) || has_digit(wanted) {
         return None;
     }
-    let most = if letters < TWO_TYPOS_LETTERS_MIN { 1 } else { 2 };
+    let most = if letters < TWO_TYPOS_LETTERS_MIN {
+        1
+    } else {
+        2
+    };
     let distances = distances(catalog, list, wanted);
-    let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
+    let nearest = *distances
+        .values()
+        .min()
+        .filter(|distance| **distance <= most)?;
     // A short text has no margin: it is near to many codes, so with a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
-    let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
+    let near = distances
+        .into_iter()
+        .filter(|(_, distance)| *distance <= nearest + margin);
     single_match(&near.map(|(code, _)| code).collect(), MatchKind::Typo)
 }
 
@@ -97,13 +127,24 @@ fn typo_letters_min(list: ReferenceList) -> usize {
 }
 
 /// Returns, for each code, the number of typos between the text and the nearest term of the code.
-fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
+fn distances<'c>(
+    catalog: &'c Catalog,
+    list: ReferenceList,
+    wanted: &str,
+) -> BTreeMap<&'c str, usize> {
     // The codes of the other lists are consecutive, so a valid code looks like a typo of the next.
-    let codes_may_have_typos = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
+    let codes_may_have_typos = matches!(
+        list,
+        ReferenceList::Currencies | ReferenceList::TaxCategories
+    );
     let mut distances = BTreeMap::new();
-    for word in catalog.search_terms(list).filter(|word| codes_may_have_typos || !word.is_code) {
+    for word in catalog
+        .search_terms(list)
+        .filter(|word| codes_may_have_typos || !word.is_code)
+    {
         let is_far = word.folded.len().abs_diff(wanted.len()) > BYTES_APART_MAX;
-        if is_far || word.folded.chars().count() < typo_letters_min(list) || has_digit(&word.folded) {
+        if is_far || word.folded.chars().count() < typo_letters_min(list) || has_digit(&word.folded)
+        {
             continue;
         }
         let distance = osa_distance(&word.folded, wanted);
@@ -116,7 +157,10 @@ fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTr
 fn single_match(found: &BTreeSet<&str>, kind: MatchKind) -> Option<CodeMatch> {
     let mut codes = found.iter();
     let code = codes.next()?;
-    codes.next().is_none().then(|| CodeMatch { code: (*code).to_owned(), kind })
+    codes.next().is_none().then(|| CodeMatch {
+        code: (*code).to_owned(),
+        kind,
+    })
 }
 
 fn has_digit(text: &str) -> bool {
@@ -137,8 +181,12 @@ mod tests {
             { "name": "Benin", "alpha_2": "BJ", "alpha_3": "BEN" },
         ]);
         catalog.load(ReferenceList::Countries, &countries);
-        let naira = json!({ "code": "NGN", "name": "Nigerian Naira", "name_plural": "Nigerian nairas" });
-        catalog.load(ReferenceList::Currencies, &json!([naira, { "code": "USD", "name": "US Dollar" }]));
+        let naira =
+            json!({ "code": "NGN", "name": "Nigerian Naira", "name_plural": "Nigerian nairas" });
+        catalog.load(
+            ReferenceList::Currencies,
+            &json!([naira, { "code": "USD", "name": "US Dollar" }]),
+        );
         let means = json!([
             { "code": "30", "value": "Credit Transfer" },
             { "code": "31", "value": "Debit Transfer" },
@@ -157,41 +205,70 @@ mod tests {
             { "code": "STANDARD_GST", "value": "Standard Goods and Services Tax", "percent": 0 },
         ]);
         catalog.load(ReferenceList::TaxCategories, &taxes);
-        let states = json!([{ "code": "NG-LA", "name": "Lagos" }, { "code": "NG-KO", "name": "Kogi" }]);
+        let states =
+            json!([{ "code": "NG-LA", "name": "Lagos" }, { "code": "NG-KO", "name": "Kogi" }]);
         catalog.load(ReferenceList::States, &states);
-        catalog.load(ReferenceList::Lgas, &json!([{ "code": "NG-AB-ABN", "name": "Aba North" }]));
+        catalog.load(
+            ReferenceList::Lgas,
+            &json!([{ "code": "NG-AB-ABN", "name": "Aba North" }]),
+        );
         catalog
     }
 
-    #[test]
-    fn the_one_code_that_is_near_is_found() {
+    /// Checks that each text has one nearest code in its list, by this kind of similarity.
+    fn check_nearest(kind: MatchKind, cases: &[(ReferenceList, &str, &str)]) {
         let catalog = catalog();
-        let cases = [
-            (ReferenceList::Countries, "Nigeria", Some(("NG", MatchKind::Name))),
-            (ReferenceList::Countries, "NGA", Some(("NG", MatchKind::Name))),
-            (ReferenceList::Countries, "nigeriaa", Some(("NG", MatchKind::Typo))),
-            (ReferenceList::Currencies, "ngn", Some(("NGN", MatchKind::Spelling))),
-            (ReferenceList::Currencies, "nigerian naira", Some(("NGN", MatchKind::Name))),
-            (ReferenceList::Currencies, "Nigerian Nairas", Some(("NGN", MatchKind::Name))),
-            (ReferenceList::Currencies, "NGM", Some(("NGN", MatchKind::Typo))),
-            (ReferenceList::Currencies, "NNG", Some(("NGN", MatchKind::Typo))),
-            (ReferenceList::PaymentMeans, "credit transfer", Some(("30", MatchKind::Name))),
-            (ReferenceList::PaymentMeans, "Credit Trasnfer", Some(("30", MatchKind::Typo))),
-            (ReferenceList::PaymentMeans, "zzz", Some(("ZZZ", MatchKind::Spelling))),
-            (ReferenceList::PaymentMeans, "3 0", Some(("30", MatchKind::Spelling))),
-            (ReferenceList::QuantityCodes, "Each", Some(("EA", MatchKind::Name))),
-            (ReferenceList::QuantityCodes, "kgm", Some(("KGM", MatchKind::Spelling))),
-            (ReferenceList::QuantityCodes, "kilogramm", Some(("KGM", MatchKind::Typo))),
-            (ReferenceList::TaxCategories, "standard vat", Some(("STANDARD_VAT", MatchKind::Spelling))),
-            (ReferenceList::TaxCategories, "STANDART_VTA", Some(("STANDARD_VAT", MatchKind::Typo))),
-            (ReferenceList::States, "Lagos", Some(("NG-LA", MatchKind::Name))),
-            (ReferenceList::Lgas, "aba-north", Some(("NG-AB-ABN", MatchKind::Name))),
-        ];
-        for (list, text, expected) in cases {
-            let found = nearest_code(&catalog, list, text);
+        for (list, text, code) in cases {
+            let found = nearest_code(&catalog, *list, text);
             let found = found.as_ref().map(|near| (near.code.as_str(), near.kind));
-            assert_eq!(found, expected, "{list} {text}");
+            assert_eq!(found, Some((*code, kind)), "{list} {text}");
         }
+    }
+
+    #[test]
+    fn a_code_is_found_in_another_spelling() {
+        check_nearest(
+            MatchKind::Spelling,
+            &[
+                (ReferenceList::Currencies, "ngn", "NGN"),
+                (ReferenceList::PaymentMeans, "zzz", "ZZZ"),
+                (ReferenceList::PaymentMeans, "3 0", "30"),
+                (ReferenceList::QuantityCodes, "kgm", "KGM"),
+                (ReferenceList::TaxCategories, "standard vat", "STANDARD_VAT"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_code_is_found_by_a_name_of_its_item() {
+        check_nearest(
+            MatchKind::Name,
+            &[
+                (ReferenceList::Countries, "Nigeria", "NG"),
+                (ReferenceList::Countries, "NGA", "NG"),
+                (ReferenceList::Currencies, "nigerian naira", "NGN"),
+                (ReferenceList::Currencies, "Nigerian Nairas", "NGN"),
+                (ReferenceList::PaymentMeans, "credit transfer", "30"),
+                (ReferenceList::QuantityCodes, "Each", "EA"),
+                (ReferenceList::States, "Lagos", "NG-LA"),
+                (ReferenceList::Lgas, "aba-north", "NG-AB-ABN"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_code_is_found_despite_a_typo() {
+        check_nearest(
+            MatchKind::Typo,
+            &[
+                (ReferenceList::Countries, "nigeriaa", "NG"),
+                (ReferenceList::Currencies, "NGM", "NGN"),
+                (ReferenceList::Currencies, "NNG", "NGN"),
+                (ReferenceList::PaymentMeans, "Credit Trasnfer", "30"),
+                (ReferenceList::QuantityCodes, "kilogramm", "KGM"),
+                (ReferenceList::TaxCategories, "STANDART_VTA", "STANDARD_VAT"),
+            ],
+        );
     }
 
     #[test]
@@ -203,11 +280,19 @@ mod tests {
             (ReferenceList::Currencies, "NGM", None),
             (ReferenceList::QuantityCodes, "ea", Some("EA")),
             (ReferenceList::QuantityCodes, "denier", None),
-            (ReferenceList::TaxCategories, "standard_vat", Some("STANDARD_VAT")),
+            (
+                ReferenceList::TaxCategories,
+                "standard_vat",
+                Some("STANDARD_VAT"),
+            ),
             (ReferenceList::Currencies, "", None),
             (ReferenceList::Currencies, &"N".repeat(200), None),
         ] {
-            assert_eq!(code_in_another_spelling(&catalog, list, text).as_deref(), expected, "{list} {text}");
+            assert_eq!(
+                code_in_another_spelling(&catalog, list, text).as_deref(),
+                expected,
+                "{list} {text}"
+            );
         }
     }
 

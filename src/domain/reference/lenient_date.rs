@@ -31,7 +31,9 @@ pub fn parse_day(text: &str, zone: Offset) -> Option<Date> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let found = parse_timestamp_day(text, zone).or_else(|| parse_digits(text)).or_else(|| parse_parts(text));
+    let found = parse_timestamp_day(text, zone)
+        .or_else(|| parse_digits(text))
+        .or_else(|| parse_parts(text));
     found.filter(|date| ACCEPTED_YEARS.contains(&date.year()))
 }
 
@@ -58,13 +60,19 @@ fn parse_digits(text: &str) -> Option<Date> {
 /// Parses three parts that are separated by hyphens, slashes, points, commas or blanks.
 fn parse_parts(text: &str) -> Option<Date> {
     let is_blank = |letter: char| letter == ' ' || letter == ',';
-    let separator = text.chars().find(|letter| "-/.".contains(*letter) || is_blank(*letter))?;
+    let separator = text
+        .chars()
+        .find(|letter| "-/.".contains(*letter) || is_blank(*letter))?;
     let parts: Vec<&str> = if is_blank(separator) {
-        text.split(is_blank).filter(|part| !part.is_empty()).collect()
+        text.split(is_blank)
+            .filter(|part| !part.is_empty())
+            .collect()
     } else {
         text.split(separator).collect()
     };
-    let [first, second, third] = parts[..] else { return None };
+    let [first, second, third] = parts[..] else {
+        return None;
+    };
     match (month_number(first), month_number(second)) {
         (Some(month), None) => parse_numbers(third, month, without_ordinal_ending(second)),
         (None, Some(month)) => parse_numbers(third, month, without_ordinal_ending(first)),
@@ -87,7 +95,9 @@ fn parse_ambiguous(first: &str, second: &str, year: &str) -> Option<Date> {
 
 /// Returns the number of a month from its English name or an abbreviation, such as `jan` or `sept`.
 fn month_number(text: &str) -> Option<&'static str> {
-    const NUMBERS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
+    const NUMBERS: [&str; 12] = [
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12",
+    ];
     let text = text.trim_end_matches('.').to_ascii_lowercase();
     let place = MONTHS.iter().position(|name| {
         **name == text
@@ -100,12 +110,16 @@ fn month_number(text: &str) -> Option<&'static str> {
 /// Removes the ending of an ordinal number: `15th` becomes `15`.
 fn without_ordinal_ending(text: &str) -> &str {
     let lower = ["st", "nd", "rd", "th"];
-    lower.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
+    lower
+        .iter()
+        .find_map(|ending| text.strip_suffix(ending))
+        .unwrap_or(text)
 }
 
 fn parse_numbers(year: &str, month: &str, day: &str) -> Option<Date> {
     let number = |text: &str, most: usize| {
-        let is_number = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| text.parse::<i16>().ok())?
     };
     if year.len() != 4 {
@@ -147,7 +161,11 @@ mod tests {
         ] {
             assert_eq!(read_text(text).as_deref(), Some("2026-01-15"), "{text}");
         }
-        assert_eq!(read_text("05/05/2026").as_deref(), Some("2026-05-05"), "either way the same");
+        assert_eq!(
+            read_text("05/05/2026").as_deref(),
+            Some("2026-05-05"),
+            "either way the same"
+        );
         assert_eq!(read_text("1 Sept 2026").as_deref(), Some("2026-09-01"));
     }
 
@@ -181,8 +199,15 @@ mod tests {
 
     #[test]
     fn a_moment_near_midnight_is_a_day_only_where_the_calendars_agree() {
-        assert_eq!(read_text("2026-01-14T23:00:00Z"), None, "in the zone it is the 15th already");
-        assert_eq!(read_text("2026-01-14T22:59:59Z").as_deref(), Some("2026-01-14"));
+        assert_eq!(
+            read_text("2026-01-14T23:00:00Z"),
+            None,
+            "in the zone it is the 15th already"
+        );
+        assert_eq!(
+            read_text("2026-01-14T22:59:59Z").as_deref(),
+            Some("2026-01-14")
+        );
         assert_eq!(read_text("2026-01-15T00:30:00+14:00"), None);
     }
 }

@@ -19,13 +19,19 @@ use crate::http::state::ApiState;
 use crate::http::views::inbox::NoticeView;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/authority/notifications/{token}").post(notifications, || {
-        doc("notifications", "The authority's notice of an invoice")
-            .takes(notice::read, example!("notification"))
-            .gives::<NoticeView>(200, "Notification received successfully")
-            .fails(&[ErrorCode::RouteNotFound, ErrorCode::InvoiceNotFound, ErrorCode::IrnMalformed])
-            .fails_with(503, &[ErrorCode::AuthorityUnavailable])
-    })]
+    vec![
+        path("/authority/notifications/{token}").post(notifications, || {
+            doc("notifications", "The authority's notice of an invoice")
+                .takes(notice::read, example!("notification"))
+                .gives::<NoticeView>(200, "Notification received successfully")
+                .fails(&[
+                    ErrorCode::RouteNotFound,
+                    ErrorCode::InvoiceNotFound,
+                    ErrorCode::IrnMalformed,
+                ])
+                .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+        }),
+    ]
 }
 
 /// POST /authority/notifications/{token}: receives a notice of the authority about an invoice.
@@ -37,7 +43,10 @@ async fn notifications(
     check_token(&token, &state.settings.notification_token)?;
     let body = body.with_bytes_max(notice::BYTES_MAX);
     let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
-    state.inbound.handle_notice(&form.value.irn, form.value.message).await?;
+    state
+        .inbound
+        .handle_notice(&form.value.irn, form.value.message)
+        .await?;
     let view = NoticeView::from(&form.value);
     Ok(ApiResponse::ok("Notification received successfully", view).warn(&form.warnings))
 }
@@ -46,7 +55,9 @@ async fn notifications(
 /// unknown path, and the comparison takes the same time for every token.
 fn check_token(given: &str, token: &SecretString) -> Result<(), ApiError> {
     let token = token.expose_secret();
-    let is_same = Sha256::digest(given).as_slice().ct_eq(Sha256::digest(token).as_slice());
+    let is_same = Sha256::digest(given)
+        .as_slice()
+        .ct_eq(Sha256::digest(token).as_slice());
     let is_right = bool::from(is_same) && !token.is_empty();
     is_right.then_some(()).ok_or_else(ApiError::route_not_found)
 }
@@ -59,9 +70,18 @@ mod tests {
     fn only_the_token_that_is_set_is_right() {
         let set = SecretString::from("a-token-of-16-letters");
         assert!(check_token("a-token-of-16-letters", &set).is_ok());
-        for wrong in ["", "a-token-of-16-letter", "A-token-of-16-letters", "a-token-of-16-letters "] {
+        for wrong in [
+            "",
+            "a-token-of-16-letter",
+            "A-token-of-16-letters",
+            "a-token-of-16-letters ",
+        ] {
             let refused = check_token(wrong, &set).unwrap_err();
-            assert_eq!((refused.status.as_u16(), refused.code.as_str()), (404, "ROUTE_NOT_FOUND"), "{wrong}");
+            assert_eq!(
+                (refused.status.as_u16(), refused.code.as_str()),
+                (404, "ROUTE_NOT_FOUND"),
+                "{wrong}"
+            );
         }
     }
 

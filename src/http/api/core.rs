@@ -19,39 +19,63 @@ use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/v1/core/commons/invoice-categories").public().get(invoice_categories, || {
-            doc("invoice_categories", "Invoice categories")
-                .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
-        }),
+        path("/v1/core/commons/invoice-categories")
+            .public()
+            .get(invoice_categories, || {
+                doc("invoice_categories", "Invoice categories")
+                    .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
+            }),
         path("/v1/core/commons/enums").get(enums, || {
             doc("enums", "Option lists of an integration record")
                 .gives::<Enums>(200, "Enums retrieved successfully")
         }),
-        path("/v1/core/resources/{list}").relays().get(resources, || {
-            doc("resources", "A reference list, live from the authority")
-                .shows(200, "Resources retrieved successfully", schema::envelope(schema::objects()))
-                .fails(&[
-                    ErrorCode::RouteNotFound,
-                    ErrorCode::AuthorityUnavailable,
-                    ErrorCode::AuthorityTimeout,
-                ])
-        }),
+        path("/v1/core/resources/{list}")
+            .relays()
+            .get(resources, || {
+                doc("resources", "A reference list, live from the authority")
+                    .shows(
+                        200,
+                        "Resources retrieved successfully",
+                        schema::envelope(schema::objects()),
+                    )
+                    .fails(&[
+                        ErrorCode::RouteNotFound,
+                        ErrorCode::AuthorityUnavailable,
+                        ErrorCode::AuthorityTimeout,
+                    ])
+            }),
     ]
 }
 
 /// GET /v1/core/commons/invoice-categories: needs no key. "Blank" is listed, but no write accepts it.
 fn invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| SelectOption::new(name, name));
-    let data = InvoiceCategories { invoice_categories: choices.into() };
-    ready(ApiResponse::ok("Invoice categories retrieved successfully", data))
+    let data = InvoiceCategories {
+        invoice_categories: choices.into(),
+    };
+    ready(ApiResponse::ok(
+        "Invoice categories retrieved successfully",
+        data,
+    ))
 }
 
 /// GET /v1/core/commons/enums: lists the options of an integration record (spec.md, "Option lists").
 async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
     let data = Enums {
-        erp_systems: state.settings.erp_systems.iter().map(|value| select_option(value)).collect(),
-        auth_types: AuthType::ALL.iter().map(|kind| select_option(kind.as_str())).collect(),
-        data_formats: DataFormat::ALL.iter().map(|kind| select_option(kind.as_str())).collect(),
+        erp_systems: state
+            .settings
+            .erp_systems
+            .iter()
+            .map(|value| select_option(value))
+            .collect(),
+        auth_types: AuthType::ALL
+            .iter()
+            .map(|kind| select_option(kind.as_str()))
+            .collect(),
+        data_formats: DataFormat::ALL
+            .iter()
+            .map(|kind| select_option(kind.as_str()))
+            .collect(),
     };
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
@@ -78,19 +102,22 @@ async fn resources(
         Caller::Taxpayer(id) => authority_for_taxpayer(&state.authority, &state.store, id).await?,
         Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Integrator(id)),
     };
-    let items = authority.fetch_resource_list(list).await.map_err(fetch_error)?;
+    let items = authority
+        .fetch_resource_list(list)
+        .await
+        .map_err(fetch_error)?;
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
 }
 
 /// Returns the error for a failed fetch. The caller's request is valid, so even a refusal becomes a temporary failure.
 fn fetch_error(failure: AuthorityFailure) -> ApiError {
     match failure {
-        AuthorityFailure::Refused { status, .. } => {
-            ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status } })
-        }
-        AuthorityFailure::NotFound { .. } => {
-            ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 404 } })
-        }
+        AuthorityFailure::Refused { status, .. } => ApiError::from(AuthorityFailure::Retryable {
+            reason: Cause::Down { status },
+        }),
+        AuthorityFailure::NotFound { .. } => ApiError::from(AuthorityFailure::Retryable {
+            reason: Cause::Down { status: 404 },
+        }),
         other => other.into(),
     }
 }

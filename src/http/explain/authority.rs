@@ -28,7 +28,13 @@ const fn pattern(
     rule: &'static str,
     expected: &'static str,
 ) -> SentencePattern {
-    SentencePattern { begins, ends, path, rule, expected }
+    SentencePattern {
+        begins,
+        ends,
+        path,
+        rule,
+        expected,
+    }
 }
 
 const STATUS_FIELD: Option<&str> = Some("payment_status");
@@ -57,9 +63,17 @@ const SENTENCE_PATTERNS: &[SentencePattern] = &[
 pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
     let explanations = explain(words, document);
     // A reason may begin with the authority's path of a field. Such a path is not capitalized.
-    let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
-    let message = if quotes_path { words.to_owned() } else { capitalize(words) };
-    let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
+    let quotes_path = words
+        .split(' ')
+        .next()
+        .is_some_and(|first| first.contains('.'));
+    let message = if quotes_path {
+        words.to_owned()
+    } else {
+        capitalize(words)
+    };
+    let error =
+        ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
     error.with_details(details(&explanations))
 }
 
@@ -67,11 +81,16 @@ pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
 /// otherwise the whole text gets one.
 pub(crate) fn explain(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
-    let parts: Option<Vec<_>> =
-        words.split(['\n', ';']).map(|part| explain_field_sentence(part.trim(), document)).collect();
+    let parts: Option<Vec<_>> = words
+        .split(['\n', ';'])
+        .map(|part| explain_field_sentence(part.trim(), document))
+        .collect();
     let all = parts.filter(|parts| !parts.is_empty());
     all.unwrap_or_else(|| {
-        vec![explain_field_sentence(words, document).unwrap_or_else(|| explain_whole_text(words, document))]
+        vec![
+            explain_field_sentence(words, document)
+                .unwrap_or_else(|| explain_whole_text(words, document)),
+        ]
     })
 }
 
@@ -87,8 +106,12 @@ fn explain_field_sentence(said: &str, document: &Value) -> Option<Explanation> {
         return None;
     }
     Some(Explanation {
-        rule: found.as_ref().map_or(UNTRANSLATED_RULE, |meaning| meaning.rule),
-        expected: found.map(|meaning| meaning.expected).or_else(|| phrases::expected_value(&what)),
+        rule: found
+            .as_ref()
+            .map_or(UNTRANSLATED_RULE, |meaning| meaning.rule),
+        expected: found
+            .map(|meaning| meaning.expected)
+            .or_else(|| phrases::expected_value(&what)),
         actual: received_value::displayable_value(document, authority_path(&path, document)),
         message: field_message(&path, &what),
         path: Some(path),
@@ -105,10 +128,18 @@ fn authority_path<'p>(path: &'p str, document: &Value) -> &'p str {
 
 fn field_message(path: &str, what: &str) -> String {
     let verbs = [
-        "is", "must", "may", "has", "cannot", "can", "should", "does", "was", "needs", "contains", "exceeds",
+        "is", "must", "may", "has", "cannot", "can", "should", "does", "was", "needs", "contains",
+        "exceeds",
     ];
-    let is_verb = what.split(' ').next().is_some_and(|word| verbs.contains(&word));
-    if is_verb { format!("The {path} field {what}.") } else { format!("The {path} field: {what}.") }
+    let is_verb = what
+        .split(' ')
+        .next()
+        .is_some_and(|word| verbs.contains(&word));
+    if is_verb {
+        format!("The {path} field {what}.")
+    } else {
+        format!("The {path} field: {what}.")
+    }
 }
 
 /// Splits a sentence such as `taxtotal[0].taxamount must be a number` into the path and the rest, without a colon.
@@ -123,7 +154,10 @@ fn split_path(said: &str) -> Option<(&str, &str)> {
 fn split_validator_message(said: &str) -> Option<(&str, &str)> {
     let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;
-    Some((name, tag_sentence(tag.split_once('\'')?.0).unwrap_or("is not valid")))
+    Some((
+        name,
+        tag_sentence(tag.split_once('\'')?.0).unwrap_or("is not valid"),
+    ))
 }
 
 fn explain_whole_text(words: &str, document: &Value) -> Explanation {
@@ -138,9 +172,15 @@ fn explain_whole_text(words: &str, document: &Value) -> Explanation {
         path: path.map(str::to_owned),
         rule: found.map_or(UNTRANSLATED_RULE, |pattern| pattern.rule),
         expected: found.map(|pattern| pattern.expected.to_owned()),
-        actual: path.map_or(Value::Null, |path| received_value::displayable_value(document, path)),
+        actual: path.map_or(Value::Null, |path| {
+            received_value::displayable_value(document, path)
+        }),
         message: capitalize(words),
-        source: if is_ours { EINVOICE_SOURCE } else { AUTHORITY_SOURCE },
+        source: if is_ours {
+            EINVOICE_SOURCE
+        } else {
+            AUTHORITY_SOURCE
+        },
         authority_message: (!is_ours).then(|| words.to_owned()),
     }
 }
@@ -151,15 +191,22 @@ mod tests {
 
     use super::*;
 
-    fn explained_fields(words: &str, document: &Value) -> Vec<(Option<String>, &'static str, Value)> {
+    fn explained_fields(
+        words: &str,
+        document: &Value,
+    ) -> Vec<(Option<String>, &'static str, Value)> {
         let all = explain(words, document);
-        all.into_iter().map(|why| (why.path, why.rule, why.actual)).collect()
+        all.into_iter()
+            .map(|why| (why.path, why.rule, why.actual))
+            .collect()
     }
 
     #[test]
     fn a_sentence_about_a_field_tells_path_rule_expected_and_actual() {
-        let document = json!({ "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }] });
-        let words = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be a known code";
+        let document =
+            json!({ "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }] });
+        let words =
+            "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be a known code";
         let all = explain(words, &document);
         let path = "tax_total.0.tax_subtotal.0.tax_category.id";
         let expected = Explanation {
@@ -177,13 +224,22 @@ mod tests {
     #[test]
     fn a_field_that_is_missing_has_the_name_the_caller_would_give_it() {
         let path = |words| explained_fields(words, &json!({}))[0].0.clone().unwrap();
-        assert_eq!(path("invoicerequest.invoice.issuedate is required"), "issue_date");
+        assert_eq!(
+            path("invoicerequest.invoice.issuedate is required"),
+            "issue_date"
+        );
         assert_eq!(
             path("invoicerequest.invoice.invoiceline[1].item.name is required"),
             "invoice_line.1.item.name"
         );
-        assert_eq!(path("irnrequest.invoicereference is required"), "invoice_reference");
-        assert_eq!(path("vatpostpaymentrequest.beneficiarytin is required"), "beneficiary_tin");
+        assert_eq!(
+            path("irnrequest.invoicereference is required"),
+            "invoice_reference"
+        );
+        assert_eq!(
+            path("vatpostpaymentrequest.beneficiarytin is required"),
+            "beneficiary_tin"
+        );
     }
 
     #[test]
@@ -227,21 +283,49 @@ mod tests {
     fn every_whole_sentence_of_the_authority_is_understood() {
         let document = json!({ "payment_status": "PENDING", "irn": "x" });
         for (words, path, rule) in [
-            ("payment status cannot be set to PENDING", STATUS_FIELD, "transition"),
-            ("payment status is already PAID and cannot be changed", STATUS_FIELD, "transition"),
-            ("reference is required for a PARTIAL payment", Some("reference"), "required"),
-            ("invoice has no customer to transmit to", CUSTOMER_FIELD, "required"),
+            (
+                "payment status cannot be set to PENDING",
+                STATUS_FIELD,
+                "transition",
+            ),
+            (
+                "payment status is already PAID and cannot be changed",
+                STATUS_FIELD,
+                "transition",
+            ),
+            (
+                "reference is required for a PARTIAL payment",
+                Some("reference"),
+                "required",
+            ),
+            (
+                "invoice has no customer to transmit to",
+                CUSTOMER_FIELD,
+                "required",
+            ),
             ("invoice already transmitted", None, "state"),
             ("invoice has not been transmitted", None, "state"),
             ("invoice transmission already acknowledged", None, "state"),
             ("invoice not found", Some("irn"), "exists"),
-            ("the access point of the customer is offline", None, "offline"),
+            (
+                "the access point of the customer is offline",
+                None,
+                "offline",
+            ),
             ("unable to parse the request body", None, "malformed"),
-            ("unable to complete this operation at this time, kindly try again later", None, "busy"),
+            (
+                "unable to complete this operation at this time, kindly try again later",
+                None,
+                "busy",
+            ),
             ("too many requests", None, "busy"),
         ] {
             let reasons = explained_fields(words, &document);
-            assert_eq!((reasons[0].0.as_deref(), reasons[0].1), (path, rule), "{words}");
+            assert_eq!(
+                (reasons[0].0.as_deref(), reasons[0].1),
+                (path, rule),
+                "{words}"
+            );
         }
     }
 
@@ -260,18 +344,31 @@ mod tests {
         ] {
             let all = explain(words, &document);
             assert_eq!(all.len(), 1, "{words}");
-            assert_eq!((all[0].path.as_deref(), all[0].rule), (None, "authority"), "{words}");
+            assert_eq!(
+                (all[0].path.as_deref(), all[0].rule),
+                (None, "authority"),
+                "{words}"
+            );
             assert_eq!(all[0].authority_message.as_deref(), Some(words.trim()));
         }
         let odd = explain("invoicerequest.invoice.irn is odd", &document);
-        assert_eq!((odd[0].path.as_deref(), odd[0].rule), (Some("irn"), "authority"));
+        assert_eq!(
+            (odd[0].path.as_deref(), odd[0].rule),
+            (Some("irn"), "authority")
+        );
         assert_eq!(odd[0].message, "The irn field is odd.");
     }
 
     #[test]
     fn what_this_service_says_itself_is_not_called_the_authoritys() {
         let all = explain(NO_CUSTOMER_MESSAGE, &json!({}));
-        assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
-        assert_eq!(all[0].message, "The invoice names no customer to transmit it to");
+        assert_eq!(
+            (all[0].source, all[0].authority_message.as_deref()),
+            ("einvoice", None)
+        );
+        assert_eq!(
+            all[0].message,
+            "The invoice names no customer to transmit it to"
+        );
     }
 }

@@ -65,8 +65,14 @@ impl Explanation {
 /// Returns the details of a failure with these explanations.
 pub(super) fn details(explanations: &[Explanation]) -> Details {
     Details {
-        explanations: explanations.iter().map(Explanation::to_envelope_entry).collect(),
-        errors: explanations.iter().map(Explanation::to_problem_entry).collect(),
+        explanations: explanations
+            .iter()
+            .map(Explanation::to_envelope_entry)
+            .collect(),
+        errors: explanations
+            .iter()
+            .map(Explanation::to_problem_entry)
+            .collect(),
         ..Details::default()
     }
 }
@@ -97,10 +103,15 @@ mod tests {
         let text = |why: &Explanation| serde_json::to_string(&why.to_envelope_entry()).unwrap();
         insta::assert_snapshot!(text(&why), @r#"{"path":"lines.0.quantity","rule":"min","expected":"at least 1","actual":0,"message":"The quantity is too small.","source":"authority","authority_message":"quantity is odd"}"#);
         insta::assert_snapshot!(why.to_problem_entry(), @r##"{"actual":0,"authority_message":"quantity is odd","detail":"The quantity is too small.","expected":"at least 1","pointer":"#/lines/0/quantity","rule":"min","source":"authority"}"##);
-        why = Explanation { path: None, authority_message: None, ..why };
+        why = Explanation {
+            path: None,
+            authority_message: None,
+            ..why
+        };
         assert_eq!(why.to_problem_entry()["pointer"], "#");
         assert!(
-            text(&why).starts_with(r#"{"path":null,"#) && text(&why).ends_with(r#""source":"authority"}"#)
+            text(&why).starts_with(r#"{"path":null,"#)
+                && text(&why).ends_with(r#""source":"authority"}"#)
         );
     }
 }

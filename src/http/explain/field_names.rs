@@ -35,9 +35,13 @@ impl FieldNames {
             FormSchema::for_form(|reader| transmit::read(reader, None)),
         ];
         let mut names = Self::default();
-        names.all.insert(CATEGORY_NAMES.0.to_owned(), CATEGORY_NAMES.1);
+        names
+            .all
+            .insert(CATEGORY_NAMES.0.to_owned(), CATEGORY_NAMES.1);
         for form in &forms {
-            names.top_level.extend(form.0.iter().map(|property| property.name));
+            names
+                .top_level
+                .extend(form.0.iter().map(|property| property.name));
             names.add(form);
         }
         names
@@ -59,7 +63,9 @@ impl FieldNames {
 pub(crate) fn caller_path(said: &str, document: &Value) -> Option<String> {
     let said = said.to_ascii_lowercase();
     let mut segments = said.split('.').peekable();
-    let is_rooted = segments.next_if(|first| first.ends_with("request")).is_some();
+    let is_rooted = segments
+        .next_if(|first| first.ends_with("request"))
+        .is_some();
     segments.next_if(|next| is_rooted && *next == "invoice");
     let mut steps = Vec::new();
     let mut here = Some(document);
@@ -81,8 +87,11 @@ pub(crate) fn caller_path(said: &str, document: &Value) -> Option<String> {
             here = here.and_then(|items| items.get(index));
         }
     }
-    let is_field =
-        is_rooted || steps.len() > 1 || steps.first().is_some_and(|name| is_top_level(name, document));
+    let is_field = is_rooted
+        || steps.len() > 1
+        || steps
+            .first()
+            .is_some_and(|name| is_top_level(name, document));
     (is_field && !steps.is_empty()).then(|| steps.join("."))
 }
 
@@ -92,7 +101,9 @@ fn is_top_level(name: &str, document: &Value) -> bool {
 
 /// Splits a step of a path, such as `taxtotal[0]`, into the name and the index.
 fn split_index(segment: &str) -> Option<(&str, Option<usize>)> {
-    let Some((name, rest)) = segment.split_once('[') else { return Some((segment, None)) };
+    let Some((name, rest)) = segment.split_once('[') else {
+        return Some((segment, None));
+    };
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
@@ -104,10 +115,17 @@ fn caller_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Optio
     if let Some((key, value)) =
         fields.and_then(|fields| fields.iter().find(|(key, _)| fold_name(key) == name))
     {
-        let key = if name == CATEGORY_NAMES.0 { CATEGORY_NAMES.1.to_owned() } else { key.clone() };
+        let key = if name == CATEGORY_NAMES.0 {
+            CATEGORY_NAMES.1.to_owned()
+        } else {
+            key.clone()
+        };
         return Some((key, Some(value)));
     }
-    KNOWN_NAMES.all.get(&name).map(|known| ((*known).to_owned(), None))
+    KNOWN_NAMES
+        .all
+        .get(&name)
+        .map(|known| ((*known).to_owned(), None))
 }
 
 fn fold_name(name: &str) -> String {
@@ -118,8 +136,14 @@ fn fold_name(name: &str) -> String {
 pub(crate) fn translate_paths(sentence: &str, document: &Value) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);
-        let path = bare.contains('.').then(|| caller_path(bare, document)).flatten();
-        path.map_or_else(|| word.to_owned(), |path| format!("{path}{}", &word[bare.len()..]))
+        let path = bare
+            .contains('.')
+            .then(|| caller_path(bare, document))
+            .flatten();
+        path.map_or_else(
+            || word.to_owned(),
+            |path| format!("{path}{}", &word[bare.len()..]),
+        )
     };
     sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
@@ -141,18 +165,31 @@ mod tests {
                 "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id",
                 "tax_total.0.tax_subtotal.0.tax_category.id",
             ),
-            ("taxtotal.0.taxsubtotal.0.taxamount", "tax_total.0.tax_subtotal.0.tax_amount"),
-            ("InvoiceRequest.Invoice.TaxTotal[0].TaxAmount", "tax_total.0.tax_amount"),
+            (
+                "taxtotal.0.taxsubtotal.0.taxamount",
+                "tax_total.0.tax_subtotal.0.tax_amount",
+            ),
+            (
+                "InvoiceRequest.Invoice.TaxTotal[0].TaxAmount",
+                "tax_total.0.tax_amount",
+            ),
             ("invoicerequest.invoice.invoicekind", "invoice_category"),
             ("vatpostpaymentrequest.vatstatus", "vat_status"),
             ("updateinvoicerequest.paymentstatus", "payment_status"),
             ("irnrequest.irn", "irn"),
             ("invoicerequest.invoice.issuedate", "issue_date"),
-            ("invoicerequest.invoice.invoiceline[3].price.priceunit", "invoice_line.3.price.price_unit"),
+            (
+                "invoicerequest.invoice.invoiceline[3].price.priceunit",
+                "invoice_line.3.price.price_unit",
+            ),
             ("issue_date", "issue_date"),
             ("irn", "irn"),
         ] {
-            assert_eq!(caller_path(said, &document).as_deref(), Some(expected), "{said}");
+            assert_eq!(
+                caller_path(said, &document).as_deref(),
+                Some(expected),
+                "{said}"
+            );
         }
     }
 

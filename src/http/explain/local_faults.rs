@@ -18,7 +18,11 @@ pub(crate) fn refusal_error(faults: Faults, body: &Map<String, Value>) -> ApiErr
 
 fn explanations(faults: &Faults, body: &Map<String, Value>) -> Vec<Explanation> {
     let document = Value::Object(body.clone());
-    faults.iter().take(EXPLAINED_FAULTS_MAX).map(|fault| explain_fault(fault, &document)).collect()
+    faults
+        .iter()
+        .take(EXPLAINED_FAULTS_MAX)
+        .map(|fault| explain_fault(fault, &document))
+        .collect()
 }
 
 fn explain_fault(fault: &Fault, document: &Value) -> Explanation {
@@ -48,20 +52,48 @@ mod tests {
     #[test]
     fn a_fault_of_ours_tells_what_was_expected_and_what_was_sent() {
         let cases = [
-            ("/issue_date", Some("15/01/2026"), "a date written YYYY-MM-DD"),
-            ("/document_currency_code", Some("XXX"), "a code of currencies"),
+            (
+                "/issue_date",
+                Some("15/01/2026"),
+                "a date written YYYY-MM-DD",
+            ),
+            (
+                "/document_currency_code",
+                Some("XXX"),
+                "a code of currencies",
+            ),
             ("/invoice_category", Some("B2X"), "one of B2B, B2C, B2G"),
-            ("/invoice_line/0/price/price_unit", Some("KGMS"), "at most 3 characters"),
-            ("/accounting_supplier_party/telephone", Some("0803"), "a + followed by 6 to 15 digits"),
+            (
+                "/invoice_line/0/price/price_unit",
+                Some("KGMS"),
+                "at most 3 characters",
+            ),
+            (
+                "/accounting_supplier_party/telephone",
+                Some("0803"),
+                "a + followed by 6 to 15 digits",
+            ),
             ("/irn", Some("x"), "{invoice_no}-{service_id}-{YYYYMMDD}"),
             ("/business_id", None, "a value"),
-            ("/legal_monetary_total/payable_amount", Some("1"), "a number"),
+            (
+                "/legal_monetary_total/payable_amount",
+                Some("1"),
+                "a number",
+            ),
         ];
         for (pointer, value, expected) in cases {
-            let all = explained_submission(with_member(&submission(), pointer, value.map(Value::from)));
+            let all =
+                explained_submission(with_member(&submission(), pointer, value.map(Value::from)));
             assert_eq!(all[0].expected.as_deref(), Some(expected), "{pointer}");
-            assert_eq!(all[0].actual, value.map_or(Value::Null, Value::from), "{pointer}");
-            assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
+            assert_eq!(
+                all[0].actual,
+                value.map_or(Value::Null, Value::from),
+                "{pointer}"
+            );
+            assert_eq!(
+                (all[0].source, all[0].authority_message.as_deref()),
+                ("einvoice", None)
+            );
         }
     }
 

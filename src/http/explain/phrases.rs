@@ -40,27 +40,71 @@ const CHOICES: &[PhraseRow] = &[
 ];
 
 const LENGTHS: &[PhraseRow] = &[
-    ("must be a maximum of * characters*", "max", "at most * characters"),
-    ("must not be greater than * characters", "max", "at most * characters"),
-    ("must not be longer than * characters", "max", "at most * characters"),
-    ("may not be greater than * characters", "max", "at most * characters"),
-    ("must not exceed * characters", "max", "at most * characters"),
-    ("must be at most * characters", "max", "at most * characters"),
-    ("must be at least * characters", "min", "at least * characters"),
-    ("must be a minimum of * characters", "min", "at least * characters"),
-    ("must be exactly as many characters as *", "size", "as many characters as *"),
+    (
+        "must be a maximum of * characters*",
+        "max",
+        "at most * characters",
+    ),
+    (
+        "must not be greater than * characters",
+        "max",
+        "at most * characters",
+    ),
+    (
+        "must not be longer than * characters",
+        "max",
+        "at most * characters",
+    ),
+    (
+        "may not be greater than * characters",
+        "max",
+        "at most * characters",
+    ),
+    (
+        "must not exceed * characters",
+        "max",
+        "at most * characters",
+    ),
+    (
+        "must be at most * characters",
+        "max",
+        "at most * characters",
+    ),
+    (
+        "must be at least * characters",
+        "min",
+        "at least * characters",
+    ),
+    (
+        "must be a minimum of * characters",
+        "min",
+        "at least * characters",
+    ),
+    (
+        "must be exactly as many characters as *",
+        "size",
+        "as many characters as *",
+    ),
     ("must be exactly * characters", "size", "* characters"),
     ("must not have more than * items", "max", "at most * items"),
     ("must have at least * items", "min", "at least * items"),
     ("must contain at least * items", "min", "at least * items"),
     ("must contain at least * item", "min", "at least * item"),
-    ("must not contain control characters", "control_characters", "a text without control characters"),
+    (
+        "must not contain control characters",
+        "control_characters",
+        "a text without control characters",
+    ),
 ];
 
 const FORMATS: &[PhraseRow] = &[
     ("must be a date of the form *", "date", "a date written *"),
     ("must be a date written *", "date", "a date written *"),
-    ("must be in the format yyyy-mm-dd", "date", "a date written YYYY-MM-DD"),
+    (
+        "must be in the format yyyy-mm-dd",
+        "date",
+        "a date written YYYY-MM-DD",
+    ),
     ("must be a valid date*", "date", "a date written YYYY-MM-DD"),
     ("must be a date*", "date", "a date written YYYY-MM-DD"),
     ("must be a time written *", "time", "a time written *"),
@@ -68,24 +112,72 @@ const FORMATS: &[PhraseRow] = &[
     ("must be a uuid*", "uuid", "a UUID"),
     ("must be a valid email*", "email", "an email address"),
     ("must be an email*", "email", "an email address"),
-    ("must start with + and hold the country code", "telephone", "a + followed by 6 to 15 digits"),
-    ("must be a + followed by *", "telephone", "a + followed by *"),
-    ("must be a country code of *", "country", "a country code of *"),
-    ("must be a currency code of *", "currency", "a currency code of *"),
-    ("must have the form {invoice_no}*", "irn_malformed", "{invoice_no}*"),
-    ("must be written {invoice_no}*", "irn_malformed", "{invoice_no}*"),
-    ("must begin with an invoice number of *", "irn_invoice_no", "an invoice number of *"),
-    ("must hold a service id of *", "irn_malformed", "a service id of *"),
-    ("must end with a date of the form *", "irn_malformed", "a date written * at the end"),
-    ("must hold the service id of *", "irn_service_id_mismatch", "the service id of *"),
-    ("must carry the service id of *", "irn_service_id_mismatch", "the service id of *"),
+    (
+        "must start with + and hold the country code",
+        "telephone",
+        "a + followed by 6 to 15 digits",
+    ),
+    (
+        "must be a + followed by *",
+        "telephone",
+        "a + followed by *",
+    ),
+    (
+        "must be a country code of *",
+        "country",
+        "a country code of *",
+    ),
+    (
+        "must be a currency code of *",
+        "currency",
+        "a currency code of *",
+    ),
+    (
+        "must have the form {invoice_no}*",
+        "irn_malformed",
+        "{invoice_no}*",
+    ),
+    (
+        "must be written {invoice_no}*",
+        "irn_malformed",
+        "{invoice_no}*",
+    ),
+    (
+        "must begin with an invoice number of *",
+        "irn_invoice_no",
+        "an invoice number of *",
+    ),
+    (
+        "must hold a service id of *",
+        "irn_malformed",
+        "a service id of *",
+    ),
+    (
+        "must end with a date of the form *",
+        "irn_malformed",
+        "a date written * at the end",
+    ),
+    (
+        "must hold the service id of *",
+        "irn_service_id_mismatch",
+        "the service id of *",
+    ),
+    (
+        "must carry the service id of *",
+        "irn_service_id_mismatch",
+        "the service id of *",
+    ),
     ("must be written *", "format", "*"),
     ("must match the format *", "format", "*"),
     ("must have the form *", "format", "*"),
 ];
 
 const TYPES: &[PhraseRow] = &[
-    ("must be a number in a string*", "type", "a number in a string"),
+    (
+        "must be a number in a string*",
+        "type",
+        "a number in a string",
+    ),
     ("must be a number*", "type", "a number"),
     ("must be numeric*", "type", "a number"),
     ("must be an integer*", "type", "an integer"),
@@ -98,7 +190,11 @@ const TYPES: &[PhraseRow] = &[
 ];
 
 const SIZES: &[PhraseRow] = &[
-    ("must be * plus the tax total", "sum", "* plus the tax total"),
+    (
+        "must be * plus the tax total",
+        "sum",
+        "* plus the tax total",
+    ),
     ("must be the sum of *", "sum", "the sum of *"),
     ("must add up to *", "sum", "items that add up to *"),
     ("must be equal to *", "sum", "*"),
@@ -114,10 +210,26 @@ const SIZES: &[PhraseRow] = &[
     ("must be at most *", "max", "at most *"),
     ("must be a maximum of *", "max", "at most *"),
     ("is too large", "max", "a smaller number"),
-    ("must not be before *", "after_or_equal", "the day of * or a later one"),
-    ("must be on or after *", "after_or_equal", "the day of * or a later one"),
-    ("must be after or equal to *", "after_or_equal", "the day of * or a later one"),
-    ("must not be in the future", "before_or_equal", "today or an earlier day"),
+    (
+        "must not be before *",
+        "after_or_equal",
+        "the day of * or a later one",
+    ),
+    (
+        "must be on or after *",
+        "after_or_equal",
+        "the day of * or a later one",
+    ),
+    (
+        "must be after or equal to *",
+        "after_or_equal",
+        "the day of * or a later one",
+    ),
+    (
+        "must not be in the future",
+        "before_or_equal",
+        "today or an earlier day",
+    ),
 ];
 
 const PHRASE_TABLES: [&[PhraseRow]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
@@ -125,13 +237,19 @@ const PHRASE_TABLES: [&[PhraseRow]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, T
 /// The authority uses Go's validator, which names a violated rule by a tag. Each tag has a sentence here.
 const TAG_SENTENCES: [(&str, &str); 13] = [
     ("required", "is required"),
-    ("oneof", "must be one of the values that the authority knows"),
+    (
+        "oneof",
+        "must be one of the values that the authority knows",
+    ),
     ("max", "must not be greater than the authority allows"),
     ("min", "must be at least what the authority asks for"),
     ("lte", "must not be greater than the authority allows"),
     ("gte", "must be at least what the authority asks for"),
     ("gt", "must be greater than the authority's limit"),
-    ("len", "must be exactly as many characters as the authority asks for"),
+    (
+        "len",
+        "must be exactly as many characters as the authority asks for",
+    ),
     ("email", "must be a valid email"),
     ("uuid", "must be a valid UUID"),
     ("uuid4", "must be a valid UUID"),
@@ -142,10 +260,16 @@ const TAG_SENTENCES: [(&str, &str); 13] = [
 /// Finds the meaning of a sentence without its field name, such as `must be a number`.
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
-    PHRASE_TABLES.iter().flat_map(|table| table.iter()).find_map(|(phrase, rule, expected)| {
-        let found = capture(phrase, what)?;
-        Some(Meaning { rule, expected: expected.replacen('*', found, 1) })
-    })
+    PHRASE_TABLES
+        .iter()
+        .flat_map(|table| table.iter())
+        .find_map(|(phrase, rule, expected)| {
+            let found = capture(phrase, what)?;
+            Some(Meaning {
+                rule,
+                expected: expected.replacen('*', found, 1),
+            })
+        })
 }
 
 /// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.
@@ -157,7 +281,10 @@ pub(super) fn expected_value(what: &str) -> Option<String> {
 
 /// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
 pub(super) fn tag_sentence(tag: &str) -> Option<&'static str> {
-    TAG_SENTENCES.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
+    TAG_SENTENCES
+        .iter()
+        .find(|(name, _)| *name == tag)
+        .map(|(_, what)| *what)
 }
 
 /// Returns the part of the text at the first `*` of the phrase, empty if the phrase has no `*`. Returns `None` if the
@@ -172,7 +299,9 @@ fn capture<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     match after.strip_suffix('*') {
         Some(middle) => rest.split_once(middle).map(|(found, _)| found),
         None if !has_star => rest.is_empty().then_some(""),
-        None => rest.strip_suffix(after).filter(|found| after.is_empty() || !found.is_empty()),
+        None => rest
+            .strip_suffix(after)
+            .filter(|found| after.is_empty() || !found.is_empty()),
     }
 }
 
@@ -180,70 +309,112 @@ fn capture<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
 mod tests {
     use super::*;
 
+    /// The sentences of the authority, each with the id of the violated rule and the expected value.
+    const AUTHORITY_SENTENCES: [(&str, &str, &str); 31] = [
+        ("is required", "required", "a value"),
+        ("must be a valid UUID", "uuid", "a UUID"),
+        (
+            "must be a date of the form YYYY-MM-DD",
+            "date",
+            "a date written YYYY-MM-DD",
+        ),
+        ("must be a known code", "exists", "a known code"),
+        (
+            "must be one of PENDING, PARTIAL, PAID, REJECTED",
+            "one_of",
+            "one of PENDING, PARTIAL, PAID, REJECTED",
+        ),
+        ("must be a number", "type", "a number"),
+        (
+            "must be a number in a string",
+            "type",
+            "a number in a string",
+        ),
+        ("must be a string", "type", "a string"),
+        ("must be an object", "type", "an object"),
+        ("must be an array", "type", "an array"),
+        ("must contain at least 1 item", "min", "at least 1 item"),
+        ("must not be less than 0", "min", "at least 0"),
+        ("must be greater than 0", "greater_than", "more than 0"),
+        ("must not be greater than 100", "max", "at most 100"),
+        (
+            "must be a maximum of 3 characters",
+            "max",
+            "at most 3 characters",
+        ),
+        (
+            "must be a maximum of 3 characters in length",
+            "max",
+            "at most 3 characters",
+        ),
+        ("is too large", "max", "a smaller number"),
+        (
+            "must not be before issue_date",
+            "after_or_equal",
+            "the day of issue_date or a later one",
+        ),
+        ("must be a valid email", "email", "an email address"),
+        (
+            "must start with + and hold the country code",
+            "telephone",
+            "a + followed by 6 to 15 digits",
+        ),
+        (
+            "must be a country code of 2 letters",
+            "country",
+            "a country code of 2 letters",
+        ),
+        (
+            "must be the sum of its tax subtotals",
+            "sum",
+            "the sum of its tax subtotals",
+        ),
+        ("must add up to a.b", "sum", "items that add up to a.b"),
+        (
+            "must be tax_exclusive_amount plus the tax total",
+            "sum",
+            "tax_exclusive_amount plus the tax total",
+        ),
+        (
+            "must not be less than tax_exclusive_amount",
+            "min",
+            "at least tax_exclusive_amount",
+        ),
+        (
+            "must have the form {invoice_no}-{service_id}-{YYYYMMDD}",
+            "irn_malformed",
+            "{invoice_no}-{service_id}-{YYYYMMDD}",
+        ),
+        (
+            "must begin with an invoice number of letters and digits only",
+            "irn_invoice_no",
+            "an invoice number of letters and digits only",
+        ),
+        (
+            "must hold a service id of 8 hexadecimal characters",
+            "irn_malformed",
+            "a service id of 8 hexadecimal characters",
+        ),
+        (
+            "must end with a date of the form YYYYMMDD",
+            "irn_malformed",
+            "a date written YYYYMMDD at the end",
+        ),
+        (
+            "must hold the service id of the business",
+            "irn_service_id_mismatch",
+            "the service id of the business",
+        ),
+        ("must be ACKNOWLEDGED", "one_of", "ACKNOWLEDGED"),
+    ];
+
     #[test]
     fn every_sentence_of_the_authority_has_a_rule_and_what_it_expects() {
-        for (what, rule, expected) in [
-            ("is required", "required", "a value"),
-            ("must be a valid UUID", "uuid", "a UUID"),
-            ("must be a date of the form YYYY-MM-DD", "date", "a date written YYYY-MM-DD"),
-            ("must be a known code", "exists", "a known code"),
-            (
-                "must be one of PENDING, PARTIAL, PAID, REJECTED",
-                "one_of",
-                "one of PENDING, PARTIAL, PAID, REJECTED",
-            ),
-            ("must be a number", "type", "a number"),
-            ("must be a number in a string", "type", "a number in a string"),
-            ("must be a string", "type", "a string"),
-            ("must be an object", "type", "an object"),
-            ("must be an array", "type", "an array"),
-            ("must contain at least 1 item", "min", "at least 1 item"),
-            ("must not be less than 0", "min", "at least 0"),
-            ("must be greater than 0", "greater_than", "more than 0"),
-            ("must not be greater than 100", "max", "at most 100"),
-            ("must be a maximum of 3 characters", "max", "at most 3 characters"),
-            ("must be a maximum of 3 characters in length", "max", "at most 3 characters"),
-            ("is too large", "max", "a smaller number"),
-            ("must not be before issue_date", "after_or_equal", "the day of issue_date or a later one"),
-            ("must be a valid email", "email", "an email address"),
-            ("must start with + and hold the country code", "telephone", "a + followed by 6 to 15 digits"),
-            ("must be a country code of 2 letters", "country", "a country code of 2 letters"),
-            ("must be the sum of its tax subtotals", "sum", "the sum of its tax subtotals"),
-            ("must add up to a.b", "sum", "items that add up to a.b"),
-            (
-                "must be tax_exclusive_amount plus the tax total",
-                "sum",
-                "tax_exclusive_amount plus the tax total",
-            ),
-            ("must not be less than tax_exclusive_amount", "min", "at least tax_exclusive_amount"),
-            (
-                "must have the form {invoice_no}-{service_id}-{YYYYMMDD}",
-                "irn_malformed",
-                "{invoice_no}-{service_id}-{YYYYMMDD}",
-            ),
-            (
-                "must begin with an invoice number of letters and digits only",
-                "irn_invoice_no",
-                "an invoice number of letters and digits only",
-            ),
-            (
-                "must hold a service id of 8 hexadecimal characters",
-                "irn_malformed",
-                "a service id of 8 hexadecimal characters",
-            ),
-            (
-                "must end with a date of the form YYYYMMDD",
-                "irn_malformed",
-                "a date written YYYYMMDD at the end",
-            ),
-            (
-                "must hold the service id of the business",
-                "irn_service_id_mismatch",
-                "the service id of the business",
-            ),
-            ("must be ACKNOWLEDGED", "one_of", "ACKNOWLEDGED"),
-        ] {
-            let expected = Meaning { rule, expected: expected.to_owned() };
+        for (what, rule, expected) in AUTHORITY_SENTENCES {
+            let expected = Meaning {
+                rule,
+                expected: expected.to_owned(),
+            };
             assert_eq!(meaning(what), Some(expected), "{what}");
         }
     }
@@ -261,7 +432,11 @@ mod tests {
             ("must be a date", "date"),
             ("is unknown to us", "exists"),
         ] {
-            assert_eq!(meaning(what).map(|meaning| meaning.rule), Some(rule), "{what}");
+            assert_eq!(
+                meaning(what).map(|meaning| meaning.rule),
+                Some(rule),
+                "{what}"
+            );
         }
         for (tag, what) in TAG_SENTENCES {
             assert!(meaning(what).is_some(), "{tag}");
@@ -270,7 +445,16 @@ mod tests {
 
     #[test]
     fn an_unknown_sentence_has_no_meaning_but_may_say_what_it_expects() {
-        for what in ["", "*", "is odd", "must", "must be", "é", "mu\u{301}st be one of", "must be one of"] {
+        for what in [
+            "",
+            "*",
+            "is odd",
+            "must",
+            "must be",
+            "é",
+            "mu\u{301}st be one of",
+            "must be one of",
+        ] {
             assert_eq!(meaning(what), None, "{what}");
         }
         assert_eq!(expected_value("must be blue.").as_deref(), Some("blue"));

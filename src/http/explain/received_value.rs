@@ -9,15 +9,32 @@ const CHARS_SHOWN_MAX: usize = 64;
 /// The maximum number of characters shown of a number.
 const DIGITS_SHOWN_MAX: usize = 40;
 /// If the name of a field contains one of these words, the value of the field may be secret and is not shown.
-const SECRET_NAME_PARTS: [&str; 6] = ["password", "secret", "token", "key", "credential", "authorization"];
+const SECRET_NAME_PARTS: [&str; 6] = [
+    "password",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "authorization",
+];
 
 /// Returns the value at a dotted path as it may be shown. Returns null if the value is absent or may be secret.
 pub(crate) fn displayable_value(document: &Value, path: &str) -> Value {
-    let name = path.rsplit('.').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
-    if SECRET_NAME_PARTS.iter().any(|secret| name.to_ascii_lowercase().contains(secret)) {
+    let name = path
+        .rsplit('.')
+        .find(|step| step.parse::<usize>().is_err())
+        .unwrap_or_default();
+    if SECRET_NAME_PARTS
+        .iter()
+        .any(|secret| name.to_ascii_lowercase().contains(secret))
+    {
         return Value::Null;
     }
-    shorten_value(document.pointer(&json_pointer(path)).unwrap_or(&Value::Null))
+    shorten_value(
+        document
+            .pointer(&json_pointer(path))
+            .unwrap_or(&Value::Null),
+    )
 }
 
 fn shorten_value(value: &Value) -> Value {
@@ -55,19 +72,27 @@ mod tests {
         assert_eq!(displayable_value(&document, "list"), "an array of 2 items");
         assert_eq!(displayable_value(&document, "list.0"), 1);
         assert_eq!(displayable_value(&document, "list.1.of"), true);
-        assert_eq!(displayable_value(&document, "object"), "an object of 0 fields");
+        assert_eq!(
+            displayable_value(&document, "object"),
+            "an object of 0 fields"
+        );
         assert_eq!(displayable_value(&document, "no"), Value::Null);
         assert_eq!(displayable_value(&document, "list.7"), Value::Null);
         let huge: Value = strict_json::from_trusted(&"9".repeat(100)).unwrap();
         assert_eq!(
-            displayable_value(&json!({ "n": huge }), "n").as_str().unwrap().chars().count(),
+            displayable_value(&json!({ "n": huge }), "n")
+                .as_str()
+                .unwrap()
+                .chars()
+                .count(),
             DIGITS_SHOWN_MAX + 1
         );
     }
 
     #[test]
     fn what_may_be_a_secret_is_not_shown() {
-        let document = json!({ "contact": { "password": "hunter2", "api_key": ["tpk_1"] }, "Token": "t" });
+        let document =
+            json!({ "contact": { "password": "hunter2", "api_key": ["tpk_1"] }, "Token": "t" });
         for path in ["contact.password", "contact.api_key.0", "Token"] {
             assert_eq!(displayable_value(&document, path), Value::Null, "{path}");
         }

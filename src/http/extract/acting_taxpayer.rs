@@ -31,14 +31,21 @@ impl FromRequest for TaxpayerHint {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let text = request.headers().get(TAXPAYER_ID_HEADER).and_then(|value| value.to_str().ok());
+        let text = request
+            .headers()
+            .get(TAXPAYER_ID_HEADER)
+            .and_then(|value| value.to_str().ok());
         ready(Ok(Self(text.and_then(parse_number).map(TaxpayerId))))
     }
 }
 
 /// Returns the taxpayer whose service id is in the IRN. Fails with "Invoice not found" if the caller may not act for
 /// it.
-pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
+pub(crate) async fn for_irn(
+    state: &ApiState,
+    caller: Caller,
+    irn: &Irn,
+) -> Result<Taxpayer, ApiError> {
     let found = match caller {
         Caller::Taxpayer(id) => find_own(state, id).await?,
         Caller::Integrator(integrator) => {
@@ -57,13 +64,15 @@ pub(crate) async fn for_body(
     hint: TaxpayerHint,
 ) -> Result<Option<Taxpayer>, ApiError> {
     match (caller, TaxpayerReference::from_body(body, hint)) {
-        (Caller::Taxpayer(id), _) => {
-            find_own(state, id).await?.map(|found| require_verified(state, found)).transpose()
-        }
+        (Caller::Taxpayer(id), _) => find_own(state, id)
+            .await?
+            .map(|found| require_verified(state, found))
+            .transpose(),
         (Caller::Integrator(_), None) => Ok(None),
         (Caller::Integrator(integrator), Some(name)) => {
-            let found =
-                find_by_reference(state, integrator, name).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+            let found = find_by_reference(state, integrator, name)
+                .await?
+                .ok_or_else(ApiError::taxpayer_not_found)?;
             require_verified(state, found).map(Some)
         }
     }
@@ -93,7 +102,9 @@ async fn find_by_reference(
         TaxpayerReference::Irn(irn) => {
             taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await
         }
-        TaxpayerReference::ServiceId(id) => taxpayers::owned_by_with_service_id(store, integrator, id).await,
+        TaxpayerReference::ServiceId(id) => {
+            taxpayers::owned_by_with_service_id(store, integrator, id).await
+        }
         TaxpayerReference::Tin(tin) => taxpayers::owned_by_with_tin(store, integrator, tin).await,
         TaxpayerReference::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
     }
@@ -106,13 +117,18 @@ pub(crate) async fn names_another_taxpayer(
     caller: Caller,
     body: &Map<String, Value>,
 ) -> Result<bool, ApiError> {
-    let (Caller::Taxpayer(id), Some(service_id)) = (caller, service_id(body)) else { return Ok(false) };
+    let (Caller::Taxpayer(id), Some(service_id)) = (caller, service_id(body)) else {
+        return Ok(false);
+    };
     let owner = taxpayers::with_service_id(&state.store, service_id).await?;
     Ok(owner.is_some_and(|owner| owner != id))
 }
 
 fn service_id(body: &Map<String, Value>) -> Option<&str> {
-    let text = body.get("integrator_service_id").and_then(Value::as_str).map(str::trim);
+    let text = body
+        .get("integrator_service_id")
+        .and_then(Value::as_str)
+        .map(str::trim);
     text.filter(|text| is_service_id(text))
 }
 
@@ -130,11 +146,25 @@ impl<'a> TaxpayerReference<'a> {
     /// Returns the first name that is present and valid, in the order of the variants; `None` if there is none.
     fn from_body(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
-        let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);
-        let irn = || text("irn").and_then(|irn| Irn::parse(irn).ok()).map(Self::Irn);
+        let business_id = text("business_id")
+            .filter(|id| is_uuid(id))
+            .map(Self::BusinessId);
+        let irn = || {
+            text("irn")
+                .and_then(|irn| Irn::parse(irn).ok())
+                .map(Self::Irn)
+        };
         let service_id = || service_id(body).map(Self::ServiceId);
-        let tin = || text("agent_tin").filter(|tin| !tin.is_empty()).map(Self::Tin);
-        business_id.or_else(irn).or_else(service_id).or_else(tin).or(hint.map(Self::Id))
+        let tin = || {
+            text("agent_tin")
+                .filter(|tin| !tin.is_empty())
+                .map(Self::Tin)
+        };
+        business_id
+            .or_else(irn)
+            .or_else(service_id)
+            .or_else(tin)
+            .or(hint.map(Self::Id))
     }
 }
 
@@ -152,14 +182,20 @@ mod tests {
         let hint = TaxpayerHint(Some(TaxpayerId(7)));
         let irn = || Some(TaxpayerReference::Irn(Irn::parse(IRN).unwrap()));
         let cases = [
-            (json!({ "business_id": BUSINESS, "irn": IRN }), Some(TaxpayerReference::BusinessId(BUSINESS))),
+            (
+                json!({ "business_id": BUSINESS, "irn": IRN }),
+                Some(TaxpayerReference::BusinessId(BUSINESS)),
+            ),
             (
                 json!({ "business_id": format!(" {BUSINESS} ") }),
                 Some(TaxpayerReference::BusinessId(BUSINESS)),
             ),
             (json!({ "business_id": "odd", "irn": IRN }), irn()),
             (json!({ "business_id": 1, "irn": IRN }), irn()),
-            (json!({ "irn": IRN, "integrator_service_id": "A1B2C3D4", "agent_tin": "1" }), irn()),
+            (
+                json!({ "irn": IRN, "integrator_service_id": "A1B2C3D4", "agent_tin": "1" }),
+                irn(),
+            ),
             (
                 json!({ "irn": "odd", "integrator_service_id": " A1B2C3D4 ", "agent_tin": "1" }),
                 Some(TaxpayerReference::ServiceId("A1B2C3D4")),
@@ -168,11 +204,21 @@ mod tests {
                 json!({ "integrator_service_id": "my service", "agent_tin": " 1-2 " }),
                 Some(TaxpayerReference::Tin("1-2")),
             ),
-            (json!({ "irn": "odd", "agent_tin": " " }), Some(TaxpayerReference::Id(TaxpayerId(7)))),
+            (
+                json!({ "irn": "odd", "agent_tin": " " }),
+                Some(TaxpayerReference::Id(TaxpayerId(7))),
+            ),
         ];
         for (body, name) in cases {
-            assert_eq!(TaxpayerReference::from_body(body.as_object().unwrap(), hint), name, "{body}");
+            assert_eq!(
+                TaxpayerReference::from_body(body.as_object().unwrap(), hint),
+                name,
+                "{body}"
+            );
         }
-        assert_eq!(TaxpayerReference::from_body(&Map::new(), TaxpayerHint(None)), None);
+        assert_eq!(
+            TaxpayerReference::from_body(&Map::new(), TaxpayerHint(None)),
+            None
+        );
     }
 }

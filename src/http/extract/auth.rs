@@ -32,12 +32,18 @@ pub(crate) struct Surface {
     refused_key_code: ErrorCode,
 }
 
-const TAXPAYERS: Surface =
-    Surface { kinds: &[KeyKind::Taxpayer], refused_key_code: ErrorCode::InvalidApiKey };
-const INTEGRATORS: Surface =
-    Surface { kinds: &[KeyKind::Integrator], refused_key_code: ErrorCode::InvalidApiKey };
-const OPERATORS: Surface =
-    Surface { kinds: &[KeyKind::Operator], refused_key_code: ErrorCode::InvalidApiKey };
+const TAXPAYERS: Surface = Surface {
+    kinds: &[KeyKind::Taxpayer],
+    refused_key_code: ErrorCode::InvalidApiKey,
+};
+const INTEGRATORS: Surface = Surface {
+    kinds: &[KeyKind::Integrator],
+    refused_key_code: ErrorCode::InvalidApiKey,
+};
+const OPERATORS: Surface = Surface {
+    kinds: &[KeyKind::Operator],
+    refused_key_code: ErrorCode::InvalidApiKey,
+};
 const ACCESS_POINT: Surface = Surface {
     kinds: &[KeyKind::Taxpayer, KeyKind::Integrator],
     refused_key_code: ErrorCode::KeyNotRecognized,
@@ -53,7 +59,9 @@ impl Surface {
             ("/v1/core/", ACCESS_POINT),
             ("/ops/", OPERATORS),
         ];
-        let surface = SURFACES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
+        let surface = SURFACES
+            .iter()
+            .find(|(prefix, _)| pattern.starts_with(prefix));
         surface.map(|(_, surface)| *surface)
     }
 
@@ -78,8 +86,12 @@ impl Surface {
 
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
-        let account = recognise_account(request).await?.filter(|account| self.kinds.contains(&account.kind));
-        let Some(account) = account else { return Err(authentication_error(request, self.refused_key_code)) };
+        let account = recognise_account(request)
+            .await?
+            .filter(|account| self.kinds.contains(&account.kind));
+        let Some(account) = account else {
+            return Err(authentication_error(request, self.refused_key_code));
+        };
         check_scope(request).await?;
         request.extensions_mut().insert(account);
         Ok(account)
@@ -129,7 +141,11 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiErro
                 request.extensions_mut().insert(key.account);
                 name_actor(key_actor(key));
             }
-            found.map(|key| KeyRights { account: key.account.owner, scope: key.scope, role: key.role })
+            found.map(|key| KeyRights {
+                account: key.account.owner,
+                scope: key.scope,
+                role: key.role,
+            })
         }
     };
     request.extensions_mut().insert(ResolvedKey(account));
@@ -143,11 +159,16 @@ fn key_actor(key: &ValidKey) -> ActorWithName {
         KeyKind::Integrator => Actor::Integrator(IntegratorId(key.account.owner.id)),
         KeyKind::Operator => Actor::Operator(key.account.owner.id),
     };
-    ActorWithName { actor, name: key.name.clone() }
+    ActorWithName {
+        actor,
+        name: key.name.clone(),
+    }
 }
 
 fn api_state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
-    request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
+    request
+        .app_data::<web::Data<ApiState>>()
+        .ok_or_else(|| ApiError::internal("no state"))
 }
 
 /// Marks a request that changes nothing, so a read-only key is enough. The policy of the path adds this mark.
@@ -157,11 +178,13 @@ pub(crate) struct ChangesNothing;
 /// Refuses a write whose key may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     match resolve_key(request).await? {
-        Some(KeyRights { scope: KeyScope::ReadOnly, .. })
-            if request.extensions().get::<ChangesNothing>().is_none() =>
-        {
-            Err(ApiError::new(ErrorCode::KeyReadOnly, "This API key may only read"))
-        }
+        Some(KeyRights {
+            scope: KeyScope::ReadOnly,
+            ..
+        }) if request.extensions().get::<ChangesNothing>().is_none() => Err(ApiError::new(
+            ErrorCode::KeyReadOnly,
+            "This API key may only read",
+        )),
         _ => Ok(()),
     }
 }
@@ -194,9 +217,13 @@ pub(crate) fn sent_key(request: &HttpRequest) -> Option<&str> {
 
 /// Logs a failed authentication, at a limited rate. The line names the kind of the key, never the key itself.
 fn log_failure(request: &HttpRequest, state: &ApiState) {
-    let Some(suppressed) = state.limits.admit_failure_line(state.now()) else { return };
-    let known =
-        request.extensions().get::<ResolvedKey>().and_then(|ResolvedKey(found)| found.map(|key| key.account));
+    let Some(suppressed) = state.limits.admit_failure_line(state.now()) else {
+        return;
+    };
+    let known = request
+        .extensions()
+        .get::<ResolvedKey>()
+        .and_then(|ResolvedKey(found)| found.map(|key| key.account));
     let (reason, kind) = match header_key(request.headers()) {
         Err(UnusableKey::Missing) => ("no key", None),
         Err(UnusableKey::Twice) => ("two keys", None),
@@ -224,19 +251,26 @@ fn authentication_error(request: &HttpRequest, refused_key_code: ErrorCode) -> A
     let counted = api_state(request).map(|state| {
         log_failure(request, state);
         let peer = client_address(request);
-        state.limits.count_failed_authentication(peer, state.now()).map(|_| None)
+        state
+            .limits
+            .count_failed_authentication(peer, state.now())
+            .map(|_| None)
     });
     if let Err(error) = counted.and_then(|counted| limits::note_allowance(request, counted)) {
         return error;
     }
     match header_key(request.headers()) {
-        Err(UnusableKey::Missing) => {
-            ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header is required")
+        Err(UnusableKey::Missing) => ApiError::new(
+            ErrorCode::Unauthenticated,
+            "The x-api-key header is required",
+        ),
+        Err(UnusableKey::Twice) => ApiError::new(
+            ErrorCode::Unauthenticated,
+            "The x-api-key header must be sent once",
+        ),
+        Err(UnusableKey::Garbled) | Ok(_) => {
+            ApiError::new(refused_key_code, "The API key is not valid here")
         }
-        Err(UnusableKey::Twice) => {
-            ApiError::new(ErrorCode::Unauthenticated, "The x-api-key header must be sent once")
-        }
-        Err(UnusableKey::Garbled) | Ok(_) => ApiError::new(refused_key_code, "The API key is not valid here"),
     }
 }
 
@@ -255,8 +289,12 @@ macro_rules! caller {
     };
 }
 
-caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(account.id)));
-caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(account.id)));
+caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(
+    account.id
+)));
+caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(
+    account.id
+)));
 caller!(Caller, ACCESS_POINT, |account| match account.kind {
     KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
     KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),

@@ -5,7 +5,9 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use actix_web::dev::{Payload, ServiceRequest};
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
+use actix_web::http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
+};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
@@ -72,7 +74,9 @@ impl FromRequest for Body {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let read = request.extensions_mut().remove::<BodyText>();
         let source = read.map_or_else(|| BodySource::Unread(payload.take()), BodySource::Read);
-        let state = request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"));
+        let state = request
+            .app_data::<web::Data<ApiState>>()
+            .ok_or_else(|| ApiError::internal("no state"));
         ready(state.map(|state| Self {
             source,
             declared: ContentHeaders::from_headers(request.headers()),
@@ -86,7 +90,8 @@ impl FromRequest for Body {
 impl ContentHeaders {
     fn from_headers(headers: &HeaderMap) -> Self {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        let plain = text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
+        let plain =
+            text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
         Self {
             is_json: plain && text(CONTENT_TYPE).is_none_or(is_json_type),
             length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
@@ -99,13 +104,18 @@ fn is_json_type(content_type: &str) -> bool {
     let mut parts = content_type.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = essence.is_empty() || essence == "application/json" || essence.ends_with("+json");
-    is_json && parts.filter_map(charset).all(|charset| charset.eq_ignore_ascii_case("utf-8"))
+    is_json
+        && parts
+            .filter_map(charset)
+            .all(|charset| charset.eq_ignore_ascii_case("utf-8"))
 }
 
 /// Returns the value of a `charset` parameter, or `None` for any other parameter.
 fn charset(parameter: &str) -> Option<&str> {
     let (name, value) = parameter.split_once('=')?;
-    name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    name.trim()
+        .eq_ignore_ascii_case("charset")
+        .then(|| value.trim().trim_matches('"'))
 }
 
 impl Body {
@@ -120,7 +130,10 @@ impl Body {
         let state = self.state.clone();
         let text = self.read_in_time().await?;
         if text.bytes.is_empty() {
-            return Ok(JsonObject { members: Map::new(), _room: None });
+            return Ok(JsonObject {
+                members: Map::new(),
+                _room: None,
+            });
         }
         Ok(text.object_and_form(&state, |_| ()).await?.0)
     }
@@ -154,12 +167,20 @@ impl Body {
         let limit = self.state.settings.body_timeout;
         match self.source {
             BodySource::Read(text) => Ok(text),
-            BodySource::Unread(_) => timeout(limit, self.read()).await.map_err(|_| too_slow_error(limit))?,
+            BodySource::Unread(_) => timeout(limit, self.read())
+                .await
+                .map_err(|_| too_slow_error(limit))?,
         }
     }
 
     async fn read(self) -> Result<BodyText, ApiError> {
-        let Self { source: BodySource::Unread(mut payload), bytes_max, account, state, declared } = self
+        let Self {
+            source: BodySource::Unread(mut payload),
+            bytes_max,
+            account,
+            state,
+            declared,
+        } = self
         else {
             return Err(ApiError::internal("the body was read before"));
         };
@@ -184,7 +205,11 @@ impl Body {
             bytes.reserve_exact(reserved - bytes.len());
             bytes.extend_from_slice(&chunk);
         }
-        Ok(BodyText { bytes, account, _room: room.into_permit() })
+        Ok(BodyText {
+            bytes,
+            account,
+            _room: room.into_permit(),
+        })
     }
 }
 
@@ -197,7 +222,13 @@ impl BodyText {
         self.read(state, |text, room| {
             let members = json::parse_object(text)?;
             let result = read(&members);
-            Ok((JsonObject { members, _room: Some(room) }, result))
+            Ok((
+                JsonObject {
+                    members,
+                    _room: Some(room),
+                },
+                result,
+            ))
         })
         .await?
     }
@@ -209,7 +240,10 @@ impl BodyText {
         state: &ApiState,
         read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let room = state.bodies.reserve_values(self.account, &self.bytes).await?;
+        let room = state
+            .bodies
+            .reserve_values(self.account, &self.bytes)
+            .await?;
         if self.bytes.len() <= SMALL_BODY_BYTES_MAX {
             return Ok(read(&self.bytes, room));
         }
@@ -238,14 +272,23 @@ pub(crate) async fn read_before_handler(
     let declared = ContentHeaders::from_headers(request.headers());
     let account = request.extensions().get().copied();
     let source = BodySource::Unread(request.take_payload());
-    let body = Body { source, declared, bytes_max, account, state: state.clone() };
+    let body = Body {
+        source,
+        declared,
+        bytes_max,
+        account,
+        state: state.clone(),
+    };
     let text = body.read_in_time().await?;
     request.extensions_mut().insert(text);
     Ok(())
 }
 
 fn too_large_error(bytes_max: usize) -> ApiError {
-    ApiError::new(ErrorCode::PayloadTooLarge, format!("The request body is longer than {bytes_max} bytes"))
+    ApiError::new(
+        ErrorCode::PayloadTooLarge,
+        format!("The request body is longer than {bytes_max} bytes"),
+    )
 }
 
 fn not_json_error() -> ApiError {
@@ -254,7 +297,10 @@ fn not_json_error() -> ApiError {
 }
 
 pub(super) fn too_slow_error(limit: Duration) -> ApiError {
-    let message = format!("The request body did not come in within {} s", limit.as_secs());
+    let message = format!(
+        "The request body did not come in within {} s",
+        limit.as_secs()
+    );
     ApiError::new(ErrorCode::RequestTimeout, message)
 }
 

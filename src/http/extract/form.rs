@@ -25,10 +25,13 @@ pub(crate) async fn read_before_handler(
     limit: Duration,
 ) -> Result<(), ApiError> {
     let mut payload = request.take_payload();
-    let body = Payload::from_request(request.request(), &mut payload).await.map_err(ApiError::internal)?;
+    let body = Payload::from_request(request.request(), &mut payload)
+        .await
+        .map_err(ApiError::internal)?;
     let read = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
     let read = read.map_err(|_| body::too_slow_error(limit))?;
-    let read = read.map_err(|_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large"))?;
+    let read =
+        read.map_err(|_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large"))?;
     let form = read.map_err(|error| malformed_error(&error))?;
     request.extensions_mut().insert(PostedForm(form));
     Ok(())

@@ -33,8 +33,9 @@ pub(crate) struct BatchBody {
 /// Parses a JSON object. Refuses an object that contains a duplicate or reserved key at any depth.
 pub(crate) fn parse_object(text: &[u8]) -> Result<Map<String, Value>, ApiError> {
     let mut faults = Faults::with_max(KEY_FAULTS_MAX);
-    let value =
-        parse_value(text, |fault| faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD)))?;
+    let value = parse_value(text, |fault| {
+        faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD));
+    })?;
     require_object(value, faults)
 }
 
@@ -46,24 +47,39 @@ pub(crate) fn parse_batch(text: &[u8]) -> Result<BatchBody, ApiError> {
         // The form refuses a list of more than `INVOICES_MAX` items, so faults of items beyond this limit are dropped.
         Some(index) if index >= INVOICES_MAX => {}
         Some(index) => {
-            let of_item = key_faults.entry(index).or_insert_with(|| Faults::with_max(ITEM_FAULTS_MAX));
-            of_item.push(key_fault(fault.kind, fault.steps().skip(2), WHOLE_ITEM_PATH));
+            let of_item = key_faults
+                .entry(index)
+                .or_insert_with(|| Faults::with_max(ITEM_FAULTS_MAX));
+            of_item.push(key_fault(
+                fault.kind,
+                fault.steps().skip(2),
+                WHOLE_ITEM_PATH,
+            ));
         }
         None => faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD)),
     })?;
-    Ok(BatchBody { object: require_object(value, faults)?, key_faults })
+    Ok(BatchBody {
+        object: require_object(value, faults)?,
+        key_faults,
+    })
 }
 
 fn parse_value(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiError> {
     let malformed = |message: String| ApiError::new(ErrorCode::MalformedJson, message);
-    let blank = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().all(u8::is_ascii_whitespace);
+    let blank = text
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(text)
+        .iter()
+        .all(u8::is_ascii_whitespace);
     if blank {
-        return Err(malformed("The request body is empty; a JSON object is expected.".to_owned()));
+        return Err(malformed(
+            "The request body is empty; a JSON object is expected.".to_owned(),
+        ));
     }
     strict_json::read(text, JsonLimits::REQUEST, on_fault).map_err(|error| match error {
-        JsonError::TooDeep { max } => {
-            malformed(format!("The request body is nested more than {max} levels deep."))
-        }
+        JsonError::TooDeep { max } => malformed(format!(
+            "The request body is nested more than {max} levels deep."
+        )),
         JsonError::TooManyValues => {
             malformed("The request body has too many values for its length.".to_owned())
         }
@@ -75,7 +91,12 @@ fn require_object(value: Value, key_faults: Faults) -> Result<Map<String, Value>
     match value {
         _ if !key_faults.is_empty() => Err(key_faults.into()),
         Value::Object(object) => Ok(object),
-        _ => Err(Fault::new(WHOLE_BODY_FIELD, "type", "The request body must be a JSON object.").into()),
+        _ => Err(Fault::new(
+            WHOLE_BODY_FIELD,
+            "type",
+            "The request body must be a JSON object.",
+        )
+        .into()),
     }
 }
 
@@ -90,9 +111,17 @@ fn item_index(fault: &KeyError<'_>) -> Option<usize> {
 
 /// Returns the fault for a forbidden key. A duplicate key is part of the fault's path. A reserved key is named only in
 /// the message.
-fn key_fault<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
+fn key_fault<'f>(
+    kind: KeyErrorKind,
+    steps: impl Iterator<Item = PathSegment<'f>>,
+    whole: &str,
+) -> Fault {
     let mut names: Vec<String> = steps.map(segment_text).collect();
-    let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
+    let reserved = if kind == KeyErrorKind::Reserved {
+        names.pop()
+    } else {
+        None
+    };
     let path = names.join(".");
     let path = match cut(&path, PATH_BYTES_SHOWN_MAX) {
         _ if names.is_empty() => whole,
@@ -102,7 +131,15 @@ fn key_fault<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>
         Some(key) => format!("The {path} field must not have the reserved key {key}."),
         None => format!("The {path} field must not be sent twice."),
     };
-    Fault::new(path, if kind == KeyErrorKind::Reserved { "reserved" } else { "duplicate" }, message)
+    Fault::new(
+        path,
+        if kind == KeyErrorKind::Reserved {
+            "reserved"
+        } else {
+            "duplicate"
+        },
+        message,
+    )
 }
 
 fn segment_text(step: PathSegment<'_>) -> String {
@@ -126,8 +163,12 @@ mod tests {
     }
 
     fn faults(text: &str) -> Vec<(String, &'static str)> {
-        let listed =
-            |faults: &Faults| faults.iter().map(|fault| (fault.path.clone(), fault.rule())).collect();
+        let listed = |faults: &Faults| {
+            faults
+                .iter()
+                .map(|fault| (fault.path.clone(), fault.rule()))
+                .collect()
+        };
         match parse_object(text.as_bytes()) {
             Ok(_) => Vec::new(),
             Err(error) => listed(&error.faults),
@@ -153,14 +194,23 @@ mod tests {
             assert_eq!(refusal(text), (400, "MALFORMED_JSON"), "{shown}");
         }
         for text in [b"null".as_slice(), b"[]", b"1", b"true", b"\"text\""] {
-            assert_eq!(refusal(text), (422, "VALIDATION_FAILED"), "{}", String::from_utf8_lossy(text));
+            assert_eq!(
+                refusal(text),
+                (422, "VALIDATION_FAILED"),
+                "{}",
+                String::from_utf8_lossy(text)
+            );
         }
         let too_many = parse_object(dense.as_bytes()).unwrap_err();
-        assert_eq!(&*too_many.message, "The request body has too many values for its length.");
+        assert_eq!(
+            &*too_many.message,
+            "The request body has too many values for its length."
+        );
         assert!(parse_object(b"{}").is_ok());
         assert!(parse_object(b"\xef\xbb\xbf{}").is_ok(), "a byte order mark");
         assert!(
-            parse_object(format!("{{\"a\":{}0{}}}", "[".repeat(127), "]".repeat(127)).as_bytes()).is_ok()
+            parse_object(format!("{{\"a\":{}0{}}}", "[".repeat(127), "]".repeat(127)).as_bytes())
+                .is_ok()
         );
     }
 
@@ -175,19 +225,38 @@ mod tests {
         let text = r#"{"amount":1.5e300,"x":[-1,12345678901234567890123,1e400,0.1],"a":{"b":[{"c":1},{"c":1,"d":null,"c":2}]},"amount":100,"a":true,"amount":3}"#;
         let named = ["a.b.1.c", "amount", "a", "amount"].map(|path| (path.to_owned(), "duplicate"));
         assert_eq!(faults(text), named);
-        assert_eq!(faults(r#"{"amount":1,"\u0061mount":2}"#), [("amount".to_owned(), "duplicate")]);
+        assert_eq!(
+            faults(r#"{"amount":1,"\u0061mount":2}"#),
+            [("amount".to_owned(), "duplicate")]
+        );
         assert_eq!(faults(r#"{"a:":":","b":"\":\"","c":"\\","d":"\\\":"}"#), []);
     }
 
     #[test]
     fn a_reserved_key_is_named_by_the_object_that_has_it() {
-        for key in ["$serde_json::private::RawValue", "\\u0024serde_json::private::Number"] {
+        for key in [
+            "$serde_json::private::RawValue",
+            "\\u0024serde_json::private::Number",
+        ] {
             let at = |path: &str| [(path.to_owned(), "reserved")];
             assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), at("body"));
-            assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
-            let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
-            assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
-            let said = parse_object(format!(r#"{{"{key}":"1"}}"#).as_bytes()).unwrap_err().faults.summary();
+            assert_eq!(
+                faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)),
+                at("a.0")
+            );
+            let hidden =
+                format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
+            assert_eq!(
+                faults(&hidden),
+                [
+                    ("price".to_owned(), "duplicate"),
+                    ("x".to_owned(), "reserved")
+                ]
+            );
+            let said = parse_object(format!(r#"{{"{key}":"1"}}"#).as_bytes())
+                .unwrap_err()
+                .faults
+                .summary();
             assert!(said.contains("must not have the reserved key"), "{said}");
         }
     }
@@ -199,7 +268,10 @@ mod tests {
         assert_eq!(found.len(), KEY_FAULTS_MAX);
         assert_eq!(found[0].0, format!("{}.a", "k".repeat(100)));
         let accents = "\u{e9}".repeat(60);
-        assert_eq!(faults(&format!("{{\"{accents}\":1,\"{accents}\":2}}"))[0].0, "\u{e9}".repeat(50));
+        assert_eq!(
+            faults(&format!("{{\"{accents}\":1,\"{accents}\":2}}"))[0].0,
+            "\u{e9}".repeat(50)
+        );
         let deep = format!("{{\"{}\":", "k".repeat(100)).repeat(9);
         let found = faults(&format!("{deep}{{{twins}}}{}", "}".repeat(9)));
         assert_eq!(found[0].0.len(), PATH_BYTES_SHOWN_MAX);
@@ -212,7 +284,11 @@ mod tests {
         let found: Vec<_> = body
             .key_faults
             .iter()
-            .flat_map(|(index, faults)| faults.iter().map(move |fault| (*index, fault.path.as_str())))
+            .flat_map(|(index, faults)| {
+                faults
+                    .iter()
+                    .map(move |fault| (*index, fault.path.as_str()))
+            })
             .collect();
         assert_eq!(found, [(1, "a"), (1, "b.c.0.d"), (3, "invoice")]);
         for text in [
@@ -220,11 +296,23 @@ mod tests {
             r#"{"invoices":[{"a":1}],"invoices":[{"a":1,"a":2}]}"#,
             r#"{"invoices":{"0":{"a":1,"a":2}}}"#,
         ] {
-            assert_eq!(parse_batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
+            assert_eq!(
+                parse_batch(text.as_bytes()).unwrap_err().status.as_u16(),
+                422,
+                "{text}"
+            );
         }
-        for text in [r#"{"invoices":[NaN]}"#, r#"{"invoices":[{"a":1]}"#, r#"{"invoices":["\ud800"]}"#] {
+        for text in [
+            r#"{"invoices":[NaN]}"#,
+            r#"{"invoices":[{"a":1]}"#,
+            r#"{"invoices":["\ud800"]}"#,
+        ] {
             let error = parse_batch(text.as_bytes()).unwrap_err();
-            assert_eq!((error.status.as_u16(), error.code.as_str()), (400, "MALFORMED_JSON"), "{text}");
+            assert_eq!(
+                (error.status.as_u16(), error.code.as_str()),
+                (400, "MALFORMED_JSON"),
+                "{text}"
+            );
         }
         // The batch has too many items, each with a fault. Only faults of the first `INVOICES_MAX` items are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");

@@ -15,13 +15,17 @@ use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
-    parse_number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
+    parse_number(text)
+        .map(InvoiceId)
+        .ok_or_else(ApiError::invoice_not_found)
 }
 
 /// Refuses a malformed portal id with "invoice not found". Returns any other reference unchanged.
 pub(crate) fn check_invoice_ref(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
     let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
-    may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
+    may_be
+        .then_some(which)
+        .ok_or_else(ApiError::invoice_not_found)
 }
 
 pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
@@ -34,21 +38,32 @@ pub(crate) async fn find_taxpayer(
     integrator: IntegratorId,
     text: &str,
 ) -> Result<Taxpayer, ApiError> {
-    let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let id = parse_number(text)
+        .map(TaxpayerId)
+        .ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::owned_by_with_id(&state.store, integrator, id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
 /// Returns the id in the path if a taxpayer with this id exists, whichever integrator it belongs to.
-pub(crate) async fn existing_taxpayer_id(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
-    let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+pub(crate) async fn existing_taxpayer_id(
+    state: &ApiState,
+    text: &str,
+) -> Result<TaxpayerId, ApiError> {
+    let id = parse_number(text)
+        .map(TaxpayerId)
+        .ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
-    found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
+    found
+        .map(|taxpayer| taxpayer.id)
+        .ok_or_else(ApiError::taxpayer_not_found)
 }
 
 /// Returns the id of a contact person in the path.
 pub(crate) fn contact_id(text: &str) -> Result<ContactId, ApiError> {
-    parse_number(text).map(ContactId).ok_or_else(ApiError::contact_not_found)
+    parse_number(text)
+        .map(ContactId)
+        .ok_or_else(ApiError::contact_not_found)
 }
 
 /// Parses a UUID that is written with hyphens. Any other form gives `None`.
@@ -70,15 +85,37 @@ mod tests {
     #[test]
     fn what_is_no_number_names_no_invoice() {
         let portal = |text: &str| {
-            check_invoice_ref(InvoiceRef { kind: UniqueNoType::PortalId, text: text.to_owned() })
+            check_invoice_ref(InvoiceRef {
+                kind: UniqueNoType::PortalId,
+                text: text.to_owned(),
+            })
         };
-        for text in ["", "abc", "1.5", "-1", "+1", " 1", "007", "0", "99999999999999999999", "1e3", "0x1"] {
-            assert_eq!(invoice_id(text).unwrap_err().status.as_u16(), 404, "{text:?}");
+        for text in [
+            "",
+            "abc",
+            "1.5",
+            "-1",
+            "+1",
+            " 1",
+            "007",
+            "0",
+            "99999999999999999999",
+            "1e3",
+            "0x1",
+        ] {
+            assert_eq!(
+                invoice_id(text).unwrap_err().status.as_u16(),
+                404,
+                "{text:?}"
+            );
             assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
         }
         assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));
         assert_eq!(portal("42").unwrap().text, "42");
-        let number = InvoiceRef { kind: UniqueNoType::InternalInvoiceNo, text: "007".to_owned() };
+        let number = InvoiceRef {
+            kind: UniqueNoType::InternalInvoiceNo,
+            text: "007".to_owned(),
+        };
         assert_eq!(check_invoice_ref(number.clone()).unwrap(), number);
     }
 }

@@ -12,7 +12,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 const PREFER_HEADER: HeaderName = HeaderName::from_static("prefer");
-pub(crate) const PREFERENCE_APPLIED_HEADER: HeaderName = HeaderName::from_static("preference-applied");
+pub(crate) const PREFERENCE_APPLIED_HEADER: HeaderName =
+    HeaderName::from_static("preference-applied");
 pub(crate) const RESPOND_ASYNC: &str = "respond-async";
 
 #[derive(Debug, Clone, Copy)]
@@ -27,18 +28,28 @@ impl FromRequest for Prefer {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let state = request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"));
+        let state = request
+            .app_data::<web::Data<ApiState>>()
+            .ok_or_else(|| ApiError::internal("no state"));
         let is_async = prefers_async(request.headers());
         ready(state.map(|state| Self {
-            wait: if is_async { Duration::ZERO } else { state.settings.pipeline_wait },
+            wait: if is_async {
+                Duration::ZERO
+            } else {
+                state.settings.pipeline_wait
+            },
             is_async,
         }))
     }
 }
 
 fn prefers_async(headers: &HeaderMap) -> bool {
-    let preferences = headers.get_all(PREFER_HEADER).filter_map(|value| value.to_str().ok());
-    let mut words = preferences.flat_map(|text| text.split(',')).map(|part| part.split(';').next());
+    let preferences = headers
+        .get_all(PREFER_HEADER)
+        .filter_map(|value| value.to_str().ok());
+    let mut words = preferences
+        .flat_map(|text| text.split(','))
+        .map(|part| part.split(';').next());
     words.any(|word| word.is_some_and(|word| word.trim().eq_ignore_ascii_case(RESPOND_ASYNC)))
 }
 

@@ -23,7 +23,10 @@ pub(crate) trait NeedsRole {
 }
 
 /// Returns the higher of two roles.
-const fn higher_role(one: Option<OperatorRole>, other: Option<OperatorRole>) -> Option<OperatorRole> {
+const fn higher_role(
+    one: Option<OperatorRole>,
+    other: Option<OperatorRole>,
+) -> Option<OperatorRole> {
     match (one, other) {
         (Some(first), Some(second)) if (first as u8) < (second as u8) => Some(second),
         (Some(first), _) => Some(first),
@@ -83,7 +86,10 @@ pub(crate) fn insufficient_role_message(least: OperatorRole) -> &'static str {
 
 /// Returns the error for a key of an operator whose role is too low.
 pub(crate) fn insufficient_role_error(least: OperatorRole) -> ApiError {
-    ApiError::new(ErrorCode::RoleInsufficient, insufficient_role_message(least))
+    ApiError::new(
+        ErrorCode::RoleInsufficient,
+        insufficient_role_message(least),
+    )
 }
 
 #[cfg(test)]
@@ -99,8 +105,17 @@ mod tests {
     fn a_handler_needs_the_highest_role_of_its_parameters() {
         assert_eq!(least(|(): ()| ()), None);
         assert_eq!(least(|_: (Query, web::Path<String>)| ()), None);
-        assert_eq!(least(|_: (Query, OpsViewer)| ()), Some(OperatorRole::Viewer));
-        assert_eq!(least(|_: (OpsOperator, Query)| ()), Some(OperatorRole::Operator));
-        assert_eq!(least(|_: (OpsViewer, OpsAdmin, OpsOperator)| ()), Some(OperatorRole::Admin));
+        assert_eq!(
+            least(|_: (Query, OpsViewer)| ()),
+            Some(OperatorRole::Viewer)
+        );
+        assert_eq!(
+            least(|_: (OpsOperator, Query)| ()),
+            Some(OperatorRole::Operator)
+        );
+        assert_eq!(
+            least(|_: (OpsViewer, OpsAdmin, OpsOperator)| ()),
+            Some(OperatorRole::Admin)
+        );
     }
 }

@@ -18,8 +18,9 @@ const WARNED_INVOICES_MAX: usize = 10;
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
-    let items =
-        reader.required("invoices").independent_objects(INVOICES_MAX, standard_invoice::read_in_batch)?;
+    let items = reader
+        .required("invoices")
+        .independent_objects(INVOICES_MAX, standard_invoice::read_in_batch)?;
     let mut candidates = Vec::with_capacity(items.len());
     let mut warnings = Vec::new();
     for (index, (sent, read)) in items.into_iter().enumerate() {
@@ -29,7 +30,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
             }
             Box::new(form.value.draft)
         });
-        candidates.push(Candidate { invoice_no: invoice_no(sent), draft });
+        candidates.push(Candidate {
+            invoice_no: invoice_no(sent),
+            draft,
+        });
     }
     warn(reader, &warnings);
     Some(candidates)
@@ -71,7 +75,8 @@ mod tests {
 
     use super::*;
     use crate::http::forms::testing::{
-        INEXACT, broken_rules, number, numbers, read as read_with, standard_invoice, texts, with_member,
+        INEXACT, broken_rules, number, numbers, read as read_with, standard_invoice, texts,
+        with_member,
     };
 
     const PRICE: &str = "/invoice_lines/0/unit_price";
@@ -81,7 +86,10 @@ mod tests {
         let form = read_with(json!({ "invoices": [item] }), read).unwrap();
         match &form.value[0].draft {
             Ok(_) => Vec::new(),
-            Err(faults) => faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect(),
+            Err(faults) => faults
+                .iter()
+                .map(|fault| format!("{}: {}", fault.path, fault.rule()))
+                .collect(),
         }
     }
 
@@ -105,22 +113,41 @@ mod tests {
         assert_eq!(faults(&one), [""; 0]);
         for category in ["B2B", "B2G", "B2C"] {
             let body = with_member(&one, "/invoice_category", Some(json!(category)));
-            assert_eq!(faults(&with_member(&body, "/customer/tin", None)), [""; 0], "{category}");
+            assert_eq!(
+                faults(&with_member(&body, "/customer/tin", None)),
+                [""; 0],
+                "{category}"
+            );
             let described = faults(&with_member(&body, "/customer/business_description", None));
-            let expected: &[&str] =
-                if category == "B2C" { &[] } else { &["customer.business_description: required"] };
+            let expected: &[&str] = if category == "B2C" {
+                &[]
+            } else {
+                &["customer.business_description: required"]
+            };
             assert_eq!(described, expected, "{category}");
         }
-        let quantity =
-            |digits: &str| faults(&with_member(&one, "/invoice_lines/0/quantity", Some(number(digits))));
+        let quantity = |digits: &str| {
+            faults(&with_member(
+                &one,
+                "/invoice_lines/0/quantity",
+                Some(number(digits)),
+            ))
+        };
         assert_eq!(quantity("1"), [""; 0]);
         assert_eq!(quantity("1.000001"), [""; 0]);
         let short = with_member(&one, "/customer/business_description", Some(json!("Shop")));
         assert_eq!(faults(&short), ["customer.business_description: min"]);
         for digits in ["0.999999", "0", "-1"] {
-            assert_eq!(quantity(digits), ["invoice_lines.0.quantity: min"], "{digits}");
+            assert_eq!(
+                quantity(digits),
+                ["invoice_lines.0.quantity: min"],
+                "{digits}"
+            );
         }
-        assert_eq!(faults(&with_member(&one, "/currency", None)), ["currency: required"]);
+        assert_eq!(
+            faults(&with_member(&one, "/currency", None)),
+            ["currency: required"]
+        );
     }
 
     #[test]
@@ -157,25 +184,60 @@ mod tests {
 
     #[test]
     fn an_item_that_is_no_invoice_says_what_is_wrong() {
-        for odd in [json!(null), json!(7), json!("x"), json!([]), json!([[{}]]), json!(true)] {
+        for odd in [
+            json!(null),
+            json!(7),
+            json!("x"),
+            json!([]),
+            json!([[{}]]),
+            json!(true),
+        ] {
             assert_eq!(faults(&odd), ["invoice: type"], "{odd}");
         }
         let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
         for (pointer, values, rule) in [
             ("/invoice_no", vec![json!({ "a": [1] })], "invoice_no: type"),
-            ("/invoice_no", texts(&["A\u{0}B"]), "invoice_no: control_characters"),
-            ("/invoice_no", vec![json!("x".repeat(256))], "invoice_no: max"),
+            (
+                "/invoice_no",
+                texts(&["A\u{0}B"]),
+                "invoice_no: control_characters",
+            ),
+            (
+                "/invoice_no",
+                vec![json!("x".repeat(256))],
+                "invoice_no: max",
+            ),
             ("/customer", vec![json!([1, 2])], "customer: type"),
             ("/customer/name", vec![deep.clone()], "customer.name: type"),
             ("/invoice_lines", vec![deep], "invoice_lines.0: type"),
-            ("/invoice_lines", vec![json!({ "0": {} })], "invoice_lines: type"),
-            ("/invoice_date", texts(&["0000-00-00", "99999-01-01"]), "invoice_date: date"),
-            (PRICE, numbers(&INEXACT), "invoice_lines.0.unit_price: digits"),
-            (PRICE, numbers(&["-0.01"]), "invoice_lines.0.unit_price: min"),
+            (
+                "/invoice_lines",
+                vec![json!({ "0": {} })],
+                "invoice_lines: type",
+            ),
+            (
+                "/invoice_date",
+                texts(&["0000-00-00", "99999-01-01"]),
+                "invoice_date: date",
+            ),
+            (
+                PRICE,
+                numbers(&INEXACT),
+                "invoice_lines.0.unit_price: digits",
+            ),
+            (
+                PRICE,
+                numbers(&["-0.01"]),
+                "invoice_lines.0.unit_price: min",
+            ),
             (PRICE, texts(&["NaN"]), "invoice_lines.0.unit_price: type"),
         ] {
             for value in values {
-                let said = faults(&with_member(&standard_invoice(), pointer, Some(value.clone())));
+                let said = faults(&with_member(
+                    &standard_invoice(),
+                    pointer,
+                    Some(value.clone()),
+                ));
                 assert_eq!(said, [rule], "{value}");
             }
         }
@@ -184,35 +246,61 @@ mod tests {
     #[test]
     fn each_item_is_judged_alone() {
         let bad = with_member(&standard_invoice(), "/due_date", None);
-        let body = json!({ "invoices": [standard_invoice(), 7, bad, [], null, "x", { "invoice_no": 7 }] });
+        let body =
+            json!({ "invoices": [standard_invoice(), 7, bad, [], null, "x", { "invoice_no": 7 }] });
         let form = read_with(body, read).unwrap();
         let passed: Vec<_> = form.value.iter().map(|one| one.draft.is_ok()).collect();
         assert_eq!(passed, [true, false, false, false, false, false, false]);
-        let numbers: Vec<_> = form.value.iter().map(|one| one.invoice_no.as_deref()).collect();
-        assert_eq!(numbers, [Some("INV001"), None, Some("INV001"), None, None, None, None]);
+        let numbers: Vec<_> = form
+            .value
+            .iter()
+            .map(|one| one.invoice_no.as_deref())
+            .collect();
+        assert_eq!(
+            numbers,
+            [Some("INV001"), None, Some("INV001"), None, None, None, None]
+        );
         let rules = |at: usize| -> Vec<String> {
             let faults = form.value[at].draft.as_ref().unwrap_err();
-            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
+            faults
+                .iter()
+                .map(|fault| format!("{}: {}", fault.path, fault.rule()))
+                .collect()
         };
         assert_eq!(
             (rules(1), rules(2)),
-            (vec!["invoice: type".to_owned()], vec!["due_date: required".to_owned()])
+            (
+                vec!["invoice: type".to_owned()],
+                vec!["due_date: required".to_owned()]
+            )
         );
     }
 
     #[test]
     fn the_faults_of_an_item_are_few_however_odd_it_is() {
         let lines: Vec<_> = (0..5_000).map(|_| json!({})).collect();
-        let said = faults(&with_member(&standard_invoice(), "/invoice_lines", Some(json!(lines))));
+        let said = faults(&with_member(
+            &standard_invoice(),
+            "/invoice_lines",
+            Some(json!(lines)),
+        ));
         assert_eq!(said.len(), crate::domain::invoice::batch::ITEM_FAULTS_MAX);
     }
 
     #[test]
     fn an_odd_number_is_not_shown_again() {
-        for odd in [json!("x".repeat(256)), json!("a\u{0}b"), json!("  "), json!(["x"])] {
+        for odd in [
+            json!("x".repeat(256)),
+            json!("a\u{0}b"),
+            json!("  "),
+            json!(["x"]),
+        ] {
             assert_eq!(invoice_no(&json!({ "invoice_no": odd })), None);
         }
-        assert_eq!(invoice_no(&json!({ "invoice_no": " A\u{202e}1 " })).as_deref(), Some("A\u{202e}1"));
+        assert_eq!(
+            invoice_no(&json!({ "invoice_no": " A\u{202e}1 " })).as_deref(),
+            Some("A\u{202e}1")
+        );
     }
 
     #[test]
@@ -222,9 +310,23 @@ mod tests {
         let odd = with_member(&odd, &format!("/{}", "m".repeat(99)), Some(json!(1)));
         let form = read_with(json!({ "invoices": vec![odd; 13], "shade": 1 }), read).unwrap();
         assert_eq!(form.warnings.len(), WARNED_INVOICES_MAX + 2);
-        assert!(form.warnings[0].starts_with("invoices.0: unknown field: colour, "), "{:?}", form.warnings);
-        assert!(form.warnings.iter().all(|warning| warning.len() <= WARNING_CHARS_MAX));
-        assert_eq!(form.warnings[WARNED_INVOICES_MAX], "3 more of the invoices have warnings");
-        assert_eq!(form.warnings[WARNED_INVOICES_MAX + 1], "unknown field: shade");
+        assert!(
+            form.warnings[0].starts_with("invoices.0: unknown field: colour, "),
+            "{:?}",
+            form.warnings
+        );
+        assert!(
+            form.warnings
+                .iter()
+                .all(|warning| warning.len() <= WARNING_CHARS_MAX)
+        );
+        assert_eq!(
+            form.warnings[WARNED_INVOICES_MAX],
+            "3 more of the invoices have warnings"
+        );
+        assert_eq!(
+            form.warnings[WARNED_INVOICES_MAX + 1],
+            "unknown field: shade"
+        );
     }
 }

@@ -21,7 +21,9 @@ impl Bounds {
     pub(super) fn broken_rule(self, amount: Amount) -> Option<FieldRule> {
         match self {
             Self::Above(min) if amount <= min => Some(FieldRule::Above(min)),
-            Self::AtLeast(min) | Self::Within(min, _) if amount < min => Some(FieldRule::AtLeast(min)),
+            Self::AtLeast(min) | Self::Within(min, _) if amount < min => {
+                Some(FieldRule::AtLeast(min))
+            }
             Self::Within(_, max) if amount > max => Some(FieldRule::AtMost(max)),
             _ => None,
         }

@@ -15,16 +15,25 @@ impl Field<'_> {
     /// Reads a code of at most `max` characters from one of the authority's lists.
     pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
-        self.record_type(|| FieldType::Code { max, list }).check_trimmed(|text| {
-            check_chars(text, 0, max)?;
-            check_listed(report, list, text)
-        })
+        self.record_type(|| FieldType::Code { max, list })
+            .check_trimmed(|text| {
+                check_chars(text, 0, max)?;
+                check_listed(report, list, text)
+            })
     }
 
     /// Reads a code that matches a pattern and is on one of the authority's lists.
-    pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
+    pub(crate) fn listed_pattern(
+        self,
+        pattern: &'static str,
+        list: ReferenceList,
+    ) -> Option<String> {
         let report = self.report;
-        self.record_type(|| FieldType::Pattern { pattern, list: Some(list) }).check_trimmed(|text| {
+        self.record_type(|| FieldType::Pattern {
+            pattern,
+            list: Some(list),
+        })
+        .check_trimmed(|text| {
             check_pattern(pattern, text).and_then(|()| check_listed(report, list, text))
         })
     }
@@ -32,22 +41,24 @@ impl Field<'_> {
     /// Reads a country code of two letters that is on the authority's list. Returns the code in capital letters.
     pub(crate) fn country(self) -> Option<String> {
         let report = self.report;
-        self.record_type(|| FieldType::Country).check_trimmed(|text| {
-            if !is_letters(text, 2) {
-                return Err(text_checks::country_rule());
-            }
-            check_listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
-        })
+        self.record_type(|| FieldType::Country)
+            .check_trimmed(|text| {
+                if !is_letters(text, 2) {
+                    return Err(text_checks::country_rule());
+                }
+                check_listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
+            })
     }
 
     /// Reads a currency code of three letters that is on the authority's list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
-        self.record_type(|| FieldType::Currency).check_trimmed(|text| {
-            if !is_letters(text, 3) {
-                return Err(text_checks::currency_rule());
-            }
-            check_listed(report, ReferenceList::Currencies, text)
-        })
+        self.record_type(|| FieldType::Currency)
+            .check_trimmed(|text| {
+                if !is_letters(text, 3) {
+                    return Err(text_checks::currency_rule());
+                }
+                check_listed(report, ReferenceList::Currencies, text)
+            })
     }
 }

@@ -23,7 +23,9 @@ pub(crate) fn read_with_tin_requirement(
     let no = reader.required("no").identifier(TEXT_CHARS_MAX);
     let name = reader.required("name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required_if(needs_tin, "tin").identifier(TEXT_CHARS_MAX);
+    let tin = reader
+        .required_if(needs_tin, "tin")
+        .identifier(TEXT_CHARS_MAX);
     let business_description = reader
         .required_if(is_business, "business_description")
         .long_text(DESCRIPTION_CHARS_MIN, LONG_TEXT_CHARS_MAX);

@@ -17,7 +17,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<DeadLetters> {
     let taxpayer_id = reader.required("taxpayer_id").id();
     let since = reader.optional("since").log_position();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    Some(DeadLetters { taxpayer_id: TaxpayerId(taxpayer_id?), since, reason })
+    Some(DeadLetters {
+        taxpayer_id: TaxpayerId(taxpayer_id?),
+        since,
+        reason,
+    })
 }
 
 #[cfg(test)]
@@ -39,6 +43,10 @@ mod tests {
             ("/reason", None, ""),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
         ];
-        check(&json!({ "taxpayer_id": 7, "since": 1, "reason": "repaired" }), &cases, read);
+        check(
+            &json!({ "taxpayer_id": 7, "since": 1, "reason": "repaired" }),
+            &cases,
+            read,
+        );
     }
 }

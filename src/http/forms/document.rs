@@ -20,9 +20,15 @@ pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Opt
     ownership::read_tin(reader, taxpayer);
     reader.required("email").email();
     let telephone = FieldRule::must_be("telephone", "a + followed by 6 to 15 digits");
-    reader.optional("telephone").fitting_text(telephone, is_telephone);
-    reader.optional("business_description").long_text(0, LONG_TEXT_CHARS_MAX);
-    reader.required("postal_address").object(|reader| address(reader, true))
+    reader
+        .optional("telephone")
+        .fitting_text(telephone, is_telephone);
+    reader
+        .optional("business_description")
+        .long_text(0, LONG_TEXT_CHARS_MAX);
+    reader
+        .required("postal_address")
+        .object(|reader| address(reader, true))
 }
 
 pub(crate) fn is_telephone(text: &str) -> bool {
@@ -33,8 +39,13 @@ pub(crate) fn is_telephone(text: &str) -> bool {
 pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("street_name").text(TEXT_CHARS_MAX);
     reader.required("city_name").text(TEXT_CHARS_MAX);
-    reader.required_if(needs_zone, "postal_zone").text(TEXT_CHARS_MAX);
-    reader.required("country").fitting_text(country_rule(), |text| is_letters(text, 2)).map(drop)
+    reader
+        .required_if(needs_zone, "postal_zone")
+        .text(TEXT_CHARS_MAX);
+    reader
+        .required("country")
+        .fitting_text(country_rule(), |text| is_letters(text, 2))
+        .map(drop)
 }
 
 /// The stated totals, under short names: `lines` is the document's `line_extension_amount`.
@@ -47,10 +58,18 @@ pub(crate) struct Totals {
 }
 
 pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
-    let lines = reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE);
-    let tax_exclusive = reader.required("tax_exclusive_amount").amount(Bounds::NOT_NEGATIVE);
-    let tax_inclusive = reader.required("tax_inclusive_amount").amount(Bounds::NOT_NEGATIVE);
-    let payable = reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE);
+    let lines = reader
+        .required("line_extension_amount")
+        .amount(Bounds::NOT_NEGATIVE);
+    let tax_exclusive = reader
+        .required("tax_exclusive_amount")
+        .amount(Bounds::NOT_NEGATIVE);
+    let tax_inclusive = reader
+        .required("tax_inclusive_amount")
+        .amount(Bounds::NOT_NEGATIVE);
+    let payable = reader
+        .required("payable_amount")
+        .amount(Bounds::NOT_NEGATIVE);
     let totals = Totals {
         lines: lines?,
         tax_exclusive: tax_exclusive?,
@@ -77,7 +96,9 @@ pub(crate) fn lines(
     line: fn(&mut Reader<'_>) -> Option<Amount>,
 ) {
     let amounts = reader.required("invoice_line").objects(1, line);
-    let Some((amounts, totals)) = amounts.zip(totals) else { return };
+    let Some((amounts, totals)) = amounts.zip(totals) else {
+        return;
+    };
     if !Amount::sum(amounts).is_some_and(|sum| sum.is_about(totals.lines)) {
         reader.report_fault("invoice_line", lines_sum_rule());
     }
@@ -105,26 +126,44 @@ pub(crate) fn line_with_optional_description(reader: &mut Reader<'_>) -> Option<
 fn document_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
     let is_service = reader.has("isic_code") || reader.has("service_category");
     let is_product = !is_service || reader.has("hsn_code") || reader.has("product_category");
-    reader.required_if(is_product, "hsn_code").text(TEXT_CHARS_MAX);
-    reader.required_if(is_product, "product_category").text(TEXT_CHARS_MAX);
-    reader.required_if(is_service, "isic_code").text(TEXT_CHARS_MAX);
-    reader.required_if(is_service, "service_category").text(TEXT_CHARS_MAX);
-    reader.required("invoiced_quantity").amount(Bounds::POSITIVE);
+    reader
+        .required_if(is_product, "hsn_code")
+        .text(TEXT_CHARS_MAX);
+    reader
+        .required_if(is_product, "product_category")
+        .text(TEXT_CHARS_MAX);
+    reader
+        .required_if(is_service, "isic_code")
+        .text(TEXT_CHARS_MAX);
+    reader
+        .required_if(is_service, "service_category")
+        .text(TEXT_CHARS_MAX);
+    reader
+        .required("invoiced_quantity")
+        .amount(Bounds::POSITIVE);
     for rate in ["discount_rate", "fee_rate"] {
         reader.optional(rate).amount(Bounds::PERCENTAGE);
     }
     for amount in ["discount_amount", "fee_amount"] {
         reader.optional(amount).amount(Bounds::NOT_NEGATIVE);
     }
-    reader.required("item").object(|reader| item(reader, needs_description));
+    reader
+        .required("item")
+        .object(|reader| item(reader, needs_description));
     reader.required("price").object(price);
-    reader.required("line_extension_amount").amount(Bounds::NOT_NEGATIVE)
+    reader
+        .required("line_extension_amount")
+        .amount(Bounds::NOT_NEGATIVE)
 }
 
 fn item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
     let name = reader.required("name").text(TEXT_CHARS_MAX);
-    reader.optional("sellers_item_identification").identifier(TEXT_CHARS_MAX);
-    reader.required_if(needs_description, "description").long_text(0, LONG_TEXT_CHARS_MAX);
+    reader
+        .optional("sellers_item_identification")
+        .identifier(TEXT_CHARS_MAX);
+    reader
+        .required_if(needs_description, "description")
+        .long_text(0, LONG_TEXT_CHARS_MAX);
     name.map(drop)
 }
 
@@ -139,18 +178,26 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let parts = reader.required("tax_subtotal").objects(1, tax_subtotal);
     let sum = Amount::sum(parts?)?;
     if !sum.is_about(amount?) {
-        reader.report_fault("tax_amount", FieldRule::must_be("sum", "the sum of its tax subtotals"));
+        reader.report_fault(
+            "tax_amount",
+            FieldRule::must_be("sum", "the sum of its tax subtotals"),
+        );
     }
     Some(())
 }
 
 pub(crate) fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
-    reader.required("taxable_amount").amount(Bounds::NOT_NEGATIVE);
+    reader
+        .required("taxable_amount")
+        .amount(Bounds::NOT_NEGATIVE);
     reader.required("tax_category").object(tax_category);
     reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE)
 }
 
 fn tax_category(reader: &mut Reader<'_>) -> Option<()> {
     reader.required("percent").amount(Bounds::NOT_NEGATIVE);
-    reader.required("id").code(ReferenceList::TaxCategories).map(drop)
+    reader
+        .required("id")
+        .code(ReferenceList::TaxCategories)
+        .map(drop)
 }

@@ -28,7 +28,9 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
         reader.report_fault("due_date", FieldRule::NotBefore("issue_date"));
     }
     let time = FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
-    reader.optional("issue_time").fitting_text(time, is_time_of_day);
+    reader
+        .optional("issue_time")
+        .fitting_text(time, is_time_of_day);
     reader.required_if(all_required, "tax_point_date").date();
     reader.optional("actual_delivery_date").date();
     Dates { issued, due }
@@ -36,16 +38,23 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
 
 /// Warns if the date inside the IRN is not the issue date of the document. The document is still accepted.
 pub(crate) fn compare_irn_date(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
-    if issued.zip(irn).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
+    if issued
+        .zip(irn)
+        .is_some_and(|(issued, irn)| irn.date() != Some(issued))
+    {
         reader.warn("issue_date is not the date of the irn");
     }
 }
 
 pub(crate) fn read_optional_fields(reader: &mut Reader<'_>) {
     reader.optional("accounting_cost").amount(Bounds::Any);
-    reader.optional("buyer_reference").identifier(TEXT_CHARS_MAX);
+    reader
+        .optional("buyer_reference")
+        .identifier(TEXT_CHARS_MAX);
     reader.optional("note").long_text(0, LONG_TEXT_CHARS_MAX);
-    reader.optional("payment_terms_note").long_text(0, LONG_TEXT_CHARS_MAX);
+    reader
+        .optional("payment_terms_note")
+        .long_text(0, LONG_TEXT_CHARS_MAX);
 }
 
 /// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.

@@ -40,7 +40,8 @@ pub(crate) struct Field<'f> {
 impl<'f> Field<'f> {
     /// Reads a single line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min: 0, max }).check_trimmed(|text| check_line(text, 0, max))
+        self.record_type(|| FieldType::Text { min: 0, max })
+            .check_trimmed(|text| check_line(text, 0, max))
     }
 
     /// Reads an identifier, such as an invoice number: a single line of text without invisible characters.
@@ -51,7 +52,8 @@ impl<'f> Field<'f> {
 
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min, max }).check_untrimmed(|text| check_line(text, min, max))
+        self.record_type(|| FieldType::Text { min, max })
+            .check_untrimmed(|text| check_line(text, min, max))
     }
 
     /// Reads a text that may have several lines.
@@ -67,19 +69,36 @@ impl<'f> Field<'f> {
 
     /// Reads a date of the calendar, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
-        self.record_type(|| FieldType::Date).check_trimmed(text_checks::parse_date)
+        self.record_type(|| FieldType::Date)
+            .check_trimmed(text_checks::parse_date)
     }
 
     /// Reads a text for which `fits` must return true. If it returns false, a fault for `rule` is reported.
-    pub(crate) fn fitting_text(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
-        self.record_type(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
-            .check_trimmed(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
+    pub(crate) fn fitting_text(
+        self,
+        rule: FieldRule,
+        fits: impl FnOnce(&str) -> bool,
+    ) -> Option<String> {
+        self.record_type(|| FieldType::Formatted {
+            rule: rule.id(),
+            what: rule.to_string(),
+        })
+        .check_trimmed(|text| {
+            if fits(text) {
+                Ok(text.to_owned())
+            } else {
+                Err(rule)
+            }
+        })
     }
 
     /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
-        self.record_type(|| FieldType::Pattern { pattern, list: None })
-            .check_trimmed(|text| check_pattern(pattern, text).map(|()| text.to_owned()))
+        self.record_type(|| FieldType::Pattern {
+            pattern,
+            list: None,
+        })
+        .check_trimmed(|text| check_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
     /// Reads a text that `check` accepts. `rule` and `what` describe the text in the API document.
@@ -89,8 +108,11 @@ impl<'f> Field<'f> {
         what: &str,
         check: impl FnOnce(&str) -> Result<(), FieldRule>,
     ) -> Option<String> {
-        self.record_type(|| FieldType::Formatted { rule, what: what.to_owned() })
-            .check_trimmed(|text| check(text).map(|()| text.to_owned()))
+        self.record_type(|| FieldType::Formatted {
+            rule,
+            what: what.to_owned(),
+        })
+        .check_trimmed(|text| check(text).map(|()| text.to_owned()))
     }
 
     /// Reads a log position: an event number or a timestamp.
@@ -106,7 +128,11 @@ impl<'f> Field<'f> {
     }
 
     /// Reads one of a fixed set of words, in upper or lower case. `allowed` lists the words for callers.
-    pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
+    pub(crate) fn word<T>(
+        self,
+        parse: fn(&str) -> Option<T>,
+        allowed: fn() -> String,
+    ) -> Option<T> {
         self.record_type(|| FieldType::Word(allowed()))
             .check_trimmed(|text| text_checks::parse_word(text, parse, allowed))
     }
@@ -119,7 +145,11 @@ impl<'f> Field<'f> {
         allowed: fn() -> String,
     ) -> Option<T> {
         self.record_type(|| {
-            FieldType::Word(format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase()))
+            FieldType::Word(format!(
+                "{}, {}",
+                allowed().to_lowercase(),
+                allowed().to_uppercase()
+            ))
         })
         .check_trimmed(|text| text_checks::parse_word(text, parse, allowed))
     }
@@ -142,10 +172,14 @@ impl<'f> Field<'f> {
 
     /// Reads an IRN of at most `max` characters.
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
-        self.record_type(|| FieldType::Irn { max }).check_trimmed(|text| {
-            check_chars(text, 0, max)?;
-            Irn::parse(text).map_err(|_| FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT })
-        })
+        self.record_type(|| FieldType::Irn { max })
+            .check_trimmed(|text| {
+                check_chars(text, 0, max)?;
+                Irn::parse(text).map_err(|_| FieldRule::Written {
+                    id: "irn_malformed",
+                    format: IRN_FORMAT,
+                })
+            })
     }
 
     /// Reads a JSON number without loss of digits. A number written as a JSON string is a fault.
@@ -204,13 +238,20 @@ impl<'f> Field<'f> {
     /// Records the type of the field if a schema is being recorded.
     pub(super) fn record_type(self, shape: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
-            recorder.record(Property { name: self.name, presence, shape: shape() });
+            recorder.record(Property {
+                name: self.name,
+                presence,
+                shape: shape(),
+            });
         }
         self
     }
 
     /// Reads a text. The text is trimmed before it is checked.
-    pub(super) fn check_trimmed<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
+    pub(super) fn check_trimmed<T>(
+        self,
+        check: impl FnOnce(&'f str) -> Result<T, FieldRule>,
+    ) -> Option<T> {
         self.check_untrimmed(|text| check(text.trim()))
     }
 
@@ -232,7 +273,10 @@ impl<'f> Field<'f> {
     /// Returns the value of a field that is not a text. A blank text counts as missing if the field is required, and
     /// otherwise as a value of the wrong type.
     pub(super) fn given_value(&self) -> Option<&'f Value> {
-        self.check_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
+        self.check_required(
+            self.value
+                .filter(|value| !self.is_required || !is_blank(value)),
+        )
     }
 
     fn check_required(&self, value: Option<&'f Value>) -> Option<&'f Value> {
@@ -251,13 +295,20 @@ impl<'f> Field<'f> {
     }
 }
 
-pub(super) fn report_fault_at<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
+pub(super) fn report_fault_at<T>(
+    report: &Report<'_>,
+    path: &JsonPath<'_>,
+    rule: FieldRule,
+) -> Option<T> {
     report.add_fault(Fault::field(path.dotted_path(), rule));
     None
 }
 
 /// Returns the number if it is a whole number from 0 to `max`.
 pub(super) fn whole_number_up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
-    let found = number.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= max);
+    let found = number
+        .as_u64()
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number <= max);
     found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
 }

@@ -109,7 +109,11 @@ impl Property {
     pub(crate) fn rules(&self) -> Vec<&'static str> {
         let required = (self.presence != Presence::Optional).then_some("required");
         let own = self.shape.rules();
-        required.into_iter().chain(["type"]).chain(own.into_iter().flatten()).collect()
+        required
+            .into_iter()
+            .chain(["type"])
+            .chain(own.into_iter().flatten())
+            .collect()
     }
 }
 
@@ -117,10 +121,16 @@ impl FieldType {
     /// Returns the ids of the rules that a value of the right JSON type may still violate.
     fn rules(&self) -> [Option<&'static str>; 3] {
         match self {
-            Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],
-            Self::Identifier { .. } => {
-                [Some("max"), Some("control_characters"), Some("invisible_characters")]
-            }
+            Self::Text { min, .. } => [
+                (*min > 0).then_some("min"),
+                Some("max"),
+                Some("control_characters"),
+            ],
+            Self::Identifier { .. } => [
+                Some("max"),
+                Some("control_characters"),
+                Some("invisible_characters"),
+            ],
             Self::Email => [Some("max"), Some("email"), None],
             Self::Date => [Some("date"), None, None],
             Self::Formatted { rule, .. } => [Some(rule), None, None],
@@ -152,7 +162,12 @@ impl FormSchema {
         let catalog = Catalog::default();
         let recorder = SchemaRecorder::default();
         let report = Report::new(&catalog, 0);
-        let _ = form(&mut Reader::with_recorder(&nothing, JsonPath::Root, &report, &recorder));
+        let _ = form(&mut Reader::with_recorder(
+            &nothing,
+            JsonPath::Root,
+            &report,
+            &recorder,
+        ));
         Self(recorder.0.into_inner())
     }
 }
@@ -164,13 +179,19 @@ mod tests {
     use crate::http::forms::update_status;
 
     fn find_property<'o>(form: &'o FormSchema, name: &str) -> &'o Property {
-        form.0.iter().find(|property| property.name == name).unwrap()
+        form.0
+            .iter()
+            .find(|property| property.name == name)
+            .unwrap()
     }
 
     #[test]
     fn a_form_tells_each_field_once_in_its_order() {
-        let names: Vec<_> =
-            FormSchema::for_form(update_status::read).0.iter().map(|field| field.name).collect();
+        let names: Vec<_> = FormSchema::for_form(update_status::read)
+            .0
+            .iter()
+            .map(|field| field.name)
+            .collect();
         assert_eq!(names, ["unique_no", "unique_no_type", "status", "remark"]);
     }
 
@@ -191,12 +212,21 @@ mod tests {
     #[test]
     fn parts_and_lists_are_told_with_their_fields() {
         let form = FormSchema::for_form(standard_invoice::read);
-        let FieldType::Objects { min: 1, of: lines } = &find_property(&form, "invoice_lines").shape else {
+        let FieldType::Objects { min: 1, of: lines } = &find_property(&form, "invoice_lines").shape
+        else {
             panic!("{form:?}")
         };
-        assert_eq!(find_property(lines, "discount_rate").shape, FieldType::Number(Bounds::PERCENTAGE));
-        let FieldType::Object(customer) = &find_property(&form, "customer").shape else { panic!("{form:?}") };
+        assert_eq!(
+            find_property(lines, "discount_rate").shape,
+            FieldType::Number(Bounds::PERCENTAGE)
+        );
+        let FieldType::Object(customer) = &find_property(&form, "customer").shape else {
+            panic!("{form:?}")
+        };
         assert_eq!(find_property(customer, "email").shape, FieldType::Email);
-        assert_eq!(find_property(customer, "tin").presence, Presence::Conditional);
+        assert_eq!(
+            find_property(customer, "tin").presence,
+            Presence::Conditional
+        );
     }
 }

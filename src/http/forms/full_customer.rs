@@ -20,13 +20,17 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     let no = reader.required("customer_no").identifier(TEXT_CHARS_MAX);
     let name = reader.required("party_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required_if(is_business, "tin").identifier(TIN_CHARS_MAX);
+    let tin = reader
+        .required_if(is_business, "tin")
+        .identifier(TIN_CHARS_MAX);
     let business_description = reader
         .required_if(is_business, "business_description")
         .long_text(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX);
     let value = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
     let rule = FieldRule::must_be("telephone", value);
-    let telephone = reader.optional("telephone").fitting_text(rule, is_telephone);
+    let telephone = reader
+        .optional("telephone")
+        .fitting_text(rule, is_telephone);
     let address = reader.required("postal_address").object(address);
     Some(CustomerDetails {
         no: no?,
@@ -56,6 +60,8 @@ fn address(reader: &mut Reader<'_>) -> Option<Address> {
 fn is_telephone(text: &str) -> bool {
     let number = text.strip_prefix('+').unwrap_or(text);
     PHONE_CHARS.contains(&text.chars().count())
-        && number.chars().all(|letter| letter.is_ascii_digit() || " -()".contains(letter))
+        && number
+            .chars()
+            .all(|letter| letter.is_ascii_digit() || " -()".contains(letter))
         && number.contains(|letter: char| letter.is_ascii_digit())
 }

@@ -59,10 +59,18 @@ pub(crate) fn read(
 pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
-    let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
+    let category = reader
+        .required("invoice_category")
+        .word(Category::parse, Category::allowed);
     let irn = reader.required("irn").irn();
     let dates = document_header::dates(reader, false);
-    check_irn(reader, irn.as_ref(), account, invoice_no.as_deref(), dates.issued);
+    check_irn(
+        reader,
+        irn.as_ref(),
+        account,
+        invoice_no.as_deref(),
+        dates.issued,
+    );
     if dates.issued.is_some_and(|issued| issued > account.today) {
         reader.report_fault(
             "issue_date",
@@ -73,7 +81,9 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
             ),
         );
     }
-    let invoice_type = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
+    let invoice_type = reader
+        .required("invoice_type_code")
+        .code(ReferenceList::InvoiceTypes);
     let declared = reader
         .optional("payment_status")
         .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
@@ -84,9 +94,13 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
     let customer = reader.required("accounting_customer_party");
     let customer = customer.object(|reader| full_customer::read(reader, category));
     references::read(reader, false);
-    reader.optional("payment_means").objects(0, references::payment_means);
+    reader
+        .optional("payment_means")
+        .objects(0, references::payment_means);
     if invoice_type.as_deref() == Some(CREDIT_NOTE_CODE) && !reader.has("billing_reference") {
-        reader.warn("the authority wants the billing_reference of a credit note when it is submitted");
+        reader.warn(
+            "the authority wants the billing_reference of a credit note when it is submitted",
+        );
     }
     let totals = reader.required("legal_monetary_total").object(totals);
     let lines = lines(reader, totals);
@@ -117,10 +131,16 @@ fn check_irn(
     issued: Option<Date>,
 ) {
     let Some(irn) = irn else { return };
-    if account.service_id.is_some_and(|service_id| !irn.has_service_id(service_id)) {
+    if account
+        .service_id
+        .is_some_and(|service_id| !irn.has_service_id(service_id))
+    {
         reader.report_fault(
             "irn",
-            FieldRule::other("irn_service_id_mismatch", "must carry this account's authority_service_id"),
+            FieldRule::other(
+                "irn_service_id_mismatch",
+                "must carry this account's authority_service_id",
+            ),
         );
     }
     if invoice_no.is_some_and(|no| no != irn.invoice_no()) {
@@ -147,24 +167,37 @@ fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
 }
 
 fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
-    let lines = reader.required("invoice_line").objects(1, full_line::read)?;
+    let lines = reader
+        .required("invoice_line")
+        .objects(1, full_line::read)?;
     let sum = Amount::sum(lines.iter().map(|line| line.amount));
     if totals.is_some_and(|totals| !sum.is_some_and(|sum| sum.is_about(totals.lines))) {
         reader.report_fault("invoice_line", document::lines_sum_rule());
     }
-    Some(lines.into_iter().map(|FullLine { line, .. }| line).collect())
+    Some(
+        lines
+            .into_iter()
+            .map(|FullLine { line, .. }| line)
+            .collect(),
+    )
 }
 
 fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
-    let parts = reader.required("tax_subtotal").objects(0, document::tax_subtotal);
+    let parts = reader
+        .required("tax_subtotal")
+        .objects(0, document::tax_subtotal);
     amount.zip(parts).map(drop)
 }
 
 /// Returns the fields that have no database column. Adds the payment status, and defaults for absent fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
-    let kept = body.iter().filter(|(name, _)| !COLUMN_FIELDS.contains(&name.as_str()));
-    let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let kept = body
+        .iter()
+        .filter(|(name, _)| !COLUMN_FIELDS.contains(&name.as_str()));
+    let kept = kept
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let mut extras = normalize(kept, unknown);
     extras.insert("payment_status".to_owned(), json!(draft.declared));
     for (name, default) in [
@@ -185,7 +218,10 @@ mod tests {
     };
 
     fn account() -> FormAccount<'static> {
-        FormAccount { today: "2026-11-21".parse().unwrap(), service_id: Some("94ad90fb") }
+        FormAccount {
+            today: "2026-11-21".parse().unwrap(),
+            service_id: Some("94ad90fb"),
+        }
     }
 
     fn read_body(body: Value) -> Result<Accepted<Draft>, Faults> {
@@ -193,11 +229,15 @@ mod tests {
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
-        testing::check(&testing::full_invoice(), cases, |reader| full_invoice(reader, account()));
+        testing::check(&testing::full_invoice(), cases, |reader| {
+            full_invoice(reader, account())
+        });
     }
 
     fn check_refused(cases: &[(&str, &str, Vec<Value>)]) {
-        testing::check_refused(&testing::full_invoice(), cases, |reader| full_invoice(reader, account()));
+        testing::check_refused(&testing::full_invoice(), cases, |reader| {
+            full_invoice(reader, account())
+        });
     }
 
     fn with(pointer: &str, value: impl Into<Value>) -> Value {
@@ -259,9 +299,21 @@ mod tests {
             ("/accounting_customer_party/party_name", 1, 255),
             ("/accounting_customer_party/tin", 1, 50),
             ("/accounting_customer_party/business_description", 5, 500),
-            ("/accounting_customer_party/postal_address/street_name", 1, 255),
-            ("/accounting_customer_party/postal_address/city_name", 1, 100),
-            ("/accounting_customer_party/postal_address/postal_zone", 1, 50),
+            (
+                "/accounting_customer_party/postal_address/street_name",
+                1,
+                255,
+            ),
+            (
+                "/accounting_customer_party/postal_address/city_name",
+                1,
+                100,
+            ),
+            (
+                "/accounting_customer_party/postal_address/postal_zone",
+                1,
+                50,
+            ),
             ("/invoice_line/0/item/name", 1, 255),
             ("/invoice_line/0/item/description", 1, 1_000),
             ("/invoice_line/0/item/sellers_item_identification", 1, 255),
@@ -296,7 +348,10 @@ mod tests {
             "/invoice_line/0/fee_rate",
             "/invoice_line/0/fee_amount",
         ] {
-            check_refused(&[(at, "digits", numbers(&INEXACT)), (at, "type", texts(&["NaN"]))]);
+            check_refused(&[
+                (at, "digits", numbers(&INEXACT)),
+                (at, "type", texts(&["NaN"])),
+            ]);
         }
     }
 
@@ -335,7 +390,10 @@ mod tests {
             check(&[(at, None, "")]);
         }
         assert_eq!(
-            read_body(with_member(&testing::full_invoice(), "/due_date", None)).unwrap().value.due_date,
+            read_body(with_member(&testing::full_invoice(), "/due_date", None))
+                .unwrap()
+                .value
+                .due_date,
             None
         );
     }
@@ -343,17 +401,33 @@ mod tests {
     #[test]
     fn each_field_of_the_head_keeps_its_rule() {
         let cases = [
-            ("/irn", Some(json!("INV001-94AD90FC-20261121")), "irn: irn_service_id_mismatch"),
+            (
+                "/irn",
+                Some(json!("INV001-94AD90FC-20261121")),
+                "irn: irn_service_id_mismatch",
+            ),
             ("/irn", Some(json!("A-B-C-94AD90fb-20261121")), ""),
             ("/irn", Some(json!("INV/%2f%-94AD90FB-20261121")), ""),
-            ("/issue_date", Some(json!("2026-11-22")), "issue_date: before_or_equal"),
+            (
+                "/issue_date",
+                Some(json!("2026-11-22")),
+                "issue_date: before_or_equal",
+            ),
             ("/issue_date", Some(json!("2026-11-20")), ""),
-            ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
+            (
+                "/due_date",
+                Some(json!("2026-11-20")),
+                "due_date: after_or_equal",
+            ),
             ("/due_date", Some(json!("2026-11-21")), ""),
             ("/issue_time", Some(json!("23:59:59")), ""),
             ("/issue_time", Some(json!("24:00:00")), "issue_time: time"),
             ("/issue_time", Some(json!(" 9:00:00")), "issue_time: time"),
-            ("/invoice_type_code", Some(json!(381)), "invoice_type_code: type"),
+            (
+                "/invoice_type_code",
+                Some(json!(381)),
+                "invoice_type_code: type",
+            ),
             ("/payment_status", Some(json!("paid")), ""),
             ("/payment_status", Some(json!("CANCELLED")), ""),
             ("/note", Some(json!("several\nlines")), ""),
@@ -362,19 +436,47 @@ mod tests {
         check(&cases);
         check_refused(&[
             ("/invoice_category", "one_of", texts(&["Blank", "B2X"])),
-            ("/issue_date", "date", texts(&["15-01-2026", "2026-02-30", "2026-01-15T00:00:00Z"])),
+            (
+                "/issue_date",
+                "date",
+                texts(&["15-01-2026", "2026-02-30", "2026-01-15T00:00:00Z"]),
+            ),
             ("/due_date", "date", texts(&["soon"])),
-            ("/issue_time", "time", texts(&["25:00:00", "9:00:00", "10:00", "10:00:00Z"])),
-            ("/invoice_type_code", "exists", texts(&["999", "Commercial"])),
-            ("/payment_status", "one_of", texts(&["REJECTED", "PARTIAL", "approved"])),
-            ("/tax_point_date", "date", texts(&["2026-1-1", "2026-13-01"])),
+            (
+                "/issue_time",
+                "time",
+                texts(&["25:00:00", "9:00:00", "10:00", "10:00:00Z"]),
+            ),
+            (
+                "/invoice_type_code",
+                "exists",
+                texts(&["999", "Commercial"]),
+            ),
+            (
+                "/payment_status",
+                "one_of",
+                texts(&["REJECTED", "PARTIAL", "approved"]),
+            ),
+            (
+                "/tax_point_date",
+                "date",
+                texts(&["2026-1-1", "2026-13-01"]),
+            ),
             ("/tax_point_date", "type", vec![json!(20_260_101)]),
-            ("/document_currency_code", "currency", texts(&["NG", "NAIRA"])),
+            (
+                "/document_currency_code",
+                "currency",
+                texts(&["NG", "NAIRA"]),
+            ),
             ("/document_currency_code", "exists", texts(&["QQQ"])),
             ("/tax_currency_code", "currency", texts(&["NAIRA"])),
             ("/tax_currency_code", "exists", texts(&["QQQ"])),
             ("/accounting_cost", "type", vec![json!("0"), json!(true)]),
-            ("/actual_delivery_date", "date", texts(&["soon", "2026-02-30"])),
+            (
+                "/actual_delivery_date",
+                "date",
+                texts(&["soon", "2026-02-30"]),
+            ),
             ("/note", "type", vec![json!(7)]),
             ("/invoice_delivery_period", "type", vec![json!([])]),
             ("/billing_reference", "type", vec![json!({})]),
@@ -386,7 +488,11 @@ mod tests {
             ("/payment_means", "type", vec![json!({})]),
             ("/allowance_charge", "type", vec![json!("x")]),
             ("/tax_total", "type", vec![json!({})]),
-            ("/legal_monetary_total/payable_amount", "type", vec![json!("1075")]),
+            (
+                "/legal_monetary_total/payable_amount",
+                "type",
+                vec![json!("1075")],
+            ),
             ("/invoice_line", "min", vec![json!([])]),
             ("/invoice_line", "type", vec![json!({})]),
         ]);
@@ -440,57 +546,147 @@ mod tests {
             assert_eq!(broken_rules(read_body(business)), faults, "{category}");
         }
         assert_eq!(broken_rules(read_body(body.clone())), [""; 0]);
-        let short =
-            with_member(&body, "/accounting_customer_party/business_description", Some(json!("Mill")));
-        assert_eq!(broken_rules(read_body(short)), ["accounting_customer_party.business_description: min"]);
+        let short = with_member(
+            &body,
+            "/accounting_customer_party/business_description",
+            Some(json!("Mill")),
+        );
+        assert_eq!(
+            broken_rules(read_body(short)),
+            ["accounting_customer_party.business_description: min"]
+        );
+    }
+
+    /// Checks one member of the first line in each case. The rules that it violates have paths inside the line.
+    fn check_line(cases: &[(&str, Option<Value>, &str)]) {
+        for (name, value, rules) in cases {
+            let rules: Vec<_> = rules.split(", ").filter(|rule| !rule.is_empty()).collect();
+            let rules: Vec<_> = rules
+                .iter()
+                .map(|rule| format!("invoice_line.0.{rule}"))
+                .collect();
+            let pointer = format!("/invoice_line/0/{name}");
+            check(&[(&pointer, value.clone(), &rules.join(", "))]);
+        }
     }
 
     #[test]
-    fn each_field_of_a_line_keeps_its_rule() {
-        let cases = [
+    fn each_code_of_a_line_keeps_its_rule() {
+        check_line(&[
             ("item/type", Some(json!("GOODS")), "item.type: one_of"),
-            ("price/price_amount", Some(json!(-1)), "price.price_amount: min"),
-            ("price/base_quantity", Some(number("0.009")), "price.base_quantity: min"),
-            ("price/base_quantity", Some(number("0.01")), ""),
-            ("price/price_unit", Some(json!("KGMS")), "price.price_unit: max"),
-            ("price/price_unit", Some(json!("ZZ")), "price.price_unit: exists"),
-            ("invoiced_quantity", Some(number("0.009")), "invoiced_quantity: min"),
-            ("invoiced_quantity", Some(number("0.01")), ""),
-            ("line_extension_amount", Some(json!(0)), "line_extension_amount: min"),
-            ("product_category", Some(json!("1006.3")), "product_category: format"),
-            ("product_category", Some(json!("9999.99")), "product_category: exists"),
-            ("service_category", Some(json!("6201")), "service_category: prohibited"),
+            (
+                "price/price_unit",
+                Some(json!("KGMS")),
+                "price.price_unit: max",
+            ),
+            (
+                "price/price_unit",
+                Some(json!("ZZ")),
+                "price.price_unit: exists",
+            ),
+            (
+                "product_category",
+                Some(json!("1006.3")),
+                "product_category: format",
+            ),
+            (
+                "product_category",
+                Some(json!("9999.99")),
+                "product_category: exists",
+            ),
+            (
+                "service_category",
+                Some(json!("6201")),
+                "service_category: prohibited",
+            ),
             ("hsn_code", Some(json!("100630")), "hsn_code: format"),
             ("hsn_code", Some(json!("9999.99")), ""),
             ("isic_code", Some(json!("6201")), "isic_code: prohibited"),
-            ("isic_code", Some(json!("62")), "isic_code: format, isic_code: prohibited"),
+            (
+                "isic_code",
+                Some(json!("62")),
+                "isic_code: format, isic_code: prohibited",
+            ),
             ("tax_category", Some(json!("VAT")), "tax_category: exists"),
+        ]);
+        check_refused(&[
+            ("/invoice_line/0/price/price_unit", "max", texts(&["EACH"])),
+            (
+                "/invoice_line/0/price/price_unit",
+                "exists",
+                texts(&["QQQ"]),
+            ),
+            (
+                "/invoice_line/0/product_category",
+                "format",
+                texts(&["8471", "84713.0"]),
+            ),
+            ("/invoice_line/0/hsn_code", "format", texts(&["8471"])),
+        ]);
+    }
+
+    #[test]
+    fn each_number_of_a_line_keeps_its_rule() {
+        check_line(&[
+            (
+                "price/price_amount",
+                Some(json!(-1)),
+                "price.price_amount: min",
+            ),
+            (
+                "price/base_quantity",
+                Some(number("0.009")),
+                "price.base_quantity: min",
+            ),
+            ("price/base_quantity", Some(number("0.01")), ""),
+            (
+                "invoiced_quantity",
+                Some(number("0.009")),
+                "invoiced_quantity: min",
+            ),
+            ("invoiced_quantity", Some(number("0.01")), ""),
+            (
+                "line_extension_amount",
+                Some(json!(0)),
+                "line_extension_amount: min",
+            ),
             ("total_tax", Some(json!(-1)), "total_tax: min"),
             ("total_tax", Some(json!(0)), ""),
             ("discount_rate", Some(json!(100)), ""),
-            ("discount_rate", Some(number("100.01")), "discount_rate: max"),
+            (
+                "discount_rate",
+                Some(number("100.01")),
+                "discount_rate: max",
+            ),
             ("discount_amount", Some(json!(-1)), "discount_amount: min"),
             ("fee_rate", Some(json!(-1)), "fee_rate: min"),
             ("fee_rate", Some(json!(101)), "fee_rate: max"),
             ("fee_amount", Some(json!("1")), "fee_amount: type"),
-        ];
-        for (name, value, rules) in cases {
-            let rules: Vec<_> = rules.split(", ").filter(|rule| !rule.is_empty()).collect();
-            let rules: Vec<_> = rules.iter().map(|rule| format!("invoice_line.0.{rule}")).collect();
-            check(&[(&format!("/invoice_line/0/{name}"), value, &rules.join(", "))]);
-        }
+        ]);
         check_refused(&[
-            ("/invoice_line/0/price/price_amount", "min", numbers(&["-0.01"])),
-            ("/invoice_line/0/price/base_quantity", "min", numbers(&["0"])),
-            ("/invoice_line/0/price/price_unit", "max", texts(&["EACH"])),
-            ("/invoice_line/0/price/price_unit", "exists", texts(&["QQQ"])),
+            (
+                "/invoice_line/0/price/price_amount",
+                "min",
+                numbers(&["-0.01"]),
+            ),
+            (
+                "/invoice_line/0/price/base_quantity",
+                "min",
+                numbers(&["0"]),
+            ),
             ("/invoice_line/0/invoiced_quantity", "min", numbers(&["0"])),
-            ("/invoice_line/0/line_extension_amount", "min", numbers(&["-1"])),
-            ("/invoice_line/0/product_category", "format", texts(&["8471", "84713.0"])),
-            ("/invoice_line/0/hsn_code", "format", texts(&["8471"])),
+            (
+                "/invoice_line/0/line_extension_amount",
+                "min",
+                numbers(&["-1"]),
+            ),
             ("/invoice_line/0/total_tax", "min", numbers(&["-0.01"])),
             ("/invoice_line/0/discount_rate", "min", numbers(&["-0.01"])),
-            ("/invoice_line/0/discount_amount", "min", numbers(&["-0.01"])),
+            (
+                "/invoice_line/0/discount_amount",
+                "min",
+                numbers(&["-0.01"]),
+            ),
             ("/invoice_line/0/fee_rate", "min", numbers(&["-0.01"])),
             ("/invoice_line/0/fee_rate", "max", numbers(&["100.01"])),
             ("/invoice_line/0/fee_amount", "min", numbers(&["-0.01"])),
@@ -506,15 +702,26 @@ mod tests {
             "invoice_line.0.hsn_code: prohibited",
         ];
         assert_eq!(broken_rules(read_body(service.clone())), faults);
-        let mut body = with_member(&service, "/invoice_line/0/service_category", Some(json!("6201")));
+        let mut body = with_member(
+            &service,
+            "/invoice_line/0/service_category",
+            Some(json!("6201")),
+        );
         for name in ["product_category", "hsn_code"] {
             body = with_member(&body, &format!("/invoice_line/0/{name}"), None);
         }
         let body = with_member(&body, "/invoice_line/0/isic_code", Some(json!("9999")));
         assert_eq!(broken_rules(read_body(body.clone())), [""; 0]);
         for (category, rule) in [("620", "format"), ("9999", "exists")] {
-            let odd = with_member(&body, "/invoice_line/0/service_category", Some(json!(category)));
-            assert_eq!(broken_rules(read_body(odd)), [format!("invoice_line.0.service_category: {rule}")]);
+            let odd = with_member(
+                &body,
+                "/invoice_line/0/service_category",
+                Some(json!(category)),
+            );
+            assert_eq!(
+                broken_rules(read_body(odd)),
+                [format!("invoice_line.0.service_category: {rule}")]
+            );
         }
     }
 
@@ -533,18 +740,42 @@ mod tests {
                 "200.02",
                 "legal_monetary_total.tax_exclusive_amount: same, invoice_line: sum",
             ),
-            ("tax_exclusive_amount", "199.98", "legal_monetary_total.tax_exclusive_amount: same"),
+            (
+                "tax_exclusive_amount",
+                "199.98",
+                "legal_monetary_total.tax_exclusive_amount: same",
+            ),
             ("tax_exclusive_amount", "200.01", ""),
             ("tax_exclusive_amount", "199.99", ""),
-            ("tax_exclusive_amount", "200.02", "legal_monetary_total.tax_exclusive_amount: same"),
-            ("tax_inclusive_amount", "199.99", "legal_monetary_total.tax_inclusive_amount: min"),
+            (
+                "tax_exclusive_amount",
+                "200.02",
+                "legal_monetary_total.tax_exclusive_amount: same",
+            ),
+            (
+                "tax_inclusive_amount",
+                "199.99",
+                "legal_monetary_total.tax_inclusive_amount: min",
+            ),
             ("tax_inclusive_amount", "200", ""),
-            ("payable_amount", "-0.01", "legal_monetary_total.payable_amount: min"),
-            ("payable_amount", "-1", "legal_monetary_total.payable_amount: min"),
+            (
+                "payable_amount",
+                "-0.01",
+                "legal_monetary_total.payable_amount: min",
+            ),
+            (
+                "payable_amount",
+                "-1",
+                "legal_monetary_total.payable_amount: min",
+            ),
             ("payable_amount", "0", ""),
         ];
         for (name, digits, rules) in cases {
-            check(&[(&format!("/legal_monetary_total/{name}"), Some(number(digits)), rules)]);
+            check(&[(
+                &format!("/legal_monetary_total/{name}"),
+                Some(number(digits)),
+                rules,
+            )]);
         }
         let line = testing::full_invoice()["invoice_line"][0].clone();
         assert_eq!(
@@ -564,7 +795,11 @@ mod tests {
                 "line_extension_amount": amount, "tax_exclusive_amount": amount,
                 "tax_inclusive_amount": amount, "payable_amount": amount,
             });
-            broken_rules(read_body(with_member(&body, "/legal_monetary_total", Some(totals))))
+            broken_rules(read_body(with_member(
+                &body,
+                "/legal_monetary_total",
+                Some(totals),
+            )))
         };
         assert_eq!(faults("0.3"), [""; 0]);
         for digits in ["0.311", "0.289"] {
@@ -582,64 +817,113 @@ mod tests {
             json!([{ "tax_amount": 15, "tax_subtotal": [part] }])
         };
         let cases = [
-            ("/invoice_delivery_period", json!({ "start_date": "2026-11-01", "end_date": "2026-11-02" }), ""),
+            (
+                "/invoice_delivery_period",
+                json!({ "start_date": "2026-11-01", "end_date": "2026-11-02" }),
+                "",
+            ),
             (
                 "/invoice_delivery_period",
                 json!({ "start_date": "2026-11-02", "end_date": "2026-11-01" }),
                 "invoice_delivery_period.end_date: after_or_equal",
             ),
             ("/billing_reference", json!([reference]), ""),
-            ("/billing_reference", json!([undated]), "billing_reference.0.issue_date: required"),
+            (
+                "/billing_reference",
+                json!([undated]),
+                "billing_reference.0.issue_date: required",
+            ),
             ("/dispatch_document_reference", reference.clone(), ""),
             (
                 "/receipt_document_reference",
                 undated.clone(),
                 "receipt_document_reference.issue_date: required",
             ),
-            ("/originator_document_reference", json!([]), "originator_document_reference: type"),
+            (
+                "/originator_document_reference",
+                json!([]),
+                "originator_document_reference: type",
+            ),
             (
                 "/contract_document_reference",
                 json!({}),
                 "contract_document_reference.irn: required, contract_document_reference.issue_date: required",
             ),
-            ("/additional_document_reference", json!([reference, reference]), ""),
-            ("/additional_document_reference", reference.clone(), "additional_document_reference: type"),
-            ("/payment_means", json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-01" }]), ""),
+            (
+                "/additional_document_reference",
+                json!([reference, reference]),
+                "",
+            ),
+            (
+                "/additional_document_reference",
+                reference.clone(),
+                "additional_document_reference: type",
+            ),
+            (
+                "/payment_means",
+                json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-01" }]),
+                "",
+            ),
             (
                 "/payment_means",
                 json!([{ "payment_means_code": "11" }]),
                 "payment_means.0.payment_means_code: exists",
             ),
-            ("/allowance_charge", json!([{ "charge_indicator": false, "amount": 1 }]), ""),
+            (
+                "/allowance_charge",
+                json!([{ "charge_indicator": false, "amount": 1 }]),
+                "",
+            ),
             (
                 "/allowance_charge",
                 json!([{ "charge_indicator": "no", "amount": 1 }]),
                 "allowance_charge.0.charge_indicator: type",
             ),
             ("/tax_total", tax("STANDARD_VAT"), ""),
-            ("/tax_total", tax("VAT"), "tax_total.0.tax_subtotal.0.tax_category.id: exists"),
-            ("/tax_total", json!([{ "tax_subtotal": [] }]), "tax_total.0.tax_amount: required"),
+            (
+                "/tax_total",
+                tax("VAT"),
+                "tax_total.0.tax_subtotal.0.tax_category.id: exists",
+            ),
+            (
+                "/tax_total",
+                json!([{ "tax_subtotal": [] }]),
+                "tax_total.0.tax_amount: required",
+            ),
         ];
         check(&cases.map(|(at, value, rules)| (at, Some(value), rules)));
     }
 
     #[test]
     fn all_faults_are_told_at_once() {
-        let said = broken_rules(read_body(json!({ "invoice_line": [{ "item": { "type": "SERVICE" } }, 1] })));
+        let said = broken_rules(read_body(
+            json!({ "invoice_line": [{ "item": { "type": "SERVICE" } }, 1] }),
+        ));
         assert_eq!(said.len(), 8 + 8 + 1, "{said:?}");
-        let odd =
-            with_member(&with("/irn", "INV001-00000000-20261121"), "/issue_date", Some(json!("2027-01-01")));
+        let odd = with_member(
+            &with("/irn", "INV001-00000000-20261121"),
+            "/issue_date",
+            Some(json!("2027-01-01")),
+        );
         assert_eq!(
             broken_rules(read_body(odd)),
-            ["due_date: after_or_equal", "irn: irn_service_id_mismatch", "issue_date: before_or_equal"]
+            [
+                "due_date: after_or_equal",
+                "irn: irn_service_id_mismatch",
+                "issue_date: before_or_equal"
+            ]
         );
     }
 
     #[test]
     fn another_number_or_day_in_the_irn_is_a_warning() {
-        let warnings = read_body(with("/irn", "INV002-94AD90FB-20261120")).unwrap().warnings;
-        let expected =
-            ["invoice_no is not the invoice number of the irn", "issue_date is not the date of the irn"];
+        let warnings = read_body(with("/irn", "INV002-94AD90FB-20261120"))
+            .unwrap()
+            .warnings;
+        let expected = [
+            "invoice_no is not the invoice number of the irn",
+            "issue_date is not the date of the irn",
+        ];
         assert_eq!(warnings, expected);
     }
 
@@ -705,12 +989,25 @@ mod tests {
             spelled = with_member(&spelled, at, Some(value));
         }
         assert_eq!(read_body(spelled).unwrap().value.digest(), plain.digest());
-        assert_ne!(read_body(with("/note", "x")).unwrap().value.digest(), plain.digest());
+        assert_ne!(
+            read_body(with("/note", "x")).unwrap().value.digest(),
+            plain.digest()
+        );
     }
 
     #[test]
     fn without_an_account_the_service_id_is_left_to_the_books() {
         let body = object(with("/irn", "INV001-00000000-20261121"));
-        assert!(read(&body, FormAccount { service_id: None, ..account() }, &catalog()).is_ok());
+        assert!(
+            read(
+                &body,
+                FormAccount {
+                    service_id: None,
+                    ..account()
+                },
+                &catalog()
+            )
+            .is_ok()
+        );
     }
 }

@@ -34,10 +34,16 @@ struct Price {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let mut kind = None;
-    let item = reader.required("item").object(|reader| item(reader, &mut kind));
+    let item = reader
+        .required("item")
+        .object(|reader| item(reader, &mut kind));
     let price = reader.required("price").object(price);
-    let quantity = reader.required("invoiced_quantity").amount(Bounds::HUNDREDTH);
-    let amount = reader.required("line_extension_amount").amount(Bounds::HUNDREDTH);
+    let quantity = reader
+        .required("invoiced_quantity")
+        .amount(Bounds::HUNDREDTH);
+    let amount = reader
+        .required("line_extension_amount")
+        .amount(Bounds::HUNDREDTH);
     let is_product = kind == Some(ItemType::Product);
     let is_service = kind == Some(ItemType::Service);
     let product_category = reader
@@ -48,10 +54,14 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
         .listed_pattern(SERVICE_CODE, ReferenceList::ServiceCodes);
     let hsn_code = product_code(reader.optional("hsn_code"));
     let isic_code = service_code(reader.optional("isic_code"));
-    let tax_category = reader.required("tax_category").code(ReferenceList::TaxCategories);
+    let tax_category = reader
+        .required("tax_category")
+        .code(ReferenceList::TaxCategories);
     let total_tax = reader.required("total_tax").amount(Bounds::NOT_NEGATIVE);
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
-    let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
+    let discount_amount = reader
+        .optional("discount_amount")
+        .amount(Bounds::NOT_NEGATIVE);
     let fee_rate = reader.optional("fee_rate").amount(Bounds::PERCENTAGE);
     let fee_amount = reader.optional("fee_amount").amount(Bounds::NOT_NEGATIVE);
     refuse_other_codes(reader, kind);
@@ -87,23 +97,41 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
 }
 
 fn given_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
 /// Reads the item of a line. Sets `kind` even if another field is invalid, because a later check needs it.
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_CHARS_MAX);
-    let description = reader.required("description").long_text(0, LONG_TEXT_CHARS_MAX);
-    let no = reader.optional("sellers_item_identification").identifier(TEXT_CHARS_MAX);
-    *kind = reader.required("type").word(ItemType::parse, ItemType::allowed);
-    Some(LineItem { name: name?, no, description: description?, kind: (*kind)? })
+    let description = reader
+        .required("description")
+        .long_text(0, LONG_TEXT_CHARS_MAX);
+    let no = reader
+        .optional("sellers_item_identification")
+        .identifier(TEXT_CHARS_MAX);
+    *kind = reader
+        .required("type")
+        .word(ItemType::parse, ItemType::allowed);
+    Some(LineItem {
+        name: name?,
+        no,
+        description: description?,
+        kind: (*kind)?,
+    })
 }
 
 fn price(reader: &mut Reader<'_>) -> Option<Price> {
     let amount = reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
     let base_quantity = reader.required("base_quantity").amount(Bounds::HUNDREDTH);
     let unit = unit(reader.required("price_unit"));
-    Some(Price { amount: amount?, base_quantity: base_quantity?, unit: unit? })
+    Some(Price {
+        amount: amount?,
+        base_quantity: base_quantity?,
+        unit: unit?,
+    })
 }
 
 fn refuse_other_codes(reader: &Reader<'_>, kind: Option<ItemType>) {

@@ -42,33 +42,57 @@ pub(crate) fn read(
     policy: &AddressPolicy,
     erp_systems: &[String],
 ) -> Option<Integration> {
-    let rule = FieldRule::must_be("one_of", "one of the erp_systems of GET /v1/core/commons/enums");
+    let rule = FieldRule::must_be(
+        "one_of",
+        "one of the erp_systems of GET /v1/core/commons/enums",
+    );
     let erp_system = reader
         .optional("erp_system")
         .fitting_text(rule, |text| erp_systems.iter().any(|known| known == text));
     let allowed_networks = networks(reader, policy);
     let policy = &policy.with_networks(&allowed_networks);
-    let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
-    let data_format = reader.required("data_format").word(DataFormat::parse, DataFormat::allowed);
+    let auth_type = reader
+        .required("auth_type")
+        .word(AuthType::parse, AuthType::allowed);
+    let data_format = reader
+        .required("data_format")
+        .word(DataFormat::parse, DataFormat::allowed);
     let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
-    let auth = reader.required_if(has_auth, "auth").object(|reader| auth(reader, auth_type, policy));
+    let auth = reader
+        .required_if(has_auth, "auth")
+        .object(|reader| auth(reader, auth_type, policy));
     let origin = origin(reader.optional("origin"), policy);
     if auth_type == Some(AuthType::None) && reader.has("origin") {
         reader.report_fault(
             "origin",
-            FieldRule::other("prohibited", "is for credentials; leave it out where there are none"),
+            FieldRule::other(
+                "prohibited",
+                "is for credentials; leave it out where there are none",
+            ),
         );
     }
-    let settings = reader.optional("format").object(|reader| format(reader, data_format));
+    let settings = reader
+        .optional("format")
+        .object(|reader| format(reader, data_format));
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     let format = settings.or_else(|| data_format.map(default_format))?;
     let auth = if has_auth { auth? } else { Auth::None };
-    Some(Integration { erp_system, auth, origin, format, allowed_networks, reason })
+    Some(Integration {
+        erp_system,
+        auth,
+        origin,
+        format,
+        allowed_networks,
+        reason,
+    })
 }
 
 /// Reads the networks, such as private ones, in which this taxpayer's ERP may be called.
 fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
-    let texts = reader.optional(NETWORKS_FIELD).texts(TEXT_CHARS_MAX).unwrap_or_default();
+    let texts = reader
+        .optional(NETWORKS_FIELD)
+        .texts(TEXT_CHARS_MAX)
+        .unwrap_or_default();
     if texts.len() > NETWORKS_MAX {
         let sentence = format!("must not have more than {NETWORKS_MAX} networks");
         reader.report_fault(NETWORKS_FIELD, FieldRule::other("max", sentence));
@@ -92,12 +116,15 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
 /// it.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
-    let text =
-        field.checked_text("origin", "a scheme, host and port", |text| match policy.check_url(text) {
-            Ok(url) if url.path() == "/" && url.query().is_none() && url.fragment().is_none() => Ok(()),
+    let text = field.checked_text("origin", "a scheme, host and port", |text| {
+        match policy.check_url(text) {
+            Ok(url) if url.path() == "/" && url.query().is_none() && url.fragment().is_none() => {
+                Ok(())
+            }
             Ok(_) => Err(FieldRule::must_be("origin", bare)),
             Err(fault) => Err(webhook::url_rule(fault)),
-        })?;
+        }
+    })?;
     Origin::from_url(&text)
 }
 
@@ -107,12 +134,21 @@ pub(crate) fn auth_fields(kind: AuthType) -> &'static [&'static str] {
         AuthType::None => &[],
         AuthType::Basic => &["username", "password"],
         AuthType::ApiKey => &["header", "value"],
-        AuthType::OAuth2 => {
-            &["token_url", "client_id", "client_secret", "refresh_token", "scope", "client_authentication"]
-        }
-        AuthType::ClientCredentials => {
-            &["token_url", "client_id", "client_secret", "scope", "client_authentication"]
-        }
+        AuthType::OAuth2 => &[
+            "token_url",
+            "client_id",
+            "client_secret",
+            "refresh_token",
+            "scope",
+            "client_authentication",
+        ],
+        AuthType::ClientCredentials => &[
+            "token_url",
+            "client_id",
+            "client_secret",
+            "scope",
+            "client_authentication",
+        ],
         AuthType::Ntlm => &["username", "password", "domain"],
     }
 }
@@ -128,9 +164,14 @@ pub(crate) fn format_settings(kind: DataFormat) -> &'static [&'static str] {
 }
 
 fn refuse_other_fields(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
-    for name in all.iter().filter(|name| reader.has(name) && !own.contains(*name)) {
-        reader
-            .report_fault(name, FieldRule::other("prohibited", "does not belong to this type; leave it out"));
+    for name in all
+        .iter()
+        .filter(|name| reader.has(name) && !own.contains(*name))
+    {
+        reader.report_fault(
+            name,
+            FieldRule::other("prohibited", "does not belong to this type; leave it out"),
+        );
     }
 }
 
@@ -141,7 +182,9 @@ fn auth(
 ) -> Option<Auth<Option<SecretText>>> {
     let own = kind.map(auth_fields).unwrap_or_default();
     let has = |name: &str| own.contains(&name);
-    let username = reader.required_if(has("username"), "username").text(TEXT_CHARS_MAX);
+    let username = reader
+        .required_if(has("username"), "username")
+        .text(TEXT_CHARS_MAX);
     let password = secret(reader, "password");
     let domain = reader.optional("domain").text(TEXT_CHARS_MAX);
     let value = "a header name, and none that requests have a meaning of their own for";
@@ -149,7 +192,9 @@ fn auth(
     let header = reader.optional("header").fitting_text(rule, is_free_header);
     let value = secret(reader, "value");
     let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
-    let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_CHARS_MAX);
+    let client_id = reader
+        .required_if(has("client_id"), "client_id")
+        .text(TEXT_CHARS_MAX);
     let client_secret = secret(reader, "client_secret");
     let refresh_token = secret(reader, "refresh_token");
     let scope = reader.optional("scope").text(LONG_TEXT_CHARS_MAX);
@@ -157,14 +202,27 @@ fn auth(
         .optional("client_authentication")
         .word(ClientAuthentication::parse, ClientAuthentication::allowed);
     if let Some(kind) = kind {
-        let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2].map(auth_fields).concat();
+        let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2]
+            .map(auth_fields)
+            .concat();
         refuse_other_fields(reader, &all, auth_fields(kind));
     }
     if kind == Some(AuthType::Basic) && username.as_ref().is_some_and(|name| name.contains(':')) {
-        reader.report_fault("username", FieldRule::other("format", "must not contain a colon"));
+        reader.report_fault(
+            "username",
+            FieldRule::other("format", "must not contain a colon"),
+        );
     }
-    if value.as_ref().is_some_and(|value| !value.expose().bytes().all(|byte| (b' '..=b'~').contains(&byte))) {
-        reader.report_fault("value", FieldRule::must_be("ascii", "of visible ASCII characters"));
+    if value.as_ref().is_some_and(|value| {
+        !value
+            .expose()
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte))
+    }) {
+        reader.report_fault(
+            "value",
+            FieldRule::must_be("ascii", "of visible ASCII characters"),
+        );
     }
     let client = move || {
         let authentication = authentication.unwrap_or(ClientAuthentication::Basic);
@@ -178,42 +236,66 @@ fn auth(
     };
     Some(match kind? {
         AuthType::None => Auth::None,
-        AuthType::Basic => Auth::Basic { username: username?, password },
-        AuthType::ApiKey => {
-            Auth::ApiKey { header: header.unwrap_or_else(|| API_KEY_HEADER_DEFAULT.to_owned()), value }
-        }
-        AuthType::OAuth2 => Auth::OAuth2 { client: client()?, refresh_token },
+        AuthType::Basic => Auth::Basic {
+            username: username?,
+            password,
+        },
+        AuthType::ApiKey => Auth::ApiKey {
+            header: header.unwrap_or_else(|| API_KEY_HEADER_DEFAULT.to_owned()),
+            value,
+        },
+        AuthType::OAuth2 => Auth::OAuth2 {
+            client: client()?,
+            refresh_token,
+        },
         AuthType::ClientCredentials => Auth::ClientCredentials { client: client()? },
-        AuthType::Ntlm => Auth::Ntlm { username: username?, password, domain },
+        AuthType::Ntlm => Auth::Ntlm {
+            username: username?,
+            password,
+            domain,
+        },
     })
 }
 
 /// Reads a secret. The caller may omit a secret that is already stored.
 fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
-    reader.required_if(false, name).password(1, SECRET_CHARS_MAX).map(SecretText::from)
+    reader
+        .required_if(false, name)
+        .password(1, SECRET_CHARS_MAX)
+        .map(SecretText::from)
 }
 
 fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let is_action = |text: &str| {
-        text.len() <= LONG_TEXT_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
+        text.len() <= LONG_TEXT_CHARS_MAX
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
-    let action = reader.optional("action").fitting_text(action_rule, is_action);
+    let action = reader
+        .optional("action")
+        .fitting_text(action_rule, is_action);
     let value = "an absolute URI of visible ASCII characters without quotation marks";
     let uri_rule = FieldRule::must_be("uri", value);
     // The namespace becomes part of the default SOAP action, so it may have only the characters of an action.
     let namespace = reader
         .optional("namespace")
         .fitting_text(uri_rule, |text| is_action(text) && Url::parse(text).is_ok());
-    let value = "the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
+    let value =
+        "the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
     let method_rule = FieldRule::must_be("method", value);
-    let method = reader
-        .optional("method")
-        .fitting_text(method_rule, |text| text.len() <= TEXT_CHARS_MAX && is_valid_method(kind, text));
+    let method = reader.optional("method").fitting_text(method_rule, |text| {
+        text.len() <= TEXT_CHARS_MAX && is_valid_method(kind, text)
+    });
     let mutation = reader.optional("mutation").long_text(0, MUTATION_CHARS_MAX);
     if let Some(kind) = kind {
-        refuse_other_fields(reader, &["action", "namespace", "method", "mutation"], format_settings(kind));
+        refuse_other_fields(
+            reader,
+            &["action", "namespace", "method", "mutation"],
+            format_settings(kind),
+        );
     }
     if mutation.as_ref().is_some_and(|text| !is_mutation(text)) {
         reader.report_fault(
@@ -227,15 +309,19 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
             let namespace = namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned());
             let method = method.unwrap_or_else(|| SOAP_METHOD_DEFAULT.to_owned());
             let action = action.unwrap_or_else(|| default_action(&namespace, &method));
-            Format::Soap { action, namespace, method }
+            Format::Soap {
+                action,
+                namespace,
+                method,
+            }
         }
-        DataFormat::GraphQl => {
-            Format::GraphQl { mutation: mutation.unwrap_or_else(|| MUTATION_DEFAULT.to_owned()) }
-        }
+        DataFormat::GraphQl => Format::GraphQl {
+            mutation: mutation.unwrap_or_else(|| MUTATION_DEFAULT.to_owned()),
+        },
         DataFormat::OData => Format::OData,
-        DataFormat::JsonRpc => {
-            Format::JsonRpc { method: method.unwrap_or_else(|| JSONRPC_METHOD_DEFAULT.to_owned()) }
-        }
+        DataFormat::JsonRpc => Format::JsonRpc {
+            method: method.unwrap_or_else(|| JSONRPC_METHOD_DEFAULT.to_owned()),
+        },
     })
 }
 
@@ -249,8 +335,9 @@ fn is_valid_method(kind: Option<DataFormat>, name: &str) -> bool {
 fn is_mutation(text: &str) -> bool {
     let code = text.trim_start();
     let rest = code.strip_prefix("mutation");
-    rest.is_some_and(|rest| rest.starts_with(|letter: char| letter.is_whitespace() || letter == '('))
-        && code.contains("$event")
+    rest.is_some_and(|rest| {
+        rest.starts_with(|letter: char| letter.is_whitespace() || letter == '(')
+    }) && code.contains("$event")
         && code.contains('{')
 }
 
@@ -259,8 +346,12 @@ fn default_format(kind: DataFormat) -> Format {
     match kind {
         DataFormat::Rest => Format::Rest,
         DataFormat::OData => Format::OData,
-        DataFormat::GraphQl => Format::GraphQl { mutation: MUTATION_DEFAULT.to_owned() },
-        DataFormat::JsonRpc => Format::JsonRpc { method: JSONRPC_METHOD_DEFAULT.to_owned() },
+        DataFormat::GraphQl => Format::GraphQl {
+            mutation: MUTATION_DEFAULT.to_owned(),
+        },
+        DataFormat::JsonRpc => Format::JsonRpc {
+            method: JSONRPC_METHOD_DEFAULT.to_owned(),
+        },
         DataFormat::Soap => Format::Soap {
             action: default_action(NAMESPACE_DEFAULT, SOAP_METHOD_DEFAULT),
             namespace: NAMESPACE_DEFAULT.to_owned(),
@@ -282,7 +373,11 @@ mod tests {
     }
 
     fn checks(auth_type: &str, auth: &Value, cases: &[(&str, Option<Value>, &str)]) {
-        check(&json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth }), cases, form);
+        check(
+            &json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth }),
+            cases,
+            form,
+        );
     }
 
     #[test]
@@ -296,12 +391,20 @@ mod tests {
             ("/data_format", Some(json!("xml")), "data_format: one_of"),
             ("/erp_system", Some(json!("SAP")), "erp_system: one_of"),
             ("/erp_system", None, ""),
-            ("/auth", Some(json!({ "password": "x" })), "auth.password: prohibited"),
+            (
+                "/auth",
+                Some(json!({ "password": "x" })),
+                "auth.password: prohibited",
+            ),
             ("/auth", Some(json!({})), ""),
             ("/auth", Some(json!([])), "auth: type"),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
         ];
-        check(&json!({ "erp_system": "sap", "auth_type": "none", "data_format": "rest" }), &cases, form);
+        check(
+            &json!({ "erp_system": "sap", "auth_type": "none", "data_format": "rest" }),
+            &cases,
+            form,
+        );
     }
 
     #[test]
@@ -312,14 +415,30 @@ mod tests {
             &json!({ "username": "ada", "password": " p:w " }),
             &[
                 ("/auth/username", None, "auth.username: required"),
-                ("/auth/username", Some(json!("a:b")), "auth.username: format"),
+                (
+                    "/auth/username",
+                    Some(json!("a:b")),
+                    "auth.username: format",
+                ),
                 ("/auth/header", Some(json!("x")), "auth.header: prohibited"),
                 ("/auth/password", None, ""),
                 ("/auth/password", Some(long.clone()), "auth.password: max"),
-                ("/auth/password", Some(json!("a\nb")), "auth.password: control_characters"),
+                (
+                    "/auth/password",
+                    Some(json!("a\nb")),
+                    "auth.password: control_characters",
+                ),
                 ("/auth/password", Some(json!(7)), "auth.password: type"),
-                ("/auth/domain", Some(json!("CORP")), "auth.domain: prohibited"),
-                ("/auth/token_url", Some(json!("https://a.example/")), "auth.token_url: prohibited"),
+                (
+                    "/auth/domain",
+                    Some(json!("CORP")),
+                    "auth.domain: prohibited",
+                ),
+                (
+                    "/auth/token_url",
+                    Some(json!("https://a.example/")),
+                    "auth.token_url: prohibited",
+                ),
             ],
         );
         checks(
@@ -337,12 +456,24 @@ mod tests {
             &[
                 ("/auth/header", None, ""),
                 ("/auth/header", Some(json!("Host")), "auth.header: header"),
-                ("/auth/header", Some(json!("webhook-id")), "auth.header: header"),
-                ("/auth/header", Some(json!("content-type")), "auth.header: header"),
+                (
+                    "/auth/header",
+                    Some(json!("webhook-id")),
+                    "auth.header: header",
+                ),
+                (
+                    "/auth/header",
+                    Some(json!("content-type")),
+                    "auth.header: header",
+                ),
                 ("/auth/header", Some(json!("a b")), "auth.header: header"),
                 ("/auth/value", Some(json!("schlüssel")), "auth.value: ascii"),
                 ("/auth/value", Some(long), "auth.value: max"),
-                ("/auth/username", Some(json!("x")), "auth.username: prohibited"),
+                (
+                    "/auth/username",
+                    Some(json!("x")),
+                    "auth.username: prohibited",
+                ),
             ],
         );
     }
@@ -350,54 +481,140 @@ mod tests {
     #[test]
     fn tokens_have_an_endpoint_that_may_be_called() {
         let url = "https://login.example.com/token";
-        let client = json!({ "token_url": url, "client_id": "c", "client_secret": "s", "scope": "a b" });
+        let client =
+            json!({ "token_url": url, "client_id": "c", "client_secret": "s", "scope": "a b" });
         let cases = [
             ("/auth/token_url", None, "auth.token_url: required"),
-            ("/auth/token_url", Some(json!("https://10.0.0.1/token")), "auth.token_url: url_address"),
-            ("/auth/token_url", Some(json!("http://login.example.com/")), "auth.token_url: url_scheme"),
-            ("/auth/token_url", Some(json!("https://a:b@login.example.com/")), "auth.token_url: url_user"),
+            (
+                "/auth/token_url",
+                Some(json!("https://10.0.0.1/token")),
+                "auth.token_url: url_address",
+            ),
+            (
+                "/auth/token_url",
+                Some(json!("http://login.example.com/")),
+                "auth.token_url: url_scheme",
+            ),
+            (
+                "/auth/token_url",
+                Some(json!("https://a:b@login.example.com/")),
+                "auth.token_url: url_user",
+            ),
             ("/auth/client_id", None, "auth.client_id: required"),
             ("/auth/client_secret", None, ""),
             ("/auth/scope", None, ""),
             ("/auth/client_authentication", Some(json!("body")), ""),
-            ("/auth/client_authentication", Some(json!("jwt")), "auth.client_authentication: one_of"),
-            ("/auth/password", Some(json!("p")), "auth.password: prohibited"),
+            (
+                "/auth/client_authentication",
+                Some(json!("jwt")),
+                "auth.client_authentication: one_of",
+            ),
+            (
+                "/auth/password",
+                Some(json!("p")),
+                "auth.password: prohibited",
+            ),
         ];
         checks("client_credentials", &client, &cases);
         checks(
             "client_credentials",
             &client,
-            &[("/auth/refresh_token", Some(json!("r")), "auth.refresh_token: prohibited")],
+            &[(
+                "/auth/refresh_token",
+                Some(json!("r")),
+                "auth.refresh_token: prohibited",
+            )],
         );
         checks("oauth2", &client, &cases);
-        checks("oauth2", &client, &[("/auth/refresh_token", Some(json!("r")), "")]);
+        checks(
+            "oauth2",
+            &client,
+            &[("/auth/refresh_token", Some(json!("r")), "")],
+        );
     }
 
     #[test]
     fn an_origin_is_a_scheme_host_and_port_alone() {
-        let body = json!({ "auth_type": "basic", "data_format": "rest", "auth": { "username": "a" } });
+        let body =
+            json!({ "auth_type": "basic", "data_format": "rest", "auth": { "username": "a" } });
         let cases = [
             ("/origin", Some(json!("https://erp.example.com")), ""),
             ("/origin", Some(json!("https://erp.example.com:8443/")), ""),
             ("/origin", Some(json!(null)), ""),
             ("/origin", Some(json!("erp.example.com")), "origin: url"),
-            ("/origin", Some(json!("https://erp.example.com/hook")), "origin: origin"),
-            ("/origin", Some(json!("https://erp.example.com/?a=b")), "origin: origin"),
-            ("/origin", Some(json!("https://erp.example.com/#a")), "origin: origin"),
-            ("/origin", Some(json!("https://ada:p@erp.example.com")), "origin: url_user"),
-            ("/origin", Some(json!("ftp://erp.example.com")), "origin: url_scheme"),
-            ("/origin", Some(json!("https://169.254.169.254")), "origin: url_address"),
-            ("/origin", Some(json!(["https://erp.example.com"])), "origin: type"),
-            ("/origin", Some(json!("https://erp.example.com?a")), "origin: origin"),
-            ("/origin", Some(json!("https://erp.example.com#a")), "origin: origin"),
-            ("/origin", Some(json!("https://a@erp.example.com")), "origin: url_user"),
-            ("/origin", Some(json!("http://erp.example.com")), "origin: url_scheme"),
-            ("/origin", Some(json!("https://10.0.0.1")), "origin: url_address"),
+            (
+                "/origin",
+                Some(json!("https://erp.example.com/hook")),
+                "origin: origin",
+            ),
+            (
+                "/origin",
+                Some(json!("https://erp.example.com/?a=b")),
+                "origin: origin",
+            ),
+            (
+                "/origin",
+                Some(json!("https://erp.example.com/#a")),
+                "origin: origin",
+            ),
+            (
+                "/origin",
+                Some(json!("https://ada:p@erp.example.com")),
+                "origin: url_user",
+            ),
+            (
+                "/origin",
+                Some(json!("ftp://erp.example.com")),
+                "origin: url_scheme",
+            ),
+            (
+                "/origin",
+                Some(json!("https://169.254.169.254")),
+                "origin: url_address",
+            ),
+            (
+                "/origin",
+                Some(json!(["https://erp.example.com"])),
+                "origin: type",
+            ),
+            (
+                "/origin",
+                Some(json!("https://erp.example.com?a")),
+                "origin: origin",
+            ),
+            (
+                "/origin",
+                Some(json!("https://erp.example.com#a")),
+                "origin: origin",
+            ),
+            (
+                "/origin",
+                Some(json!("https://a@erp.example.com")),
+                "origin: url_user",
+            ),
+            (
+                "/origin",
+                Some(json!("http://erp.example.com")),
+                "origin: url_scheme",
+            ),
+            (
+                "/origin",
+                Some(json!("https://10.0.0.1")),
+                "origin: url_address",
+            ),
             ("/origin", Some(json!(7)), "origin: type"),
         ];
         check(&body, &cases, form);
         let none = json!({ "auth_type": "none", "data_format": "rest" });
-        check(&none, &[("/origin", Some(json!("https://erp.example.com")), "origin: prohibited")], form);
+        check(
+            &none,
+            &[(
+                "/origin",
+                Some(json!("https://erp.example.com")),
+                "origin: prohibited",
+            )],
+            form,
+        );
         let shown = with_member(&body, "/origin", Some(json!("https://ERP.example.com:443")));
         let origin = read_with(shown, form).unwrap().value.origin;
         assert_eq!(origin, Origin::from_url("https://erp.example.com"));
@@ -405,26 +622,45 @@ mod tests {
 
     #[test]
     fn a_network_opens_the_urls_of_the_same_body_and_names_its_port_in_production() {
-        let networks =
-            |list: Value| json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": list });
+        let networks = |list: Value| json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": list });
         let at = |list: Value, rule: &'static str| {
-            check(&networks(json!([])), &[("/allowed_networks", Some(list), rule)], form);
+            check(
+                &networks(json!([])),
+                &[("/allowed_networks", Some(list), rule)],
+                form,
+            );
         };
         at(json!(null), "");
-        at(json!(["10.1.2.0/24:8443", "[fd00::/8]:8443", "10.0.0.0/8"]), "");
-        at(json!(["10.1.2.0/24", "erp.example:443"]), "allowed_networks.1: network");
-        at(json!(["169.254.169.254/32:80"]), "allowed_networks.0: network");
+        at(
+            json!(["10.1.2.0/24:8443", "[fd00::/8]:8443", "10.0.0.0/8"]),
+            "",
+        );
+        at(
+            json!(["10.1.2.0/24", "erp.example:443"]),
+            "allowed_networks.1: network",
+        );
+        at(
+            json!(["169.254.169.254/32:80"]),
+            "allowed_networks.0: network",
+        );
         at(json!(["0.0.0.0/0"]), "allowed_networks.0: network");
         at(json!(["169.254.0.0/16"]), "allowed_networks.0: network");
         at(json!(["fe80::/10"]), "allowed_networks.0: network");
-        at(json!(["[fd00:ec2::254/128]:80"]), "allowed_networks.0: network");
+        at(
+            json!(["[fd00:ec2::254/128]:80"]),
+            "allowed_networks.0: network",
+        );
         at(json!(vec!["10.0.0.0/8:1"; 21]), "allowed_networks: max");
         at(json!("10.0.0.0/8"), "allowed_networks: type");
         at(json!([10]), "allowed_networks.0: type");
         let production = AddressPolicy::default().with_required_ports(true);
         let in_production = |reader: &mut Reader<'_>| read(reader, &production, &[]);
         let cases = [
-            ("/allowed_networks", Some(json!(["10.1.2.0/24"])), "allowed_networks.0: network"),
+            (
+                "/allowed_networks",
+                Some(json!(["10.1.2.0/24"])),
+                "allowed_networks.0: network",
+            ),
             ("/allowed_networks", Some(json!(["10.1.2.0/24:8443"])), ""),
         ];
         check(&networks(json!([])), &cases, in_production);
@@ -434,8 +670,16 @@ mod tests {
         body["origin"] = json!("http://10.1.2.4:8443");
         let cases = [
             ("/reason", None, ""),
-            ("/origin", Some(json!("http://10.1.2.4:8444")), "origin: url_address"),
-            ("/auth/token_url", Some(json!("http://10.1.2.4/token")), "auth.token_url: url_address"),
+            (
+                "/origin",
+                Some(json!("http://10.1.2.4:8444")),
+                "origin: url_address",
+            ),
+            (
+                "/auth/token_url",
+                Some(json!("http://10.1.2.4/token")),
+                "auth.token_url: url_address",
+            ),
         ];
         check(&body, &cases, in_production);
     }
@@ -443,8 +687,18 @@ mod tests {
     #[test]
     fn each_format_has_its_settings() {
         for (kind, cases) in [
-            ("rest", vec![("/format/method", json!("x"), "format.method: prohibited")]),
-            ("odata", vec![("/format/mutation", json!(MUTATION_DEFAULT), "format.mutation: prohibited")]),
+            (
+                "rest",
+                vec![("/format/method", json!("x"), "format.method: prohibited")],
+            ),
+            (
+                "odata",
+                vec![(
+                    "/format/mutation",
+                    json!(MUTATION_DEFAULT),
+                    "format.mutation: prohibited",
+                )],
+            ),
             (
                 "soap",
                 vec![
@@ -452,20 +706,44 @@ mod tests {
                     ("/format/action", json!("a\"b"), "format.action: action"),
                     ("/format/namespace", json!("http://erp.example/ws"), ""),
                     ("/format/namespace", json!("erp"), "format.namespace: uri"),
-                    ("/format/namespace", json!("urn:erp\nx"), "format.namespace: uri"),
-                    ("/format/namespace", json!("urn:a\"b"), "format.namespace: uri"),
+                    (
+                        "/format/namespace",
+                        json!("urn:erp\nx"),
+                        "format.namespace: uri",
+                    ),
+                    (
+                        "/format/namespace",
+                        json!("urn:a\"b"),
+                        "format.namespace: uri",
+                    ),
                     ("/format/method", json!("PostEvent"), ""),
                     ("/format/method", json!("1st"), "format.method: method"),
                     ("/format/method", json!("a:b"), "format.method: method"),
-                    ("/format/mutation", json!(MUTATION_DEFAULT), "format.mutation: prohibited"),
+                    (
+                        "/format/mutation",
+                        json!(MUTATION_DEFAULT),
+                        "format.mutation: prohibited",
+                    ),
                 ],
             ),
             (
                 "graphql",
                 vec![
-                    ("/format/mutation", json!("mutation ($event: In!) { take(event: $event) { ok } }"), ""),
-                    ("/format/mutation", json!("query { a(event: $event) }"), "format.mutation: mutation"),
-                    ("/format/mutation", json!("mutation { take }"), "format.mutation: mutation"),
+                    (
+                        "/format/mutation",
+                        json!("mutation ($event: In!) { take(event: $event) { ok } }"),
+                        "",
+                    ),
+                    (
+                        "/format/mutation",
+                        json!("query { a(event: $event) }"),
+                        "format.mutation: mutation",
+                    ),
+                    (
+                        "/format/mutation",
+                        json!("mutation { take }"),
+                        "format.mutation: mutation",
+                    ),
                     ("/format/method", json!("x"), "format.method: prohibited"),
                 ],
             ),
@@ -473,14 +751,20 @@ mod tests {
                 "jsonrpc",
                 vec![
                     ("/format/method", json!("erp.notify"), ""),
-                    ("/format/method", json!("rpc.notify"), "format.method: method"),
+                    (
+                        "/format/method",
+                        json!("rpc.notify"),
+                        "format.method: method",
+                    ),
                     ("/format/action", json!("x"), "format.action: prohibited"),
                 ],
             ),
         ] {
             let body = json!({ "auth_type": "none", "data_format": kind, "format": {} });
-            let cases: Vec<_> =
-                cases.into_iter().map(|(pointer, value, rule)| (pointer, Some(value), rule)).collect();
+            let cases: Vec<_> = cases
+                .into_iter()
+                .map(|(pointer, value, rule)| (pointer, Some(value), rule))
+                .collect();
             check(&body, &cases, form);
         }
     }
@@ -501,8 +785,14 @@ mod tests {
             method: "Notify".into(),
         };
         assert_eq!(read_with(body, form).unwrap().value.format, expected);
-        let body = json!({ "auth_type": "api_key", "data_format": "rest", "auth": { "value": "k" } });
-        let Auth::ApiKey { header, value } = read_with(body, form).unwrap().value.auth else { panic!() };
-        assert_eq!((header.as_str(), value.unwrap().expose()), ("x-api-key", "k"));
+        let body =
+            json!({ "auth_type": "api_key", "data_format": "rest", "auth": { "value": "k" } });
+        let Auth::ApiKey { header, value } = read_with(body, form).unwrap().value.auth else {
+            panic!()
+        };
+        assert_eq!(
+            (header.as_str(), value.unwrap().expose()),
+            ("x-api-key", "k")
+        );
     }
 }

@@ -36,41 +36,69 @@ fn overlap_s_max() -> u32 {
     u32::try_from(OVERLAP_MAX.as_secs()).unwrap_or(u32::MAX)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
-    let scope = reader.optional("scope").word(KeyScope::parse, KeyScope::allowed);
+    let scope = reader
+        .optional("scope")
+        .word(KeyScope::parse, KeyScope::allowed);
     let expires_at = reader.optional("expires_at").moment();
     let name = reader.optional("name").identifier(NAME_CHARS_MAX);
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     let overlap = Duration::from_secs(u64::from(overlap_s.unwrap_or_default()));
-    Some(KeyRotation { terms: KeyTerms { scope, expires_at, overlap, keeps_others: false }, name, reason })
+    Some(KeyRotation {
+        terms: KeyTerms {
+            scope,
+            expires_at,
+            overlap,
+            keeps_others: false,
+        },
+        name,
+        reason,
+    })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> {
-    let includes_taxpayers = reader.optional("taxpayer_keys").boolean().unwrap_or_default();
+    let includes_taxpayers = reader
+        .optional("taxpayer_keys")
+        .boolean()
+        .unwrap_or_default();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    Some(KeyRevocation { includes_taxpayers, reason })
+    Some(KeyRevocation {
+        includes_taxpayers,
+        reason,
+    })
 }
 
 /// Reads the terms of a new key from query parameters.
 pub(crate) fn read_query(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
-    let overlap_s = query.whole_number("overlap_s", 0).and_then(|found| match found {
-        Some(seconds) if seconds > i64::from(overlap_s_max()) => {
-            Err(Fault::field("overlap_s", FieldRule::AtMost(i64::from(overlap_s_max()).into())))
-        }
-        found => Ok(found.unwrap_or_default()),
-    });
+    let overlap_s = query
+        .whole_number("overlap_s", 0)
+        .and_then(|found| match found {
+            Some(seconds) if seconds > i64::from(overlap_s_max()) => Err(Fault::field(
+                "overlap_s",
+                FieldRule::AtMost(i64::from(overlap_s_max()).into()),
+            )),
+            found => Ok(found.unwrap_or_default()),
+        });
     let overlap_s = overlap_s.unwrap_or_else(|fault| {
         faults.push(fault);
         0
     });
-    let scope = query.word("scope", KeyScope::parse, KeyScope::allowed).unwrap_or_else(|fault| {
-        faults.push(fault);
-        None
-    });
+    let scope = query
+        .word("scope", KeyScope::parse, KeyScope::allowed)
+        .unwrap_or_else(|fault| {
+            faults.push(fault);
+            None
+        });
     let expires_at = query.moment("expires_at").unwrap_or_else(|fault| {
         faults.push(fault);
         None
@@ -79,19 +107,29 @@ pub(crate) fn read_query(query: &Query) -> Result<KeyTerms, Faults> {
         return Err(faults.into_iter().collect());
     }
     let overlap = Duration::from_secs(overlap_s.unsigned_abs());
-    Ok(KeyTerms { scope, expires_at, overlap, keeps_others: false })
+    Ok(KeyTerms {
+        scope,
+        expires_at,
+        overlap,
+        keeps_others: false,
+    })
 }
 
 /// Reads the name of a new key from query parameters.
 pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
-    let name = query.trimmed_text("name").map(|text| text_checks::check_identifier(&text, NAME_CHARS_MAX));
+    let name = query
+        .trimmed_text("name")
+        .map(|text| text_checks::check_identifier(&text, NAME_CHARS_MAX));
     name.transpose().map_err(|rule| Fault::field("name", rule))
 }
 
 /// Returns a fault if the key would expire now or in the past.
 pub(crate) fn check_expiry(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
     if terms.expires_at.is_some_and(|end| end <= now) {
-        return Err(Fault::field("expires_at", FieldRule::must_be("future", "in the future")));
+        return Err(Fault::field(
+            "expires_at",
+            FieldRule::must_be("future", "in the future"),
+        ));
     }
     Ok(())
 }
@@ -116,12 +154,24 @@ mod tests {
             ("/scope", Some(json!("READ_ONLY")), ""),
             ("/scope", Some(json!("write")), "scope: one_of"),
             ("/expires_at", None, ""),
-            ("/expires_at", Some(json!("tomorrow")), "expires_at: date_time"),
+            (
+                "/expires_at",
+                Some(json!("tomorrow")),
+                "expires_at: date_time",
+            ),
             ("/expires_at", Some(json!(7)), "expires_at: type"),
             ("/name", Some(json!("x".repeat(60))), ""),
             ("/name", Some(json!("x".repeat(61))), "name: max"),
-            ("/name", Some(json!("till\u{7}")), "name: control_characters"),
-            ("/name", Some(json!("ti\u{200b}ll")), "name: invisible_characters"),
+            (
+                "/name",
+                Some(json!("till\u{7}")),
+                "name: control_characters",
+            ),
+            (
+                "/name",
+                Some(json!("ti\u{200b}ll")),
+                "name: invisible_characters",
+            ),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
         ];
         let body = json!({
@@ -133,12 +183,17 @@ mod tests {
             ("/taxpayer_keys", Some(json!("yes")), "taxpayer_keys: type"),
             ("/reason", Some(json!(7)), "reason: type"),
         ];
-        check(&json!({ "taxpayer_keys": true, "reason": "a leak" }), &cases, read_revocation);
+        check(
+            &json!({ "taxpayer_keys": true, "reason": "a leak" }),
+            &cases,
+            read_revocation,
+        );
     }
 
     #[test]
     fn parameters_say_the_same_as_a_body() {
-        let read = |text: &str| read_query(&Query::from_text(text)).map_err(|faults| faults.summary());
+        let read =
+            |text: &str| read_query(&Query::from_text(text)).map_err(|faults| faults.summary());
         assert_eq!(read(""), Ok(KeyTerms::default()));
         let all = KeyTerms {
             scope: Some(KeyScope::ReadOnly),
@@ -146,14 +201,29 @@ mod tests {
             overlap: Duration::from_mins(1),
             keeps_others: false,
         };
-        assert_eq!(read("overlap_s=60&scope=read_only&expires_at=1970-01-01T00:00:00Z"), Ok(all));
-        for odd in ["overlap_s=604801", "overlap_s=x", "scope=all", "expires_at=soon"] {
+        assert_eq!(
+            read("overlap_s=60&scope=read_only&expires_at=1970-01-01T00:00:00Z"),
+            Ok(all)
+        );
+        for odd in [
+            "overlap_s=604801",
+            "overlap_s=x",
+            "scope=all",
+            "expires_at=soon",
+        ] {
             assert!(read(odd).is_err(), "{odd}");
         }
         let name = |text: &str| read_name(&Query::from_text(text));
-        assert_eq!(name("name=%20the+till%20").unwrap().as_deref(), Some("the till"));
+        assert_eq!(
+            name("name=%20the+till%20").unwrap().as_deref(),
+            Some("the till")
+        );
         assert_eq!(name("").unwrap(), None);
-        for odd in ["x".repeat(61), "till%07".to_owned(), "ti%E2%80%8Bll".to_owned()] {
+        for odd in [
+            "x".repeat(61),
+            "till%07".to_owned(),
+            "ti%E2%80%8Bll".to_owned(),
+        ] {
             assert!(name(&format!("name={odd}")).is_err(), "{odd}");
         }
         assert!(check_expiry(&all, Timestamp::UNIX_EPOCH).is_err());

@@ -18,18 +18,27 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
 }
 
 /// Reads a line. `quantities` is the allowed range of the quantity.
-pub(crate) fn read_with_quantity_bounds(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
+pub(crate) fn read_with_quantity_bounds(
+    reader: &mut Reader<'_>,
+    quantities: Bounds,
+) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_CHARS_MAX);
     let item_no = reader.required("item_no").identifier(TEXT_CHARS_MAX);
-    let item_type = reader.required("item_type").word(ItemType::parse, ItemType::allowed);
+    let item_type = reader
+        .required("item_type")
+        .word(ItemType::parse, ItemType::allowed);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);
     let price_unit = unit(reader.required("price_unit"));
-    let tax_category = reader.required("tax_category").code(ReferenceList::TaxCategories);
+    let tax_category = reader
+        .required("tax_category")
+        .code(ReferenceList::TaxCategories);
     let product_category = product_code(reader.optional("product_category"));
     let service_category = service_code(reader.optional("service_category"));
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
-    let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
+    let discount_amount = reader
+        .optional("discount_amount")
+        .amount(Bounds::NOT_NEGATIVE);
     refuse_other_category(reader, item_type);
     Some(Line {
         item_id: None,
@@ -56,7 +65,11 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
         None => return,
     };
     if reader.has(other) {
-        let what = if other == "service_category" { "is for SERVICE lines" } else { "is for PRODUCT lines" };
+        let what = if other == "service_category" {
+            "is for SERVICE lines"
+        } else {
+            "is for PRODUCT lines"
+        };
         reader.report_fault(other, FieldRule::other("prohibited", what));
     }
 }

@@ -24,7 +24,10 @@ impl<'f> Field<'f> {
         min: usize,
         mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let field = self.record_type(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
+        let field = self.record_type(|| FieldType::Objects {
+            min,
+            of: FormSchema::for_form(&mut form),
+        });
         let report = field.report;
         field.items(min, |path, item| match item {
             Value::Object(object) => Reader::read(object, path, report, &mut form),
@@ -38,7 +41,10 @@ impl<'f> Field<'f> {
         max: usize,
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<ItemResult<'f, T>>> {
-        let field = self.record_type(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
+        let field = self.record_type(|| FieldType::Objects {
+            min: 1,
+            of: FormSchema::for_form(&form),
+        });
         let Value::Array(items) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("an array"));
         };
@@ -50,7 +56,12 @@ impl<'f> Field<'f> {
             return field.report_fault(FieldRule::other("batch_too_large", sentence));
         }
         let catalog = field.report.catalog;
-        Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
+        Some(
+            items
+                .iter()
+                .map(|item| (item, report::read_item(item, catalog, &form)))
+                .collect(),
+        )
     }
 
     /// Reads a list of texts. Each text has at most `max` characters.
@@ -69,7 +80,11 @@ impl<'f> Field<'f> {
     /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
     pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
         let field = self.record_type(|| FieldType::WholeNumbers { items_max, max });
-        if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
+        if field
+            .value
+            .and_then(Value::as_array)
+            .is_some_and(|items| items.len() > items_max)
+        {
             return field.report_fault(FieldRule::MaxItems(items_max));
         }
         let report = field.report;
@@ -83,7 +98,11 @@ impl<'f> Field<'f> {
     }
 
     /// Reads the items of a list with `read`, also after an invalid item, so that the caller sees all faults.
-    fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
+    fn items<T>(
+        self,
+        min: usize,
+        mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let Value::Array(items) = self.given_value()? else {
             return self.report_fault(FieldRule::Type("an array"));
         };
@@ -94,8 +113,13 @@ impl<'f> Field<'f> {
             return self.report_fault(FieldRule::MaxItems(ITEMS_MAX));
         }
         let path = self.path();
-        let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
-        let read: Vec<_> = wanted.map(|(index, item)| read(JsonPath::Item(&path, index), item)).collect();
+        let wanted = items
+            .iter()
+            .enumerate()
+            .take_while(|_| !self.report.is_full());
+        let read: Vec<_> = wanted
+            .map(|(index, item)| read(JsonPath::Item(&path, index), item))
+            .collect();
         if read.len() < items.len() {
             return None;
         }

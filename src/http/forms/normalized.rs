@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 use crate::http::forms::reader::is_absent;
 
 /// Returns the normalized body, without the fields at the paths `unknown`.
-pub(crate) fn normalize(mut body: Map<String, Value>, unknown: &[Vec<String>]) -> Map<String, Value> {
+pub(crate) fn normalize(
+    mut body: Map<String, Value>,
+    unknown: &[Vec<String>],
+) -> Map<String, Value> {
     for steps in unknown {
         remove_field(&mut body, steps);
     }
@@ -29,7 +32,11 @@ fn remove(value: &mut Value, steps: &[String]) {
     match (value, steps) {
         (Value::Object(fields), steps) => remove_field(fields, steps),
         (Value::Array(items), [first, rest @ ..]) => {
-            if let Some(inner) = first.parse().ok().and_then(|index: usize| items.get_mut(index)) {
+            if let Some(inner) = first
+                .parse()
+                .ok()
+                .and_then(|index: usize| items.get_mut(index))
+            {
                 remove(inner, rest);
             }
         }

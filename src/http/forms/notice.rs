@@ -16,8 +16,13 @@ pub(crate) struct Notice {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Notice> {
     let irn = reader.required("irn").irn();
-    let message = reader.required("message").word(NoticeMessage::parse, NoticeMessage::allowed);
-    Some(Notice { irn: irn?, message: message? })
+    let message = reader
+        .required("message")
+        .word(NoticeMessage::parse, NoticeMessage::allowed);
+    Some(Notice {
+        irn: irn?,
+        message: message?,
+    })
 }
 
 #[cfg(test)]

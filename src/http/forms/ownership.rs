@@ -20,20 +20,33 @@ pub(crate) fn read_business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<
     check_business_id(reader, business_id, taxpayer);
 }
 
-fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpayer: Option<&Taxpayer>) {
+fn check_business_id(
+    reader: &mut Reader<'_>,
+    business_id: Option<String>,
+    taxpayer: Option<&Taxpayer>,
+) {
     let is_other = business_id
         .zip(taxpayer)
         .is_some_and(|(id, taxpayer)| !id.eq_ignore_ascii_case(&taxpayer.business_id));
     if is_other {
-        reader.report_fault("business_id", FieldRule::must_be("own", "the business id of this taxpayer"));
+        reader.report_fault(
+            "business_id",
+            FieldRule::must_be("own", "the business id of this taxpayer"),
+        );
     }
 }
 
 /// Reads the tax number of a party. If a taxpayer is given, the tax number must be that taxpayer's.
 pub(crate) fn read_tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let tin = reader.required("tin").identifier(TEXT_CHARS_MAX);
-    if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
-        reader.report_fault("tin", FieldRule::must_be("own", "the tax number of this taxpayer"));
+    if tin
+        .zip(taxpayer)
+        .is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin))
+    {
+        reader.report_fault(
+            "tin",
+            FieldRule::must_be("own", "the tax number of this taxpayer"),
+        );
     }
 }
 
@@ -44,7 +57,11 @@ pub(crate) fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Optio
 }
 
 /// Reads an IRN of at most `max` characters, which must carry the taxpayer's service id.
-pub(crate) fn short_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, max: usize) -> Option<Irn> {
+pub(crate) fn short_irn(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+    max: usize,
+) -> Option<Irn> {
     let irn = reader.required("irn").short_irn(max);
     check_irn(reader, irn, taxpayer)
 }
@@ -63,7 +80,11 @@ pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>)
     Some(irn)
 }
 
-fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
+fn check_irn(
+    reader: &mut Reader<'_>,
+    irn: Option<Irn>,
+    taxpayer: Option<&Taxpayer>,
+) -> Option<Irn> {
     let irn = irn?;
     if taxpayer.is_some_and(|taxpayer| !irn.has_service_id(&taxpayer.service_id)) {
         let rule = FieldRule::with_expected(

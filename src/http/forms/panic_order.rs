@@ -15,11 +15,17 @@ pub(crate) struct PanicOrder {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicOrder> {
     let taxpayer_id = reader.required("taxpayer_id").id();
-    let panics = reader.optional("panics").whole_number(PANICS_MAX).unwrap_or(1);
+    let panics = reader
+        .optional("panics")
+        .whole_number(PANICS_MAX)
+        .unwrap_or(1);
     if panics == 0 {
         reader.report_fault("panics", FieldRule::must_be("integer", "1 or 2"));
     }
-    Some(PanicOrder { taxpayer_id: TaxpayerId(taxpayer_id?), panics })
+    Some(PanicOrder {
+        taxpayer_id: TaxpayerId(taxpayer_id?),
+        panics,
+    })
 }
 
 #[cfg(test)]

@@ -15,17 +15,28 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     let invoice = unique_no::read(reader);
     let status = status(reader);
     let is_partial = status == Some(PaymentStatus::Partial);
-    let bounds = if is_partial { Bounds::POSITIVE } else { Bounds::Any };
+    let bounds = if is_partial {
+        Bounds::POSITIVE
+    } else {
+        Bounds::Any
+    };
     let amount = reader.required_if(is_partial, "amount").amount(bounds);
     let reference = reader.optional("reference").identifier(TEXT_CHARS_MAX);
-    let remark = reader.required("remark").long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);
+    let remark = reader
+        .required("remark")
+        .long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);
     let change = match status? {
         PaymentStatus::Pending => PaymentChange::Pending,
         PaymentStatus::Rejected => PaymentChange::Rejected,
         PaymentStatus::Paid => PaymentChange::Paid,
         PaymentStatus::Partial => PaymentChange::Partial(amount?),
     };
-    Some(PaymentUpdate { invoice: invoice?, change, reference, remark: remark? })
+    Some(PaymentUpdate {
+        invoice: invoice?,
+        change,
+        reference,
+        remark: remark?,
+    })
 }
 
 fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
@@ -35,12 +46,22 @@ fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     if !has_preferred && !reader.has("status") {
         reader.report_fault(
             "payment_status",
-            FieldRule::with_expected("required", "is required; status is another name for it", "a value"),
+            FieldRule::with_expected(
+                "required",
+                "is required; status is another name for it",
+                "a value",
+            ),
         );
     }
-    let preferred = reader.optional("payment_status").word_in_either_case(parse, allowed);
+    let preferred = reader
+        .optional("payment_status")
+        .word_in_either_case(parse, allowed);
     let alias = reader.optional("status");
-    if has_preferred { preferred } else { alias.word_in_either_case(parse, allowed) }
+    if has_preferred {
+        preferred
+    } else {
+        alias.word_in_either_case(parse, allowed)
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +71,8 @@ mod tests {
     use super::*;
     use crate::domain::money::Amount;
     use crate::http::forms::testing::{
-        INEXACT, broken_rules, check, check_refused, number, numbers, read as read_with, texts, with_member,
+        INEXACT, broken_rules, check, check_refused, number, numbers, read as read_with, texts,
+        with_member,
     };
 
     fn partial() -> Value {
@@ -66,10 +88,18 @@ mod tests {
             ("/unique_no", None, "unique_no: required"),
             ("/unique_no", Some(json!(7)), "unique_no: type"),
             ("/unique_no_type", None, "unique_no_type: required"),
-            ("/unique_no_type", Some(json!("ID")), "unique_no_type: one_of"),
+            (
+                "/unique_no_type",
+                Some(json!("ID")),
+                "unique_no_type: one_of",
+            ),
             ("/unique_no_type", Some(json!("irn")), ""),
             ("/payment_status", None, "payment_status: required"),
-            ("/payment_status", Some(json!("CANCELLED")), "payment_status: one_of"),
+            (
+                "/payment_status",
+                Some(json!("CANCELLED")),
+                "payment_status: one_of",
+            ),
             ("/payment_status", Some(json!("PARTIAL")), ""),
             ("/amount", None, "amount: required"),
             ("/amount", Some(json!(0)), "amount: greater_than"),
@@ -85,11 +115,19 @@ mod tests {
         let cases = [
             ("/unique_no", "control_characters", control.clone()),
             ("/unique_no_type", "one_of", texts(&["NUMBER"])),
-            ("/payment_status", "one_of", texts(&["cancelled", "settled"])),
+            (
+                "/payment_status",
+                "one_of",
+                texts(&["cancelled", "settled"]),
+            ),
             ("/amount", "greater_than", numbers(&["-1"])),
             ("/amount", "type", texts(&["1"])),
             ("/amount", "digits", numbers(&INEXACT)),
-            ("/amount", "digits", numbers(&["0.0000001", "1000000000000000"])),
+            (
+                "/amount",
+                "digits",
+                numbers(&["0.0000001", "1000000000000000"]),
+            ),
             ("/reference", "control_characters", control.clone()),
             ("/remark", "control_characters", control),
         ];
@@ -100,13 +138,26 @@ mod tests {
     fn payment_status_wins_over_its_alias() {
         let both = with_member(&partial(), "/status", Some(json!("paid")));
         let amount = Amount::parse("10.50").unwrap();
-        assert_eq!(read_with(both.clone(), read).unwrap().value.change, PaymentChange::Partial(amount));
+        assert_eq!(
+            read_with(both.clone(), read).unwrap().value.change,
+            PaymentChange::Partial(amount)
+        );
         let alias = with_member(&both, "/payment_status", None);
-        assert_eq!(read_with(alias, read).unwrap().value.change, PaymentChange::Paid);
-        let neither = read_with(with_member(&partial(), "/payment_status", None), read).unwrap_err();
-        assert_eq!(neither.summary(), "The payment_status field is required; status is another name for it.");
-        let odd =
-            with_member(&with_member(&partial(), "/payment_status", None), "/status", Some(json!("odd")));
+        assert_eq!(
+            read_with(alias, read).unwrap().value.change,
+            PaymentChange::Paid
+        );
+        let neither =
+            read_with(with_member(&partial(), "/payment_status", None), read).unwrap_err();
+        assert_eq!(
+            neither.summary(),
+            "The payment_status field is required; status is another name for it."
+        );
+        let odd = with_member(
+            &with_member(&partial(), "/payment_status", None),
+            "/status",
+            Some(json!("odd")),
+        );
         assert_eq!(broken_rules(read_with(odd, read)), ["status: one_of"]);
     }
 

@@ -6,7 +6,10 @@ use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer::NATURE_CHARS_MAX;
 
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
     let business_email = reader.optional("business_email").email();
     let email = reader.optional("email").email();
@@ -17,7 +20,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
         email: business_email.or(email),
         name: reader.optional("name").text(TEXT_CHARS_MAX),
         phone: reader.optional("phone").text(TEXT_CHARS_MAX),
-        nature_of_business: reader.optional("nature_of_business").long_text(0, NATURE_CHARS_MAX),
+        nature_of_business: reader
+            .optional("nature_of_business")
+            .long_text(0, NATURE_CHARS_MAX),
         address: reader.optional("address").long_text(0, TEXT_CHARS_MAX),
     })
 }
@@ -27,7 +32,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{broken_rules, check_refused, check_texts, read as read_with, texts};
+    use crate::http::forms::testing::{
+        broken_rules, check_refused, check_texts, read as read_with, texts,
+    };
 
     #[test]
     fn each_field_keeps_its_rule() {
@@ -53,10 +60,16 @@ mod tests {
     #[test]
     fn the_email_goes_by_two_names() {
         let email = |body| read_with(body, read).unwrap().value.email;
-        assert_eq!(email(json!({ "email": "a@example.com" })).unwrap(), "a@example.com");
+        assert_eq!(
+            email(json!({ "email": "a@example.com" })).unwrap(),
+            "a@example.com"
+        );
         let both = json!({ "email": "a@example.com", "business_email": "b@example.com" });
         assert_eq!(email(both).unwrap(), "b@example.com");
         assert_eq!(email(json!({ "city": "Lagos" })), None);
-        assert_eq!(broken_rules(read_with(json!({ "email": "odd" }), read)), ["email: email"]);
+        assert_eq!(
+            broken_rules(read_with(json!({ "email": "odd" }), read)),
+            ["email: email"]
+        );
     }
 }

@@ -26,17 +26,25 @@ pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     pub(crate) fn from_text(text: &str) -> Self {
-        Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
+        Self(
+            form_urlencoded::parse(text.as_bytes())
+                .into_owned()
+                .collect(),
+        )
     }
 
     /// Returns the value of the last pair with this name; `None` if it contains a NUL, which the database cannot store.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.contains('\0'))
     }
 
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Returns the trimmed value of the last pair with this name; `None` if it is blank. Replaces each NUL, which the
@@ -49,11 +57,19 @@ impl Query {
 
     /// Returns the value as a whole number. Any value other than a whole number of at least `min` is a fault.
     pub(crate) fn whole_number(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
-        let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
+        let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else {
+            return Ok(None);
+        };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
+        let number = is_digits
+            .then(|| text.parse().ok())
+            .flatten()
+            .filter(|number| *number >= min);
         number.map(Some).ok_or_else(|| {
-            Fault::field(name, FieldRule::must_be("integer", format!("a whole number of at least {min}")))
+            Fault::field(
+                name,
+                FieldRule::must_be("integer", format!("a whole number of at least {min}")),
+            )
         })
     }
 
@@ -65,55 +81,83 @@ impl Query {
         parse: fn(&str) -> Option<T>,
         allowed: fn() -> String,
     ) -> Result<Option<T>, Fault> {
-        let Some(text) = self.filled_value(name) else { return Ok(None) };
-        text_checks::parse_word(text, parse, allowed).map(Some).map_err(|rule| Fault::field(name, rule))
+        let Some(text) = self.filled_value(name) else {
+            return Ok(None);
+        };
+        text_checks::parse_word(text, parse, allowed)
+            .map(Some)
+            .map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns the value as a log position: an event number or a timestamp.
     pub(crate) fn log_position(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
-        let Some(text) = self.filled_value(name) else { return Ok(None) };
+        let Some(text) = self.filled_value(name) else {
+            return Ok(None);
+        };
         // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
-        let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
-        found.map(Some).ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION_FORM)))
+        let found =
+            LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
+        found
+            .map(Some)
+            .ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION_FORM)))
     }
 
     /// Returns the value as an RFC 3339 timestamp.
     pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
-        let Some(text) = self.filled_value(name) else { return Ok(None) };
+        let Some(text) = self.filled_value(name) else {
+            return Ok(None);
+        };
         // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
-        found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
+        found
+            .map(Some)
+            .map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
     /// Returns the value as a boolean; false if it is absent. Any word other than true, false, 1 or 0 is a fault.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
-        match self.filled_value(name).map(str::to_ascii_lowercase).as_deref() {
+        match self
+            .filled_value(name)
+            .map(str::to_ascii_lowercase)
+            .as_deref()
+        {
             Some("true" | "1") => Ok(true),
             None | Some("false" | "0") => Ok(false),
-            Some(_) => Err(Fault::field(name, FieldRule::must_be("boolean", "true or false"))),
+            Some(_) => Err(Fault::field(
+                name,
+                FieldRule::must_be("boolean", "true or false"),
+            )),
         }
     }
 
     /// Returns the trimmed value of the last pair with this name; `None` if it is blank.
     fn filled_value(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+        found
+            .map(|(_, value)| value.trim())
+            .filter(|value| !value.is_empty())
     }
 
     /// Returns the value as a day. Any other text is a fault: a list without the filter would show unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
-        let Some(text) = self.filled_value(name) else { return Ok(None) };
-        text_checks::parse_date(text).map(Some).map_err(|rule| Fault::field(name, rule))
+        let Some(text) = self.filled_value(name) else {
+            return Ok(None);
+        };
+        text_checks::parse_date(text)
+            .map(Some)
+            .map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
-        self.filled_value(name).map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
+        self.filled_value(name)
+            .map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
     }
 
     /// Returns the value as an integrator's id. A value that is not a number becomes 0, which matches no integrator.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
-        self.filled_value(name).map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
+        self.filled_value(name)
+            .map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
     }
 
     /// Returns the value as a whole number of 0 or more; `None` if it is anything else.
@@ -122,8 +166,14 @@ impl Query {
     }
 
     pub(crate) fn page(&self, per_page_default: u64) -> Page {
-        let number = self.number("page").filter(|number| *number > 0).map_or(1, u64::from);
-        Page { number, per_page: self.per_page().unwrap_or(per_page_default) }
+        let number = self
+            .number("page")
+            .filter(|number| *number > 0)
+            .map_or(1, u64::from);
+        Page {
+            number,
+            per_page: self.per_page().unwrap_or(per_page_default),
+        }
     }
 
     /// Returns the requested number of items per page, at most `PER_PAGE_MAX`; `None` if it is absent or invalid.
@@ -153,7 +203,10 @@ mod tests {
 
     #[test]
     fn an_odd_page_falls_back_to_its_default() {
-        let first = Page { number: 1, per_page: 10 };
+        let first = Page {
+            number: 1,
+            per_page: 10,
+        };
         for text in [
             "",
             "page=0",
@@ -169,38 +222,89 @@ mod tests {
         ] {
             assert_eq!(Query::from_text(text).page(10), first, "{text}");
         }
-        assert_eq!(Query::from_text("page=3&per_page=25").page(10), Page { number: 3, per_page: 25 });
+        assert_eq!(
+            Query::from_text("page=3&per_page=25").page(10),
+            Page {
+                number: 3,
+                per_page: 25
+            }
+        );
     }
 
     #[test]
     fn per_page_is_clamped() {
         for (given, used) in [("1", 1), ("100", 100), ("101", 100), ("1000000", 100)] {
-            assert_eq!(Query::from_text(&format!("per_page={given}")).page(10).per_page, used, "{given}");
+            assert_eq!(
+                Query::from_text(&format!("per_page={given}"))
+                    .page(10)
+                    .per_page,
+                used,
+                "{given}"
+            );
         }
-        for many in ["4000000000", "4294967296", "18446744073709551616", &"9".repeat(500)] {
-            assert_eq!(Query::from_text(&format!("per_page={many}")).page(15).per_page, 100, "{many}");
+        for many in [
+            "4000000000",
+            "4294967296",
+            "18446744073709551616",
+            &"9".repeat(500),
+        ] {
+            assert_eq!(
+                Query::from_text(&format!("per_page={many}"))
+                    .page(15)
+                    .per_page,
+                100,
+                "{many}"
+            );
         }
         for odd in ["0", "00", "-5", "1e3", "99999999999999999999x", "\u{0663}"] {
-            assert_eq!(Query::from_text(&format!("per_page={odd}")).page(15).per_page, 15, "{odd}");
+            assert_eq!(
+                Query::from_text(&format!("per_page={odd}"))
+                    .page(15)
+                    .per_page,
+                15,
+                "{odd}"
+            );
         }
     }
 
     #[test]
     fn a_number_that_counts_is_read_as_it_is_or_refused() {
-        let whole =
-            |text: &str| Query::from_text(text).whole_number("after", 0).map_err(|fault| fault.to_string());
+        let whole = |text: &str| {
+            Query::from_text(text)
+                .whole_number("after", 0)
+                .map_err(|fault| fault.to_string())
+        };
         assert_eq!(whole(""), Ok(None));
         assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
-        for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "NaN", "1e3", "99999999999999999999"] {
+        for odd in [
+            "",
+            "x",
+            "-1",
+            "%2B1",
+            "1.5",
+            "+1",
+            "%00",
+            "NaN",
+            "1e3",
+            "99999999999999999999",
+        ] {
             let refused = Err("The after field must be a whole number of at least 0.".to_owned());
             assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
         }
-        assert!(Query::from_text("limit=0").whole_number("limit", 1).is_err());
+        assert!(
+            Query::from_text("limit=0")
+                .whole_number("limit", 1)
+                .is_err()
+        );
     }
 
     #[test]
     fn a_flag_is_yes_or_no_and_nothing_else() {
-        let flag = |text: &str| Query::from_text(text).flag("grade").map_err(|fault| fault.rule());
+        let flag = |text: &str| {
+            Query::from_text(text)
+                .flag("grade")
+                .map_err(|fault| fault.rule())
+        };
         for (text, expected) in [
             ("", Ok(false)),
             ("grade=", Ok(false)),
@@ -218,6 +322,9 @@ mod tests {
 
     #[test]
     fn a_value_is_decoded() {
-        assert_eq!(Query::from_text("search=a%26b+c").text("search"), Some("a&b c"));
+        assert_eq!(
+            Query::from_text("search=a%26b+c").text("search"),
+            Some("a&b c")
+        );
     }
 }

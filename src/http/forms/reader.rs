@@ -54,9 +54,18 @@ impl<'r> Reader<'r> {
         report: &'r Report<'r>,
         form: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
-        let mut reader = Self { object, path, report, requested: Vec::new(), recorder: None };
+        let mut reader = Self {
+            object,
+            path,
+            report,
+            requested: Vec::new(),
+            recorder: None,
+        };
         let value = form(&mut reader);
-        for name in object.keys().filter(|name| !reader.requested.contains(&name.as_str())) {
+        for name in object
+            .keys()
+            .filter(|name| !reader.requested.contains(&name.as_str()))
+        {
             report.add_unknown(JsonPath::Field(&path, name).steps());
         }
         value
@@ -69,7 +78,13 @@ impl<'r> Reader<'r> {
         report: &'r Report<'r>,
         recorder: &'r SchemaRecorder,
     ) -> Self {
-        Self { object, path, report, requested: Vec::new(), recorder: Some(recorder) }
+        Self {
+            object,
+            path,
+            report,
+            requested: Vec::new(),
+            recorder: Some(recorder),
+        }
     }
 
     /// Requests a required field. Null and a blank text count as absent.
@@ -110,7 +125,10 @@ impl<'r> Reader<'r> {
 
     /// Reports a fault of a field, for a rule that also depends on other fields.
     pub(crate) fn report_fault(&self, name: &str, rule: FieldRule) {
-        self.report.add_fault(Fault::field(JsonPath::Field(&self.path, name).dotted_path(), rule));
+        self.report.add_fault(Fault::field(
+            JsonPath::Field(&self.path, name).dotted_path(),
+            rule,
+        ));
     }
 
     /// Adds a warning about an unusual but accepted value.

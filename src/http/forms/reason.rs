@@ -7,9 +7,14 @@ use crate::http::forms::reader::Reader;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reason(pub(crate) Option<String>);
 
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
-    Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX)))
+    Some(Reason(
+        reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX),
+    ))
 }
 
 /// Reads the reason of an action that requires one.
@@ -31,7 +36,11 @@ mod tests {
             ("/reason", Some(json!("x".repeat(1_000))), ""),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
             ("/reason", Some(json!(7)), "reason: type"),
-            ("/reason", Some(json!("a\u{0}b")), "reason: control_characters"),
+            (
+                "/reason",
+                Some(json!("a\u{0}b")),
+                "reason: control_characters",
+            ),
         ];
         check(&json!({ "reason": "the authority is back" }), &cases, read);
     }

@@ -17,7 +17,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReconcileRequest> {
     let taxpayer_id = reader.required("taxpayer_id").id();
     let day = reader.required("day").date();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    Some(ReconcileRequest { taxpayer_id: TaxpayerId(taxpayer_id?), day: day?, reason })
+    Some(ReconcileRequest {
+        taxpayer_id: TaxpayerId(taxpayer_id?),
+        day: day?,
+        reason,
+    })
 }
 
 #[cfg(test)]
@@ -42,6 +46,10 @@ mod tests {
             ("/reason", None, ""),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
         ];
-        check(&json!({ "taxpayer_id": 7, "day": "2026-01-15", "reason": "a complaint" }), &cases, read);
+        check(
+            &json!({ "taxpayer_id": 7, "day": "2026-01-15", "reason": "a complaint" }),
+            &cases,
+            read,
+        );
     }
 }

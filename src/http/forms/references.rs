@@ -17,11 +17,15 @@ const DOCUMENT_REFERENCES: [&str; 4] = [
 pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
     reader.optional("invoice_delivery_period").object(period);
     let least = usize::from(needs_billing_reference);
-    reader.required_if(needs_billing_reference, "billing_reference").objects(least, reference);
+    reader
+        .required_if(needs_billing_reference, "billing_reference")
+        .objects(least, reference);
     for name in DOCUMENT_REFERENCES {
         reader.optional(name).object(reference);
     }
-    reader.optional("additional_document_reference").objects(0, reference);
+    reader
+        .optional("additional_document_reference")
+        .objects(0, reference);
     reader.optional("allowance_charge").objects(0, charge);
 }
 
@@ -42,7 +46,10 @@ fn reference(reader: &mut Reader<'_>) -> Option<()> {
 
 pub(crate) fn payment_means(reader: &mut Reader<'_>) -> Option<()> {
     reader.optional("payment_due_date").date();
-    reader.required("payment_means_code").code(ReferenceList::PaymentMeans).map(drop)
+    reader
+        .required("payment_means_code")
+        .code(ReferenceList::PaymentMeans)
+        .map(drop)
 }
 
 fn charge(reader: &mut Reader<'_>) -> Option<()> {

@@ -10,7 +10,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<RelayedPayment> {
     let allowed = RelayedPaymentStatus::allowed;
     let payment_status = reader.required("payment_status").word(parse, allowed);
     let remark = reader.optional("remark").long_text(0, TEXT_CHARS_MAX);
-    Some(RelayedPayment { payment_status: payment_status?, remark })
+    Some(RelayedPayment {
+        payment_status: payment_status?,
+        remark,
+    })
 }
 
 #[cfg(test)]
@@ -24,18 +27,42 @@ mod tests {
     fn each_field_keeps_its_rule() {
         let cases = [
             ("/payment_status", None, "payment_status: required"),
-            ("/payment_status", Some(json!(null)), "payment_status: required"),
-            ("/payment_status", Some(json!("")), "payment_status: required"),
+            (
+                "/payment_status",
+                Some(json!(null)),
+                "payment_status: required",
+            ),
+            (
+                "/payment_status",
+                Some(json!("")),
+                "payment_status: required",
+            ),
             ("/payment_status", Some(json!(1)), "payment_status: type"),
-            ("/payment_status", Some(json!("odd")), "payment_status: one_of"),
+            (
+                "/payment_status",
+                Some(json!("odd")),
+                "payment_status: one_of",
+            ),
             ("/payment_status", Some(json!("rejected")), ""),
             ("/payment_status", Some(json!("PENDING")), ""),
-            ("/payment_status", Some(json!("PARTIAL")), "payment_status: one_of"),
-            ("/payment_status", Some(json!("CANCELLED")), "payment_status: one_of"),
+            (
+                "/payment_status",
+                Some(json!("PARTIAL")),
+                "payment_status: one_of",
+            ),
+            (
+                "/payment_status",
+                Some(json!("CANCELLED")),
+                "payment_status: one_of",
+            ),
             ("/remark", Some(json!("x".repeat(255))), ""),
             ("/remark", Some(json!("x".repeat(256))), "remark: max"),
             ("/remark", Some(json!(1)), "remark: type"),
         ];
-        check(&json!({ "payment_status": "PAID", "remark": "In cash" }), &cases, read);
+        check(
+            &json!({ "payment_status": "PAID", "remark": "In cash" }),
+            &cases,
+            read,
+        );
     }
 }

@@ -13,14 +13,24 @@ pub(crate) struct ReplayForm {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     let since = reader.required("since").log_position();
-    let scope = reader.required("only").word(ReplayScope::parse, ReplayScope::allowed);
-    Some(ReplayForm { since: since?, scope: scope? })
+    let scope = reader
+        .required("only")
+        .word(ReplayScope::parse, ReplayScope::allowed);
+    Some(ReplayForm {
+        since: since?,
+        scope: scope?,
+    })
 }
 
 /// Reads the body of a request to enable a webhook. By default no events are replayed.
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
-    let replay = reader.optional("replay").word(AfterEnable::parse, AfterEnable::allowed);
+    let replay = reader
+        .optional("replay")
+        .word(AfterEnable::parse, AfterEnable::allowed);
     Some(replay.unwrap_or(AfterEnable::None))
 }
 
@@ -61,8 +71,14 @@ mod tests {
         let scope = |body| read_with(body, read_enable).unwrap().value.scope();
         assert_eq!(scope(json!({})), None);
         assert_eq!(scope(json!({ "replay": "none" })), None);
-        assert_eq!(scope(json!({ "replay": "Failed" })), Some(ReplayScope::Failed));
-        assert_eq!(scope(json!({ "replay": "missing" })), Some(ReplayScope::Missing));
+        assert_eq!(
+            scope(json!({ "replay": "Failed" })),
+            Some(ReplayScope::Failed)
+        );
+        assert_eq!(
+            scope(json!({ "replay": "missing" })),
+            Some(ReplayScope::Missing)
+        );
         for (odd, rule) in [
             (json!("all"), "one_of"),
             (json!("some"), "one_of"),

@@ -118,7 +118,9 @@ impl<'c> Report<'c> {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.take();
         for list in self.unchecked.take() {
-            warnings.push(format!("not checked against {list}: the list has not been fetched yet"));
+            warnings.push(format!(
+                "not checked against {list}: the list has not been fetched yet"
+            ));
         }
         let unknown = self.unknown.borrow();
         if !unknown.is_empty() {
@@ -128,7 +130,11 @@ impl<'c> Report<'c> {
                 .map(|steps| steps.join(".").chars().take(PATH_CHARS_SHOWN_MAX).collect())
                 .collect();
             let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
-            let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let rest = if more == 0 {
+                String::new()
+            } else {
+                format!(" and {more} more")
+            };
             warnings.push(format!("unknown field: {}{rest}", named.join(", ")));
         }
         warnings

@@ -12,13 +12,20 @@ pub(crate) struct RoleChange {
 }
 
 pub(crate) fn read_operator_role(reader: &mut Reader<'_>) -> Option<RoleChange> {
-    let role = reader.required("role").word(OperatorRole::parse, OperatorRole::allowed);
+    let role = reader
+        .required("role")
+        .word(OperatorRole::parse, OperatorRole::allowed);
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    Some(RoleChange { role: role?, reason })
+    Some(RoleChange {
+        role: role?,
+        reason,
+    })
 }
 
 pub(crate) fn read_contact_role(reader: &mut Reader<'_>) -> Option<ContactRole> {
-    reader.required("role").word(ContactRole::parse, ContactRole::allowed)
+    reader
+        .required("role")
+        .word(ContactRole::parse, ContactRole::allowed)
 }
 
 #[cfg(test)]
@@ -36,6 +43,10 @@ mod tests {
             ("/role", None, "role: required"),
             ("/reason", Some(json!(7)), "reason: type"),
         ];
-        check(&json!({ "role": "viewer", "reason": "new duties" }), &cases, read_operator_role);
+        check(
+            &json!({ "role": "viewer", "reason": "new duties" }),
+            &cases,
+            read_operator_role,
+        );
     }
 }

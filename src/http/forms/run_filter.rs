@@ -25,20 +25,39 @@ pub(crate) struct BulkMove {
 }
 
 pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
-    let action = reader.required("action").word(OperatorAction::parse, OperatorAction::allowed);
+    let action = reader
+        .required("action")
+        .word(OperatorAction::parse, OperatorAction::allowed);
     let filter = reader.required("filter").object(read);
     let is_preview = reader.optional("preview").boolean().unwrap_or_default();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     if filter.as_ref().is_some_and(|found| !found.has_condition) {
-        reader.report_fault("filter", FieldRule::must_be("min", "an object with at least one condition"));
+        reader.report_fault(
+            "filter",
+            FieldRule::must_be("min", "an object with at least one condition"),
+        );
         return None;
     }
-    Some(BulkMove { action: action?, filter: filter?.filter, is_preview, reason })
+    Some(BulkMove {
+        action: action?,
+        filter: filter?.filter,
+        is_preview,
+        reason,
+    })
 }
 
 /// The names of the conditions of a filter.
-const CONDITIONS: [&str; 9] =
-    ["state", "operation", "taxpayer_id", "irn", "step", "wait_reason", "error", "older_than_s", "deadline"];
+const CONDITIONS: [&str; 9] = [
+    "state",
+    "operation",
+    "taxpayer_id",
+    "irn",
+    "step",
+    "wait_reason",
+    "error",
+    "older_than_s",
+    "deadline",
+];
 
 struct BodyFilter {
     filter: RunFilter,
@@ -46,21 +65,35 @@ struct BodyFilter {
     has_condition: bool,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
     let older_than = reader.optional("older_than_s").whole_number(u32::MAX);
     let filter = RunFilter {
-        state: reader.optional("state").word(RunState::parse, RunState::allowed),
-        operation: reader.optional("operation").word(Operation::parse, Operation::allowed),
+        state: reader
+            .optional("state")
+            .word(RunState::parse, RunState::allowed),
+        operation: reader
+            .optional("operation")
+            .word(Operation::parse, Operation::allowed),
         taxpayer_id: reader.optional("taxpayer_id").id().map(TaxpayerId),
         irn: reader.optional("irn").irn(),
         step: reader.optional("step").word(Step::parse, Step::allowed),
-        wait_reason: reader.optional("wait_reason").word(WaitReason::parse, WaitReason::allowed),
+        wait_reason: reader
+            .optional("wait_reason")
+            .word(WaitReason::parse, WaitReason::allowed),
         error: reader.optional("error").text(TEXT_CHARS_MAX),
         older_than: older_than.map(|seconds| Duration::from_secs(seconds.into())),
-        deadline: reader.optional("deadline").word(DeadlineState::parse, DeadlineState::allowed),
+        deadline: reader
+            .optional("deadline")
+            .word(DeadlineState::parse, DeadlineState::allowed),
     };
-    Some(BodyFilter { filter, has_condition: CONDITIONS.iter().any(|name| reader.has(name)) })
+    Some(BodyFilter {
+        filter,
+        has_condition: CONDITIONS.iter().any(|name| reader.has(name)),
+    })
 }
 
 /// Reads the filter and the order of the operators' list of runs.
@@ -80,13 +113,24 @@ pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults>
         deadline: faults.keep(query.word("deadline", DeadlineState::parse, DeadlineState::allowed)),
     };
     let order = faults.keep(query.word("order", RunOrder::parse, RunOrder::allowed));
-    if faults.is_empty() { Ok((filter, order.unwrap_or(RunOrder::Newest))) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok((filter, order.unwrap_or(RunOrder::Newest)))
+    } else {
+        Err(faults)
+    }
 }
 
 fn irn(query: &Query) -> Result<Option<Irn>, Fault> {
-    let Some(text) = query.trimmed_text("irn") else { return Ok(None) };
-    let rule = FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT };
-    Irn::parse(&text).map(Some).map_err(|_| Fault::field("irn", rule))
+    let Some(text) = query.trimmed_text("irn") else {
+        return Ok(None);
+    };
+    let rule = FieldRule::Written {
+        id: "irn_malformed",
+        format: IRN_FORMAT,
+    };
+    Irn::parse(&text)
+        .map(Some)
+        .map_err(|_| Fault::field("irn", rule))
 }
 
 #[cfg(test)]
@@ -110,10 +154,22 @@ mod tests {
             ("/filter", None, "filter: required"),
             ("/filter", Some(json!([])), "filter: type"),
             ("/filter", Some(json!({})), "filter: min"),
-            ("/filter/state", Some(json!("stuck")), "filter.state: one_of"),
+            (
+                "/filter/state",
+                Some(json!("stuck")),
+                "filter.state: one_of",
+            ),
             ("/filter/step", Some(json!("wait")), "filter.step: one_of"),
-            ("/filter/irn", Some(json!("INV001")), "filter.irn: irn_malformed"),
-            ("/filter/older_than_s", Some(json!(-1)), "filter.older_than_s: integer"),
+            (
+                "/filter/irn",
+                Some(json!("INV001")),
+                "filter.irn: irn_malformed",
+            ),
+            (
+                "/filter/older_than_s",
+                Some(json!(-1)),
+                "filter.older_than_s: integer",
+            ),
             ("/filter/deadline", Some(json!("soon")), ""),
             ("/preview", Some(json!("yes")), "preview: type"),
             ("/reason", Some(json!(7)), "reason: type"),
@@ -123,15 +179,32 @@ mod tests {
 
     #[test]
     fn a_query_is_read_like_a_body_and_all_its_faults_are_told() {
-        let (filter, order) =
-            read_query(&Query::from_text("older_than_s=60&order=oldest&error=%20down")).unwrap();
-        assert_eq!((filter.older_than, order), (Some(Duration::from_mins(1)), RunOrder::Oldest));
-        assert_eq!((filter.error.as_deref(), filter.state), (Some("down"), None));
-        let odd = "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
+        let (filter, order) = read_query(&Query::from_text(
+            "older_than_s=60&order=oldest&error=%20down",
+        ))
+        .unwrap();
+        assert_eq!(
+            (filter.older_than, order),
+            (Some(Duration::from_mins(1)), RunOrder::Oldest)
+        );
+        assert_eq!(
+            (filter.error.as_deref(), filter.state),
+            (Some("down"), None)
+        );
+        let odd =
+            "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
         let faults = read_query(&Query::from_text(odd)).unwrap_err();
         let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
-        let expected =
-            ["state", "operation", "irn", "step", "wait_reason", "older_than_s", "deadline", "order"];
+        let expected = [
+            "state",
+            "operation",
+            "irn",
+            "step",
+            "wait_reason",
+            "older_than_s",
+            "deadline",
+            "order",
+        ];
         assert_eq!(paths, expected);
     }
 }

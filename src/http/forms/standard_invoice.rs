@@ -38,7 +38,11 @@ enum CreateEndpoint {
 }
 
 impl CreateEndpoint {
-    fn customer(self, reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
+    fn customer(
+        self,
+        reader: &mut Reader<'_>,
+        category: Option<Category>,
+    ) -> Option<CustomerDetails> {
         match self {
             Self::Standard => customer::read(reader, category),
             Self::Bulk => customer::read_with_tin_requirement(reader, category, false),
@@ -65,15 +69,24 @@ pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> 
 fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Option<StandardInvoice> {
     let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
-    let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
+    let category = reader
+        .required("invoice_category")
+        .word(Category::parse, Category::allowed);
     let kind = InvoiceType::read(reader);
     let original = original_reference(reader, kind.is_credit_note());
     let invoice_date = reader.required("invoice_date").date();
     let due_date = reader.required("due_date").date();
     let currency = reader.required("currency").currency();
-    let customer = reader.required("customer").object(|reader| endpoint.customer(reader, category));
-    let lines = reader.required("invoice_lines").objects(1, |reader| endpoint.line(reader));
-    if due_date.zip(invoice_date).is_some_and(|(due, issued)| due < issued) {
+    let customer = reader
+        .required("customer")
+        .object(|reader| endpoint.customer(reader, category));
+    let lines = reader
+        .required("invoice_lines")
+        .objects(1, |reader| endpoint.line(reader));
+    if due_date
+        .zip(invoice_date)
+        .is_some_and(|(due, issued)| due < issued)
+    {
         reader.warn("due_date is before invoice_date");
     }
     let payable = payable(reader, lines.as_deref()?, currency.as_deref()?)?;
@@ -112,29 +125,44 @@ struct InvoiceType {
 impl InvoiceType {
     fn read(reader: &mut Reader<'_>) -> Self {
         let has_code = reader.has("invoice_type_code");
-        let text = reader.required_if(!has_code, "invoice_type").text(TEXT_CHARS_MAX);
-        let code = reader.optional("invoice_type_code").code(ReferenceList::InvoiceTypes);
+        let text = reader
+            .required_if(!has_code, "invoice_type")
+            .text(TEXT_CHARS_MAX);
+        let code = reader
+            .optional("invoice_type_code")
+            .code(ReferenceList::InvoiceTypes);
         Self { text, code }
     }
 
     fn is_credit_note(&self) -> bool {
         self.code.as_deref() == Some(CREDIT_NOTE_CODE)
-            || self.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(CREDIT_NOTE_WORD))
+            || self
+                .text
+                .as_deref()
+                .is_some_and(|text| text.eq_ignore_ascii_case(CREDIT_NOTE_WORD))
     }
 }
 
 fn original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
-    let text = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_CHARS_MAX);
+    let text = reader
+        .required_if(is_credit_note, "original_invoice_reference")
+        .identifier(IRN_CHARS_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
         .word(UniqueNoType::parse, UniqueNoType::allowed);
-    Some(InvoiceRef { kind: kind?, text: text? })
+    Some(InvoiceRef {
+        kind: kind?,
+        text: text?,
+    })
 }
 
 fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
     let payable = totals::payable(lines, currency, reader.catalog());
     if payable.is_err() {
-        reader.report_fault("invoice_lines", FieldRule::other("max", "comes to a total that is too large"));
+        reader.report_fault(
+            "invoice_lines",
+            FieldRule::other("max", "comes to a total that is too large"),
+        );
     }
     payable.ok()
 }
@@ -142,9 +170,13 @@ fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount
 fn extras(kind: &InvoiceType, original: Option<&InvoiceRef>) -> Map<String, Value> {
     let code = kind.code.clone().map(|code| ("invoice_type_code", code));
     let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));
-    let reference_type = original.map(|which| ("original_invoice_reference_type", which.kind.to_string()));
+    let reference_type =
+        original.map(|which| ("original_invoice_reference_type", which.kind.to_string()));
     let all = [code, reference, reference_type];
-    all.into_iter().flatten().map(|(name, text)| (name.to_owned(), Value::String(text))).collect()
+    all.into_iter()
+        .flatten()
+        .map(|(name, text)| (name.to_owned(), Value::String(text)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -153,8 +185,8 @@ mod tests {
 
     use super::*;
     use crate::http::forms::testing::{
-        INEXACT, broken_rules, check, check_identifiers, check_refused, check_required, check_texts, number,
-        numbers, read as read_with, standard_invoice, texts, with_member,
+        INEXACT, broken_rules, check, check_identifiers, check_refused, check_required,
+        check_texts, number, numbers, read as read_with, standard_invoice, texts, with_member,
     };
 
     const REQUIRED: [&str; 24] = [
@@ -185,8 +217,10 @@ mod tests {
     ];
 
     fn rules(cases: &[(&str, Option<Value>, String)]) {
-        let cases: Vec<_> =
-            cases.iter().map(|(at, value, rule)| (*at, value.clone(), rule.as_str())).collect();
+        let cases: Vec<_> = cases
+            .iter()
+            .map(|(at, value, rule)| (*at, value.clone(), rule.as_str()))
+            .collect();
         check(&standard_invoice(), &cases, read);
     }
 
@@ -194,7 +228,10 @@ mod tests {
     fn every_required_field_is_required() {
         check_required(&standard_invoice(), &REQUIRED, read);
         let untyped = with_member(&standard_invoice(), "/invoice_type_code", None);
-        assert_eq!(broken_rules(read_with(untyped, read)), ["invoice_type: required"]);
+        assert_eq!(
+            broken_rules(read_with(untyped, read)),
+            ["invoice_type: required"]
+        );
     }
 
     #[test]
@@ -215,36 +252,82 @@ mod tests {
             ("/invoice_lines/0/item_no", 1, 255),
         ];
         check_texts(&standard_invoice(), &limits, read);
-        let identifiers = ["/invoice_no", "/customer/no", "/customer/tin", "/invoice_lines/0/item_no"];
+        let identifiers = [
+            "/invoice_no",
+            "/customer/no",
+            "/customer/tin",
+            "/invoice_lines/0/item_no",
+        ];
         check_identifiers(&standard_invoice(), &identifiers, read);
     }
 
     #[test]
     fn a_value_outside_what_its_field_takes_is_refused() {
-        let dates =
-            texts(&["15-01-2026", "2026-1-5", "2026-02-30", "2026-01-15T00:00:00", "2026/01/15", "today"]);
-        let emails = texts(&["plain", "@x.example", "a@", "a b@x.example", "a@b@x.example", "a@retail"]);
+        let dates = texts(&[
+            "15-01-2026",
+            "2026-1-5",
+            "2026-02-30",
+            "2026-01-15T00:00:00",
+            "2026/01/15",
+            "today",
+        ]);
+        let emails = texts(&[
+            "plain",
+            "@x.example",
+            "a@",
+            "a b@x.example",
+            "a@b@x.example",
+            "a@retail",
+        ]);
         let products = texts(&["8471.3", "847.30", "84713.00", "abcd.ef", "8471,30"]);
         let cases = [
-            ("/invoice_category", "one_of", texts(&["B2X", "Blank", "B2", "B2B,B2C"])),
+            (
+                "/invoice_category",
+                "one_of",
+                texts(&["B2X", "Blank", "B2", "B2B,B2C"]),
+            ),
             ("/invoice_type_code", "exists", texts(&["999999", "three"])),
             ("/invoice_date", "date", dates.clone()),
             ("/due_date", "date", dates),
             ("/currency", "currency", texts(&["NG", "NGNN", "N1N"])),
             ("/currency", "exists", texts(&["QQQ"])),
             ("/customer/email", "email", emails),
-            ("/invoice_lines/0/item_type", "one_of", texts(&["GOODS", "PRODUCTS"])),
+            (
+                "/invoice_lines/0/item_type",
+                "one_of",
+                texts(&["GOODS", "PRODUCTS"]),
+            ),
             ("/invoice_lines/0/price_unit", "exists", texts(&["QQQ"])),
             ("/invoice_lines/0/price_unit", "max", texts(&["EACH"])),
-            ("/invoice_lines/0/tax_category", "exists", texts(&["NO_SUCH_TAX"])),
+            (
+                "/invoice_lines/0/tax_category",
+                "exists",
+                texts(&["NO_SUCH_TAX"]),
+            ),
             ("/invoice_lines/0/product_category", "format", products),
             ("/invoice_lines/0/discount_rate", "min", numbers(&["-0.01"])),
-            ("/invoice_lines/0/discount_rate", "max", numbers(&["100.01"])),
+            (
+                "/invoice_lines/0/discount_rate",
+                "max",
+                numbers(&["100.01"]),
+            ),
             ("/invoice_lines/0/discount_rate", "type", texts(&["12"])),
-            ("/invoice_lines/0/discount_amount", "digits", numbers(&INEXACT)),
-            ("/invoice_lines/0/unit_price", "min", numbers(&["-0.01", "-1"])),
+            (
+                "/invoice_lines/0/discount_amount",
+                "digits",
+                numbers(&INEXACT),
+            ),
+            (
+                "/invoice_lines/0/unit_price",
+                "min",
+                numbers(&["-0.01", "-1"]),
+            ),
             ("/invoice_lines/0/unit_price", "digits", numbers(&INEXACT)),
-            ("/invoice_lines/0/quantity", "greater_than", numbers(&["-0.01", "-1"])),
+            (
+                "/invoice_lines/0/quantity",
+                "greater_than",
+                numbers(&["-0.01", "-1"]),
+            ),
             ("/invoice_lines/0/quantity", "digits", numbers(&INEXACT)),
             ("/invoice_lines/0/quantity", "type", texts(&["12", "two"])),
         ];
@@ -255,9 +338,21 @@ mod tests {
     fn a_value_of_another_json_type_is_refused() {
         let others = ["/invoice_type_code", "/invoice_lines/0/discount_rate"];
         for at in REQUIRED.into_iter().chain(others) {
-            check_refused(&standard_invoice(), &[(at, "type", vec![json!(true)])], read);
-            let at = if at == "/invoice_lines" { "/invoice_lines/0" } else { at };
-            check_refused(&standard_invoice(), &[(at, "type", vec![json!([[]])])], read);
+            check_refused(
+                &standard_invoice(),
+                &[(at, "type", vec![json!(true)])],
+                read,
+            );
+            let at = if at == "/invoice_lines" {
+                "/invoice_lines/0"
+            } else {
+                at
+            };
+            check_refused(
+                &standard_invoice(),
+                &[(at, "type", vec![json!([[]])])],
+                read,
+            );
         }
     }
 
@@ -267,13 +362,20 @@ mod tests {
         let unquantified = with_member(&line, "/quantity", Some(Value::Null));
         let lines = json!([line, unquantified, 7]);
         let body = with_member(&standard_invoice(), "/invoice_lines", Some(lines));
-        let faults = ["invoice_lines.1.quantity: required", "invoice_lines.2: type"];
+        let faults = [
+            "invoice_lines.1.quantity: required",
+            "invoice_lines.2: type",
+        ];
         assert_eq!(broken_rules(read_with(body, read)), faults);
     }
 
     #[test]
     fn a_line_carries_the_category_of_its_type_only() {
-        let service = with_member(&standard_invoice(), "/invoice_lines/0/item_type", Some(json!("SERVICE")));
+        let service = with_member(
+            &standard_invoice(),
+            "/invoice_lines/0/item_type",
+            Some(json!("SERVICE")),
+        );
         let faults = ["invoice_lines.0.product_category: prohibited"];
         assert_eq!(broken_rules(read_with(service.clone(), read)), faults);
         let service = with_member(&service, "/invoice_lines/0/product_category", None);
@@ -287,23 +389,63 @@ mod tests {
     fn each_field_keeps_its_rule() {
         let cases = [
             ("/invoice_no", json!(7), "invoice_no: type"),
-            ("/invoice_type_code", json!("999"), "invoice_type_code: exists"),
+            (
+                "/invoice_type_code",
+                json!("999"),
+                "invoice_type_code: exists",
+            ),
             ("/invoice_date", json!("2026-2-01"), "invoice_date: date"),
-            ("/invoice_date", json!("2026-02-03T00:00:00"), "invoice_date: date"),
+            (
+                "/invoice_date",
+                json!("2026-02-03T00:00:00"),
+                "invoice_date: date",
+            ),
             ("/due_date", json!(20_261_221), "due_date: type"),
             ("/currency", json!("NAIRA"), "currency: currency"),
             ("/currency", json!("XXX"), "currency: exists"),
             ("/customer/email", json!("books"), "customer.email: email"),
             ("/invoice_lines", json!([]), "invoice_lines: min"),
             ("/invoice_lines", json!({}), "invoice_lines: type"),
-            ("/invoice_lines/0/item_type", json!("THING"), "invoice_lines.0.item_type: one_of"),
-            ("/invoice_lines/0/unit_price", json!("100"), "invoice_lines.0.unit_price: type"),
-            ("/invoice_lines/0/unit_price", number("0.0000001"), "invoice_lines.0.unit_price: digits"),
-            ("/invoice_lines/0/unit_price", number("1e15"), "invoice_lines.0.unit_price: digits"),
-            ("/invoice_lines/0/quantity", json!(0), "invoice_lines.0.quantity: greater_than"),
-            ("/invoice_lines/0/price_unit", json!("KGMS"), "invoice_lines.0.price_unit: max"),
-            ("/invoice_lines/0/price_unit", json!("ZZ"), "invoice_lines.0.price_unit: exists"),
-            ("/invoice_lines/0/tax_category", json!("VAT"), "invoice_lines.0.tax_category: exists"),
+            (
+                "/invoice_lines/0/item_type",
+                json!("THING"),
+                "invoice_lines.0.item_type: one_of",
+            ),
+            (
+                "/invoice_lines/0/unit_price",
+                json!("100"),
+                "invoice_lines.0.unit_price: type",
+            ),
+            (
+                "/invoice_lines/0/unit_price",
+                number("0.0000001"),
+                "invoice_lines.0.unit_price: digits",
+            ),
+            (
+                "/invoice_lines/0/unit_price",
+                number("1e15"),
+                "invoice_lines.0.unit_price: digits",
+            ),
+            (
+                "/invoice_lines/0/quantity",
+                json!(0),
+                "invoice_lines.0.quantity: greater_than",
+            ),
+            (
+                "/invoice_lines/0/price_unit",
+                json!("KGMS"),
+                "invoice_lines.0.price_unit: max",
+            ),
+            (
+                "/invoice_lines/0/price_unit",
+                json!("ZZ"),
+                "invoice_lines.0.price_unit: exists",
+            ),
+            (
+                "/invoice_lines/0/tax_category",
+                json!("VAT"),
+                "invoice_lines.0.tax_category: exists",
+            ),
             (
                 "/invoice_lines/0/product_category",
                 json!("1006.3"),
@@ -314,10 +456,26 @@ mod tests {
                 json!("0111"),
                 "invoice_lines.0.service_category: prohibited",
             ),
-            ("/invoice_lines/0/discount_rate", json!(""), "invoice_lines.0.discount_rate: type"),
-            ("/invoice_lines/0/discount_rate", json!(101), "invoice_lines.0.discount_rate: max"),
-            ("/invoice_lines/0/discount_rate", json!(-1), "invoice_lines.0.discount_rate: min"),
-            ("/invoice_lines/0/discount_amount", json!(-1), "invoice_lines.0.discount_amount: min"),
+            (
+                "/invoice_lines/0/discount_rate",
+                json!(""),
+                "invoice_lines.0.discount_rate: type",
+            ),
+            (
+                "/invoice_lines/0/discount_rate",
+                json!(101),
+                "invoice_lines.0.discount_rate: max",
+            ),
+            (
+                "/invoice_lines/0/discount_rate",
+                json!(-1),
+                "invoice_lines.0.discount_rate: min",
+            ),
+            (
+                "/invoice_lines/0/discount_amount",
+                json!(-1),
+                "invoice_lines.0.discount_amount: min",
+            ),
         ];
         rules(&cases.map(|(at, value, rule)| (at, Some(value), rule.to_owned())));
     }
@@ -328,10 +486,17 @@ mod tests {
             ("/currency", "ngn", Some("NGN")),
             ("/currency", "QQQ", None),
             ("/invoice_lines/0/price_unit", "ea", Some("EA")),
-            ("/invoice_lines/0/tax_category", "standard_vat", Some("STANDARD_VAT")),
+            (
+                "/invoice_lines/0/tax_category",
+                "standard_vat",
+                Some("STANDARD_VAT"),
+            ),
         ] {
-            let faults =
-                read_with(with_member(&standard_invoice(), at, Some(json!(sent))), read).unwrap_err();
+            let faults = read_with(
+                with_member(&standard_invoice(), at, Some(json!(sent))),
+                read,
+            )
+            .unwrap_err();
             let suggestion = meant.map(|code| format!("(did you mean {code}?)"));
             let said = faults.summary();
             assert_eq!(
@@ -372,34 +537,59 @@ mod tests {
         for field in ["/customer/tin", "/customer/business_description"] {
             body = with_member(&body, field, None);
         }
-        let in_category = |category: &str| with_member(&body, "/invoice_category", Some(json!(category)));
-        let faults = ["customer.tin: required", "customer.business_description: required"];
+        let in_category =
+            |category: &str| with_member(&body, "/invoice_category", Some(json!(category)));
+        let faults = [
+            "customer.tin: required",
+            "customer.business_description: required",
+        ];
         for category in ["B2B", "B2G"] {
-            assert_eq!(broken_rules(read_with(in_category(category), read)), faults, "{category}");
+            assert_eq!(
+                broken_rules(read_with(in_category(category), read)),
+                faults,
+                "{category}"
+            );
         }
         assert_eq!(broken_rules(read_with(in_category("B2C"), read)), [""; 0]);
     }
 
     #[test]
     fn a_credit_note_names_its_original() {
-        let as_code = with_member(&standard_invoice(), "/invoice_type_code", Some(json!("380")));
-        let both = with_member(&standard_invoice(), "/invoice_type", Some(json!("CREDIT_NOTE")));
+        let as_code = with_member(
+            &standard_invoice(),
+            "/invoice_type_code",
+            Some(json!("380")),
+        );
+        let both = with_member(
+            &standard_invoice(),
+            "/invoice_type",
+            Some(json!("CREDIT_NOTE")),
+        );
         let text = with_member(&standard_invoice(), "/invoice_type_code", None);
         let as_text = with_member(&text, "/invoice_type", Some(json!("credit_note")));
         for note in [as_code, both, as_text] {
-            assert_eq!(broken_rules(read_with(note.clone(), read)), ["original_invoice_reference: required"]);
+            assert_eq!(
+                broken_rules(read_with(note.clone(), read)),
+                ["original_invoice_reference: required"]
+            );
             let body = with_member(&note, "/original_invoice_reference", Some(json!("INV000")));
             assert_eq!(
                 broken_rules(read_with(body.clone(), read)),
                 ["original_invoice_reference_type: required"]
             );
-            let typed =
-                |kind: &str| with_member(&body, "/original_invoice_reference_type", Some(json!(kind)));
+            let typed = |kind: &str| {
+                with_member(&body, "/original_invoice_reference_type", Some(json!(kind)))
+            };
             assert_eq!(
                 broken_rules(read_with(typed("NUMBER"), read)),
                 ["original_invoice_reference_type: one_of"]
             );
-            for kind in ["IRN", "EXTERNAL_INVOICE_NO", "internal_invoice_no", "PORTAL_ID"] {
+            for kind in [
+                "IRN",
+                "EXTERNAL_INVOICE_NO",
+                "internal_invoice_no",
+                "PORTAL_ID",
+            ] {
                 let form = read_with(typed(kind), read).unwrap().value;
                 assert_eq!(Some(form.original.unwrap().kind), UniqueNoType::parse(kind));
                 assert_eq!(form.draft.extras["original_invoice_reference"], "INV000");
@@ -411,7 +601,11 @@ mod tests {
     fn the_type_reads_as_the_text_where_there_is_one() {
         let draft = |body| read_with(body, read).unwrap().value.draft;
         assert_eq!(draft(standard_invoice()).invoice_type, "381");
-        let both = with_member(&standard_invoice(), "/invoice_type", Some(json!("Commercial")));
+        let both = with_member(
+            &standard_invoice(),
+            "/invoice_type",
+            Some(json!("Commercial")),
+        );
         assert_eq!(draft(both.clone()).invoice_type, "Commercial");
         assert_eq!(draft(both).extras["invoice_type_code"], "381");
     }
@@ -422,7 +616,11 @@ mod tests {
         assert_eq!(form.value.draft.payable.to_string(), "215.00");
         assert_eq!(form.warnings, [""; 0]);
         let huge = number("999999999999999");
-        let body = with_member(&standard_invoice(), "/invoice_lines/0/unit_price", Some(huge));
+        let body = with_member(
+            &standard_invoice(),
+            "/invoice_lines/0/unit_price",
+            Some(huge),
+        );
         assert_eq!(broken_rules(read_with(body, read)), ["invoice_lines: max"]);
     }
 
@@ -432,14 +630,23 @@ mod tests {
         let body = with_member(&body, "/customer/fax", Some(json!("1")));
         let body = with_member(&body, "/colour", Some(json!({ "a": 1 })));
         let form = read_with(body, read).unwrap();
-        assert_eq!(form.warnings, ["due_date is before invoice_date", "unknown field: customer.fax, colour"]);
+        assert_eq!(
+            form.warnings,
+            [
+                "due_date is before invoice_date",
+                "unknown field: customer.fax, colour"
+            ]
+        );
     }
 
     #[test]
     fn a_number_that_the_authority_does_not_take_is_a_warning() {
         for no in ["INV-001", "INV 001", "INV\u{e9}1", "A/1"] {
-            let form =
-                read_with(with_member(&standard_invoice(), "/invoice_no", Some(json!(no))), read).unwrap();
+            let form = read_with(
+                with_member(&standard_invoice(), "/invoice_no", Some(json!(no))),
+                read,
+            )
+            .unwrap();
             assert_eq!(
                 (form.value.draft.invoice_no.as_str(), form.warnings),
                 (no, vec![NOT_SUBMITTABLE_WARNING.to_owned()])
@@ -447,7 +654,10 @@ mod tests {
         }
         let blanks = with_member(&standard_invoice(), "/invoice_no", Some(json!(" INV001\n")));
         let form = read_with(blanks, read).unwrap();
-        assert_eq!((form.value.draft.invoice_no.as_str(), form.warnings.len()), ("INV001", 0));
+        assert_eq!(
+            (form.value.draft.invoice_no.as_str(), form.warnings.len()),
+            ("INV001", 0)
+        );
     }
 
     #[test]
@@ -460,9 +670,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(form.warnings.len(), 4, "{:?}", form.warnings);
-        assert!(
-            form.warnings
-                .contains(&"not checked against currencies: the list has not been fetched yet".to_owned())
-        );
+        assert!(form.warnings.contains(
+            &"not checked against currencies: the list has not been fetched yet".to_owned()
+        ));
     }
 }

@@ -41,18 +41,35 @@ pub(crate) fn read(
     let (read, unknown) =
         report::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
     let document = document(body, &read.value, &unknown);
-    let value = RunRequest { irn: read.value.irn, payload: RunPayload::Submit(Box::new(document)) };
-    Ok(Accepted { value, warnings: read.warnings })
+    let value = RunRequest {
+        irn: read.value.irn,
+        payload: RunPayload::Submit(Box::new(document)),
+    };
+    Ok(Accepted {
+        value,
+        warnings: read.warnings,
+    })
 }
 
-pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
-    let reference = reader.required("invoice_reference").identifier(TEXT_CHARS_MAX);
+pub(crate) fn read_fields(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+) -> Option<Submission> {
+    let reference = reader
+        .required("invoice_reference")
+        .identifier(TEXT_CHARS_MAX);
     ownership::read_business_id(reader, taxpayer);
     let irn = ownership::signable_irn(reader, taxpayer);
-    if irn.as_ref().zip(reference).is_some_and(|(irn, reference)| reference != irn.invoice_no()) {
+    if irn
+        .as_ref()
+        .zip(reference)
+        .is_some_and(|(irn, reference)| reference != irn.invoice_no())
+    {
         reader.warn("invoice_reference is not the invoice number of the irn");
     }
-    let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
+    let type_code = reader
+        .required("invoice_type_code")
+        .code(ReferenceList::InvoiceTypes);
     let issued = document_header::dates(reader, false).issued;
     document_header::compare_irn_date(reader, issued, irn.as_ref());
     let status = reader
@@ -62,21 +79,42 @@ pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
     let currency = reader.required("document_currency_code").currency();
     let has_tax_currency = reader.optional("tax_currency_code").currency().is_some();
     document_header::read_optional_fields(reader);
-    let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
-    let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
+    let category = reader
+        .required("invoice_category")
+        .word(Category::parse, Category::allowed);
+    let is_self_billed = type_code
+        .as_deref()
+        .is_some_and(document_header::is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
     // it would only report the same mistake twice.
-    let own =
-        taxpayer.filter(|taxpayer| irn.as_ref().is_none_or(|irn| irn.has_service_id(&taxpayer.service_id)));
-    let (supplier, customer) = if is_self_billed { (None, own) } else { (own, None) };
-    reader.required("accounting_supplier_party").object(|reader| document::party(reader, supplier));
+    let own = taxpayer.filter(|taxpayer| {
+        irn.as_ref()
+            .is_none_or(|irn| irn.has_service_id(&taxpayer.service_id))
+    });
+    let (supplier, customer) = if is_self_billed {
+        (None, own)
+    } else {
+        (own, None)
+    };
+    reader
+        .required("accounting_supplier_party")
+        .object(|reader| document::party(reader, supplier));
     let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| document::party(reader, customer));
-    references::read(reader, type_code.as_deref().is_some_and(document_header::is_correction));
-    reader.optional("payment_means").objects(0, references::payment_means);
-    let totals = reader.required("legal_monetary_total").object(document::totals);
+    references::read(
+        reader,
+        type_code
+            .as_deref()
+            .is_some_and(document_header::is_correction),
+    );
+    reader
+        .optional("payment_means")
+        .objects(0, references::payment_means);
+    let totals = reader
+        .required("legal_monetary_total")
+        .object(document::totals);
     document::lines(reader, totals, document::line_with_description);
     let tax_total = taxes::tax_total(reader, totals);
     Some(Submission {
@@ -93,7 +131,8 @@ pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
 /// changed once the invoice is signed.
 pub(crate) fn future_issue_date_warning(request: &RunRequest, today: Date) -> Option<String> {
     let issued = request.payload.submission()?.issue_date?;
-    let warning = "issue_date is in the future: the deadline counts from it, and once signed it stays";
+    let warning =
+        "issue_date is in the future: the deadline counts from it, and once signed it stays";
     (issued > today).then(|| warning.to_owned())
 }
 
@@ -126,11 +165,20 @@ mod tests {
     }
 
     fn sent_document(body: Value) -> Value {
-        read_body(body).unwrap().value.payload.submission().unwrap().as_json().clone()
+        read_body(body)
+            .unwrap()
+            .value
+            .payload
+            .submission()
+            .unwrap()
+            .as_json()
+            .clone()
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
-        testing::check(&testing::submission(), cases, |reader| read_fields(reader, None));
+        testing::check(&testing::submission(), cases, |reader| {
+            read_fields(reader, None)
+        });
     }
 
     #[test]
@@ -174,7 +222,9 @@ mod tests {
             "/invoice_line/0/price/base_quantity",
             "/invoice_line/0/price/price_unit",
         ];
-        testing::check_required(&testing::submission(), &paths, |reader| read_fields(reader, None));
+        testing::check_required(&testing::submission(), &paths, |reader| {
+            read_fields(reader, None)
+        });
     }
 
     #[test]
@@ -205,36 +255,86 @@ mod tests {
             ("/note", "max", long.clone()),
             ("/payment_terms_note", "max", long),
             ("/accounting_cost", "type", texts(&["12"])),
-            ("/accounting_supplier_party/email", "email", texts(&["plain"])),
-            ("/accounting_supplier_party/telephone", "telephone", telephones.clone()),
-            ("/accounting_supplier_party/postal_address/country", "country", texts(&["NGA"])),
-            ("/accounting_customer_party/telephone", "telephone", telephones),
-            ("/legal_monetary_total/payable_amount", "type", texts(&["1075"])),
-            ("/legal_monetary_total/payable_amount", "digits", numbers(&INEXACT)),
-            ("/legal_monetary_total/tax_exclusive_amount", "min", numbers(&["-1"])),
+            (
+                "/accounting_supplier_party/email",
+                "email",
+                texts(&["plain"]),
+            ),
+            (
+                "/accounting_supplier_party/telephone",
+                "telephone",
+                telephones.clone(),
+            ),
+            (
+                "/accounting_supplier_party/postal_address/country",
+                "country",
+                texts(&["NGA"]),
+            ),
+            (
+                "/accounting_customer_party/telephone",
+                "telephone",
+                telephones,
+            ),
+            (
+                "/legal_monetary_total/payable_amount",
+                "type",
+                texts(&["1075"]),
+            ),
+            (
+                "/legal_monetary_total/payable_amount",
+                "digits",
+                numbers(&INEXACT),
+            ),
+            (
+                "/legal_monetary_total/tax_exclusive_amount",
+                "min",
+                numbers(&["-1"]),
+            ),
             ("/invoice_line", "min", vec![json!([])]),
             ("/invoice_line/0", "type", texts(&["a line"])),
             ("/invoice_line/0/price/price_unit", "max", texts(&["EACH"])),
-            ("/invoice_line/0/price/price_unit", "exists", texts(&["QQQ"])),
+            (
+                "/invoice_line/0/price/price_unit",
+                "exists",
+                texts(&["QQQ"]),
+            ),
             ("/invoice_line/0/discount_rate", "max", numbers(&["100.01"])),
             ("/invoice_line/0/fee_rate", "min", numbers(&["-0.01"])),
             ("/payment_means", "type", vec![json!({})]),
             ("/allowance_charge", "type", texts(&["none"])),
             ("/billing_reference", "type", texts(&["none"])),
         ];
-        testing::check_refused(&testing::submission(), &cases, |reader| read_fields(reader, None));
+        testing::check_refused(&testing::submission(), &cases, |reader| {
+            read_fields(reader, None)
+        });
     }
 
     #[test]
     fn each_field_keeps_its_rule() {
         let cases = [
-            ("/irn", Some(json!("INV-001-94AD90FB-20261121")), "irn: irn_invoice_no"),
-            ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
+            (
+                "/irn",
+                Some(json!("INV-001-94AD90FB-20261121")),
+                "irn: irn_invoice_no",
+            ),
+            (
+                "/due_date",
+                Some(json!("2026-11-20")),
+                "due_date: after_or_equal",
+            ),
             ("/issue_time", Some(json!("10:61:00")), "issue_time: time"),
             ("/issue_time", Some(json!("10:01:00")), ""),
             ("/issue_time", Some(json!("10:01:60")), "issue_time: time"),
-            ("/invoice_type_code", Some(json!("380")), "billing_reference: required"),
-            ("/invoice_type_code", Some(json!("384")), "billing_reference: required"),
+            (
+                "/invoice_type_code",
+                Some(json!("380")),
+                "billing_reference: required",
+            ),
+            (
+                "/invoice_type_code",
+                Some(json!("384")),
+                "billing_reference: required",
+            ),
         ];
         check(&cases);
     }
@@ -248,7 +348,11 @@ mod tests {
                 Some(json!("0803")),
                 "accounting_supplier_party.telephone: telephone",
             ),
-            ("/accounting_supplier_party/telephone", Some(json!("+123456")), ""),
+            (
+                "/accounting_supplier_party/telephone",
+                Some(json!("+123456")),
+                "",
+            ),
             (
                 "/accounting_customer_party/postal_address/country",
                 Some(json!("NGA")),
@@ -264,16 +368,36 @@ mod tests {
                 Some(json!(99)),
                 "legal_monetary_total.tax_inclusive_amount: min",
             ),
-            ("/legal_monetary_total/tax_inclusive_amount", Some(json!(199)), "tax_total: required"),
-            ("/legal_monetary_total/line_extension_amount", Some(json!(101)), "invoice_line: sum"),
-            ("/legal_monetary_total/line_extension_amount", Some(number("100.01")), ""),
-            ("/invoice_line/0/price/price_unit", Some(json!("KGMS")), "invoice_line.0.price.price_unit: max"),
+            (
+                "/legal_monetary_total/tax_inclusive_amount",
+                Some(json!(199)),
+                "tax_total: required",
+            ),
+            (
+                "/legal_monetary_total/line_extension_amount",
+                Some(json!(101)),
+                "invoice_line: sum",
+            ),
+            (
+                "/legal_monetary_total/line_extension_amount",
+                Some(number("100.01")),
+                "",
+            ),
+            (
+                "/invoice_line/0/price/price_unit",
+                Some(json!("KGMS")),
+                "invoice_line.0.price.price_unit: max",
+            ),
             (
                 "/invoice_line/0/invoiced_quantity",
                 Some(json!(0)),
                 "invoice_line.0.invoiced_quantity: greater_than",
             ),
-            ("/invoice_line/0/fee_rate", Some(json!(101)), "invoice_line.0.fee_rate: max"),
+            (
+                "/invoice_line/0/fee_rate",
+                Some(json!(101)),
+                "invoice_line.0.fee_rate: max",
+            ),
             (
                 "/payment_means",
                 Some(json!([{ "payment_means_code": "11" }])),
@@ -291,7 +415,11 @@ mod tests {
     #[test]
     fn lists_within_lists_of_nothing_do_not_multiply_the_faults() {
         let total = json!({ "tax_amount": 1, "tax_subtotal": vec![json!({}); 1_000] });
-        let body = with_member(&testing::submission(), "/tax_total", Some(Value::Array(vec![total; 20])));
+        let body = with_member(
+            &testing::submission(),
+            "/tax_total",
+            Some(Value::Array(vec![total; 20])),
+        );
         let faults = read_body(body).unwrap_err();
         assert_eq!(faults.iter().count(), FAULTS_MAX);
         assert_eq!(
@@ -304,11 +432,22 @@ mod tests {
     fn a_service_line_may_stand_in_place_of_a_product_line() {
         let line = "/invoice_line/0";
         let mut body = testing::submission();
-        for (name, value) in [("hsn_code", None), ("product_category", None), ("isic_code", Some("0111"))] {
+        for (name, value) in [
+            ("hsn_code", None),
+            ("product_category", None),
+            ("isic_code", Some("0111")),
+        ] {
             body = with_member(&body, &format!("{line}/{name}"), value.map(Value::from));
         }
-        assert_eq!(broken_rules(read_body(body.clone())), ["invoice_line.0.service_category: required"]);
-        body = with_member(&body, "/invoice_line/0/service_category", Some(json!("0111")));
+        assert_eq!(
+            broken_rules(read_body(body.clone())),
+            ["invoice_line.0.service_category: required"]
+        );
+        body = with_member(
+            &body,
+            "/invoice_line/0/service_category",
+            Some(json!("0111")),
+        );
         assert_eq!(broken_rules(read_body(body)), [""; 0]);
     }
 
@@ -316,24 +455,37 @@ mod tests {
     fn a_consumer_need_not_be_named_and_a_business_must() {
         let body = with_member(&testing::submission(), "/accounting_customer_party", None);
         assert_eq!(
-            broken_rules(read_body(with_member(&body, "/invoice_category", Some(json!("b2c"))))),
+            broken_rules(read_body(with_member(
+                &body,
+                "/invoice_category",
+                Some(json!("b2c"))
+            ))),
             [""; 0]
         );
         for category in ["B2B", "B2G"] {
             let business = with_member(&body, "/invoice_category", Some(json!(category)));
-            assert_eq!(broken_rules(read_body(business)), ["accounting_customer_party: required"]);
+            assert_eq!(
+                broken_rules(read_body(business)),
+                ["accounting_customer_party: required"]
+            );
         }
     }
 
     #[test]
     fn the_document_speaks_the_authoritys_words() {
-        let document =
-            sent_document(with_member(&testing::submission(), "/payment_status", Some(json!("cancelled"))));
+        let document = sent_document(with_member(
+            &testing::submission(),
+            "/payment_status",
+            Some(json!("cancelled")),
+        ));
         assert_eq!(document["invoice_kind"], "B2B");
         assert_eq!(document.get("invoice_category"), None);
         assert_eq!(document["payment_status"], "REJECTED");
         assert_eq!(document["tax_currency_code"], "NGN");
-        assert_eq!(sent_document(testing::submission())["payment_status"], "PENDING");
+        assert_eq!(
+            sent_document(testing::submission())["payment_status"],
+            "PENDING"
+        );
     }
 
     #[test]
@@ -363,7 +515,10 @@ mod tests {
         assert_eq!(sent_document(body)["tax_total"], given);
         let wrong = json!([{ "tax_amount": 6, "tax_subtotal": given[0]["tax_subtotal"] }]);
         let body = with_member(&testing::submission(), "/tax_total", Some(wrong));
-        assert_eq!(broken_rules(read_body(body)), ["tax_total.0.tax_amount: sum"]);
+        assert_eq!(
+            broken_rules(read_body(body)),
+            ["tax_total.0.tax_amount: sum"]
+        );
     }
 
     #[test]
@@ -378,22 +533,36 @@ mod tests {
             body = with_member(&body, at, Some(value));
         }
         let form = read_body(body).unwrap();
-        assert_eq!(form.warnings, ["unknown field: invoice_line.0.item.colour, colour"]);
+        assert_eq!(
+            form.warnings,
+            ["unknown field: invoice_line.0.item.colour, colour"]
+        );
         let document = form.value.payload.submission().unwrap().as_json();
         assert!(!document.to_string().contains("colour"));
-        assert_eq!((document.get("note"), document.get("buyer_reference")), (None, None));
+        assert_eq!(
+            (document.get("note"), document.get("buyer_reference")),
+            (None, None)
+        );
     }
 
     #[test]
     fn countries_are_sent_in_capital_letters() {
         let country = "/accounting_supplier_party/postal_address/country";
-        let document = sent_document(with_member(&testing::submission(), country, Some(json!("ng"))));
+        let document = sent_document(with_member(
+            &testing::submission(),
+            country,
+            Some(json!("ng")),
+        ));
         assert_eq!(document.pointer(country), Some(&json!("NG")));
     }
 
     #[test]
     fn an_irn_of_another_day_or_number_is_a_warning() {
-        let body = with_member(&testing::submission(), "/issue_date", Some(json!("2026-11-20")));
+        let body = with_member(
+            &testing::submission(),
+            "/issue_date",
+            Some(json!("2026-11-20")),
+        );
         let body = with_member(&body, "/invoice_reference", Some(json!("INV002")));
         let warnings = read_body(body).unwrap().warnings;
         assert_eq!(
@@ -409,7 +578,10 @@ mod tests {
     fn blanks_around_a_text_are_not_sent() {
         let plain = testing::submission();
         let mut body = with_member(&plain, "/irn", Some(json!(" INV001-94AD90FB-20261121 ")));
-        for name in ["/invoice_line/0/item/name", "/accounting_supplier_party/party_name"] {
+        for name in [
+            "/invoice_line/0/item/name",
+            "/accounting_supplier_party/party_name",
+        ] {
             let text = format!("{} ", plain.pointer(name).and_then(Value::as_str).unwrap());
             body = with_member(&body, name, Some(json!(text)));
         }
@@ -418,8 +590,14 @@ mod tests {
 
     #[test]
     fn amounts_keep_their_digits() {
-        let body =
-            with_member(&testing::submission(), "/invoice_line/0/price/price_amount", Some(number("10.500")));
-        assert_eq!(sent_document(body)["invoice_line"][0]["price"]["price_amount"].to_string(), "10.500");
+        let body = with_member(
+            &testing::submission(),
+            "/invoice_line/0/price/price_amount",
+            Some(number("10.500")),
+        );
+        assert_eq!(
+            sent_document(body)["invoice_line"][0]["price"]["price_amount"].to_string(),
+            "10.500"
+        );
     }
 }

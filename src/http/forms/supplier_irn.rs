@@ -23,7 +23,11 @@ mod tests {
             ("/supplier_irn", Some(json!(null)), "supplier_irn: required"),
             ("/supplier_irn", Some(json!(7)), "supplier_irn: type"),
             ("/supplier_irn", Some(json!({})), "supplier_irn: type"),
-            ("/supplier_irn", Some(json!("SUP1")), "supplier_irn: irn_malformed"),
+            (
+                "/supplier_irn",
+                Some(json!("SUP1")),
+                "supplier_irn: irn_malformed",
+            ),
             ("/supplier_irn", Some(json!([])), "supplier_irn: type"),
         ];
         check(&body, &cases, read);

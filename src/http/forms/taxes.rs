@@ -14,17 +14,24 @@ const STANDARD_CATEGORY: (&str, &str) = ("STANDARD_VAT", "7.5");
 /// Reads the optional taxes. If they are omitted, returns taxes derived from the totals, because the authority requires
 /// taxes. Returns `None` if the taxes were sent, or if none can be derived.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
-    let is_given =
-        reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());
+    let is_given = reader
+        .optional("tax_total")
+        .objects(0, document::tax_total)
+        .is_some_and(|all| !all.is_empty());
     if is_given || reader.has("tax_total") && totals.is_none() {
         return None;
     }
     let totals = totals?;
-    let tax = totals.tax_inclusive.minus(totals.tax_exclusive).filter(|tax| !tax.is_negative())?;
+    let tax = totals
+        .tax_inclusive
+        .minus(totals.tax_exclusive)
+        .filter(|tax| !tax.is_negative())?;
     let Some((id, percent)) = fitting_category(tax, totals.tax_exclusive, reader.catalog()) else {
-        let sentence =
-            "is required: no tax category's percent leads from tax_exclusive_amount to tax_inclusive_amount";
-        reader.report_fault("tax_total", FieldRule::with_expected("required", sentence, "a value"));
+        let sentence = "is required: no tax category's percent leads from tax_exclusive_amount to tax_inclusive_amount";
+        reader.report_fault(
+            "tax_total",
+            FieldRule::with_expected("required", sentence, "a value"),
+        );
         return None;
     };
     Some(json!([{
@@ -42,13 +49,26 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
 fn fitting_category(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
     let known = catalog.tax_categories();
     if known.is_empty() {
-        let percent = if tax.is_zero() { Amount::ZERO } else { Amount::parse(STANDARD_CATEGORY.1).ok()? };
-        let id = if tax.is_zero() { "ZERO_VAT" } else { STANDARD_CATEGORY.0 };
+        let percent = if tax.is_zero() {
+            Amount::ZERO
+        } else {
+            Amount::parse(STANDARD_CATEGORY.1).ok()?
+        };
+        let id = if tax.is_zero() {
+            "ZERO_VAT"
+        } else {
+            STANDARD_CATEGORY.0
+        };
         return Some((id.to_owned(), percent));
     }
-    let fitting: Vec<_> = known.into_iter().filter(|(_, percent)| is_due(*percent, amount, tax)).collect();
+    let fitting: Vec<_> = known
+        .into_iter()
+        .filter(|(_, percent)| is_due(*percent, amount, tax))
+        .collect();
     let named = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
-    let best = named("ZERO_VAT").or_else(|| named(STANDARD_CATEGORY.0)).or_else(|| fitting.first());
+    let best = named("ZERO_VAT")
+        .or_else(|| named(STANDARD_CATEGORY.0))
+        .or_else(|| fitting.first());
     best.map(|(id, percent)| ((*id).to_owned(), *percent))
 }
 
@@ -57,6 +77,8 @@ fn is_due(percent: Amount, amount: Amount, tax: Amount) -> bool {
     if tax.is_zero() {
         percent.is_zero()
     } else {
-        percent.percent_of(amount).is_some_and(|due| due.is_about(tax))
+        percent
+            .percent_of(amount)
+            .is_some_and(|due| due.is_about(tax))
     }
 }

@@ -44,8 +44,14 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let name = reader.required("name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
     let tin = reader.required("tin_no").identifier(TIN_CHARS_MAX);
-    if tin.as_deref().is_some_and(|tin| normal_form::normal_tin(tin).is_none()) {
-        reader.report_fault("tin_no", FieldRule::other("tin", "must have letters or digits"));
+    if tin
+        .as_deref()
+        .is_some_and(|tin| normal_form::normal_tin(tin).is_none())
+    {
+        reader.report_fault(
+            "tin_no",
+            FieldRule::other("tin", "must have letters or digits"),
+        );
     }
     if tin.as_deref().is_some_and(look_alike::is_imitation) {
         reader.report_fault(
@@ -54,9 +60,13 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
         );
     }
     let phone = reader.optional("phone").text(TEXT_CHARS_MAX);
-    let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_CHARS_MAX);
+    let nature_of_business = reader
+        .optional("nature_of_business")
+        .long_text(0, NATURE_CHARS_MAX);
     let hexadecimal = FieldRule::must_be("format", "exactly 8 hexadecimal characters");
-    let service_id = reader.required("authority_service_id").fitting_text(hexadecimal, is_service_id);
+    let service_id = reader
+        .required("authority_service_id")
+        .fitting_text(hexadecimal, is_service_id);
     let business_id = uuid(reader.required("authority_business_id"));
     let address = reader.required("address").long_text(0, TEXT_CHARS_MAX);
     let contact = reader.required("contact_person").object(contact_person);
@@ -78,11 +88,16 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     let last_name = reader.required("last_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
     let phone = reader.optional("phone").text(TEXT_CHARS_MAX);
-    let password = reader.optional("password").password(PASSWORD_CHARS_MIN, TEXT_CHARS_MAX);
+    let password = reader
+        .optional("password")
+        .password(PASSWORD_CHARS_MIN, TEXT_CHARS_MAX);
     if password.as_deref().is_some_and(is_common) {
         reader.report_fault(
             "password",
-            FieldRule::other("common", "must not be one of those that everybody tries first"),
+            FieldRule::other(
+                "common",
+                "must not be one of those that everybody tries first",
+            ),
         );
     }
     Some(ContactPerson {
@@ -161,17 +176,37 @@ mod tests {
         ]);
         let cases = [
             ("/name", "type", vec![json!(7)]),
-            ("/email", "email", texts(&["plain", "a@b", "a b@example.com", "a@@example.com"])),
-            ("/email", "max", vec![json!(format!("{}@example.com", "x".repeat(250)))]),
+            (
+                "/email",
+                "email",
+                texts(&["plain", "a@b", "a b@example.com", "a@@example.com"]),
+            ),
+            (
+                "/email",
+                "max",
+                vec![json!(format!("{}@example.com", "x".repeat(250)))],
+            ),
             ("/tin_no", "type", vec![json!(12_345)]),
             ("/tin_no", "tin", texts(&["./-\u{2212}"])),
-            ("/tin_no", "look_alike", texts(&["12-\u{41e}1", "\u{41e}1234567-0001"])),
+            (
+                "/tin_no",
+                "look_alike",
+                texts(&["12-\u{41e}1", "\u{41e}1234567-0001"]),
+            ),
             ("/tin_no", "invisible_characters", hidden),
-            ("/authority_service_id", "format", texts(&["94AD90F", "94AD90FBB", "94AD90FG"])),
+            (
+                "/authority_service_id",
+                "format",
+                texts(&["94AD90F", "94AD90FBB", "94AD90FG"]),
+            ),
             ("/authority_business_id", "uuid", uuids),
             ("/contact_person", "type", texts(&["Ada Obi"])),
             ("/contact_person/email", "email", texts(&["ada"])),
-            ("/contact_person/password", "min", texts(&["short", "eleven char"])),
+            (
+                "/contact_person/password",
+                "min",
+                texts(&["short", "eleven char"]),
+            ),
         ];
         check_refused(&body(), &cases, read);
     }
@@ -181,12 +216,24 @@ mod tests {
         let cases = [
             ("/tin_no", Some(json!("1".repeat(20))), ""),
             ("/tin_no", Some(json!("1".repeat(21))), "tin_no: max"),
-            ("/tin_no", Some(json!("-./\u{2013}\u{200b}")), "tin_no: invisible_characters"),
+            (
+                "/tin_no",
+                Some(json!("-./\u{2013}\u{200b}")),
+                "tin_no: invisible_characters",
+            ),
             ("/phone", Some(json!(1)), "phone: type"),
             ("/authority_service_id", Some(json!("94ad90fb")), ""),
             ("/contact_person/password", Some(json!("twelve chars")), ""),
-            ("/contact_person/password", Some(json!("Password2026!")), "contact_person.password: common"),
-            ("/contact_person/password", Some(json!("x".repeat(11))), "contact_person.password: min"),
+            (
+                "/contact_person/password",
+                Some(json!("Password2026!")),
+                "contact_person.password: common",
+            ),
+            (
+                "/contact_person/password",
+                Some(json!("x".repeat(11))),
+                "contact_person.password: min",
+            ),
         ];
         check(&body(), &cases, read);
     }
@@ -195,9 +242,19 @@ mod tests {
     fn texts_lose_the_blanks_around_them_and_passwords_do_not() {
         let body = with_member(&body(), "/name", Some(json!(" Dangoyaro Mills\t")));
         let body = with_member(&body, "/email", Some(json!(" books@example.com")));
-        let body = with_member(&body, "/contact_person/password", Some(json!(" a password ")));
+        let body = with_member(
+            &body,
+            "/contact_person/password",
+            Some(json!(" a password ")),
+        );
         let form = read_with(body, read).unwrap().value;
-        assert_eq!((form.name.as_str(), form.email.as_str()), ("Dangoyaro Mills", "books@example.com"));
-        assert_eq!(form.contact.password.unwrap().expose_secret(), " a password ");
+        assert_eq!(
+            (form.name.as_str(), form.email.as_str()),
+            ("Dangoyaro Mills", "books@example.com")
+        );
+        assert_eq!(
+            form.contact.password.unwrap().expose_secret(),
+            " a password "
+        );
     }
 }

@@ -10,17 +10,34 @@ use crate::http::forms::report::{self, Accepted};
 
 pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
-    let codes = |codes: &[&str]| codes.iter().map(|code| json!({ "code": code })).collect::<Value>();
-    catalog.load(ReferenceList::InvoiceTypes, &codes(&["380", "381", "384", "385", "393", "394"]));
+    let codes = |codes: &[&str]| {
+        codes
+            .iter()
+            .map(|code| json!({ "code": code }))
+            .collect::<Value>()
+    };
+    catalog.load(
+        ReferenceList::InvoiceTypes,
+        &codes(&["380", "381", "384", "385", "393", "394"]),
+    );
     catalog.load(ReferenceList::QuantityCodes, &codes(&["EA", "KGM"]));
     catalog.load(ReferenceList::PaymentMeans, &codes(&["10"]));
     catalog.load(ReferenceList::ServiceCodes, &codes(&["6201"]));
-    catalog.load(ReferenceList::ProductCodes, &json!([{ "hscode": "1006.30" }]));
+    catalog.load(
+        ReferenceList::ProductCodes,
+        &json!([{ "hscode": "1006.30" }]),
+    );
     catalog.load(ReferenceList::Countries, &json!([{ "alpha_2": "NG" }]));
-    catalog.load(ReferenceList::Currencies, &json!([{ "code": "NGN", "decimal_digits": 2 }]));
+    catalog.load(
+        ReferenceList::Currencies,
+        &json!([{ "code": "NGN", "decimal_digits": 2 }]),
+    );
     let rates = r#"[{"code":"STANDARD_VAT","percent":7.5},{"code":"REDUCED_VAT","percent":5},
         {"code":"STANDARD_GST","percent":0},{"code":"ZERO_VAT","percent":0}]"#;
-    catalog.load(ReferenceList::TaxCategories, &strict_json::from_trusted(rates).unwrap());
+    catalog.load(
+        ReferenceList::TaxCategories,
+        &strict_json::from_trusted(rates).unwrap(),
+    );
     catalog
 }
 
@@ -57,7 +74,10 @@ pub(crate) fn broken_rules<T>(result: Result<Accepted<T>, Faults>) -> Vec<String
         Ok(_) => Vec::new(),
         Err(faults) => {
             assert!(!faults.is_empty(), "a form that gives nothing says why");
-            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
+            faults
+                .iter()
+                .map(|fault| format!("{}: {}", fault.path, fault.rule()))
+                .collect()
         }
     }
 }
@@ -69,10 +89,17 @@ pub(crate) fn check<T>(
     cases: &[(&str, Option<Value>, &str)],
     form: impl Fn(&mut Reader<'_>) -> Option<T>,
 ) {
-    assert_eq!(broken_rules(read(body.clone(), &form)), [""; 0], "the body as it is");
+    assert_eq!(
+        broken_rules(read(body.clone(), &form)),
+        [""; 0],
+        "the body as it is"
+    );
     for (pointer, value, expected) in cases {
         let said = broken_rules(read(with_member(body, pointer, value.clone()), &form));
-        let expected: Vec<_> = expected.split(", ").filter(|rule| !rule.is_empty()).collect();
+        let expected: Vec<_> = expected
+            .split(", ")
+            .filter(|rule| !rule.is_empty())
+            .collect();
         assert_eq!(said, expected, "{pointer} = {value:?}");
     }
 }
@@ -108,7 +135,14 @@ pub(crate) fn check_required<T>(
 ) {
     for pointer in pointers {
         let rule = broken_rule(pointer, "required");
-        check(body, &[(*pointer, None, &rule), (*pointer, Some(Value::Null), &rule)], &form);
+        check(
+            body,
+            &[
+                (*pointer, None, &rule),
+                (*pointer, Some(Value::Null), &rule),
+            ],
+            &form,
+        );
         for blank in ["", "  ", "\u{200b}\u{3164}"] {
             check(body, &[(*pointer, Some(json!(blank)), &rule)], &form);
         }
@@ -138,10 +172,17 @@ pub(crate) fn check_texts<T>(
 ) {
     for (pointer, min, max) in limits {
         let [shortest, longest] = [min, max].map(|length| Some(json!("\u{e9}".repeat(*length))));
-        check(body, &[(*pointer, shortest, ""), (*pointer, longest, "")], &form);
+        check(
+            body,
+            &[(*pointer, shortest, ""), (*pointer, longest, "")],
+            &form,
+        );
         let too_long = ["x", "\u{e9}"].map(|letter| json!(letter.repeat(max + 1)));
         let control = texts(&["a\u{0}bcdef", "abcdef\u{0}", "abc\u{1b}def", "abcdef\u{7f}"]);
-        let cases = [(*pointer, "max", too_long.to_vec()), (*pointer, "control_characters", control)];
+        let cases = [
+            (*pointer, "max", too_long.to_vec()),
+            (*pointer, "control_characters", control),
+        ];
         check_refused(body, &cases, &form);
         if *min > 1 {
             let too_short = vec![json!("x".repeat(min - 1))];
@@ -156,11 +197,23 @@ pub(crate) fn check_identifiers<T>(
     pointers: &[&str],
     form: impl Fn(&mut Reader<'_>) -> Option<T>,
 ) {
-    let hidden =
-        ["\u{200b}", "\u{202e}", "\u{2067}", "\u{200d}", "\u{feff}", "\u{ad}", "\u{3164}", "\u{e0041}"];
+    let hidden = [
+        "\u{200b}",
+        "\u{202e}",
+        "\u{2067}",
+        "\u{200d}",
+        "\u{feff}",
+        "\u{ad}",
+        "\u{3164}",
+        "\u{e0041}",
+    ];
     let values = hidden.map(|letter| json!(format!("A{letter}1")));
     for pointer in pointers {
-        check_refused(body, &[(*pointer, "invisible_characters", values.to_vec())], &form);
+        check_refused(
+            body,
+            &[(*pointer, "invisible_characters", values.to_vec())],
+            &form,
+        );
     }
 }
 
@@ -266,9 +319,11 @@ pub(crate) fn validation() -> Value {
     body["due_date"] = json!("2026-11-21");
     body["tax_point_date"] = json!("2026-11-21");
     body["tax_currency_code"] = json!("NGN");
-    body["payment_means"] = json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-21" }]);
+    body["payment_means"] =
+        json!([{ "payment_means_code": "10", "payment_due_date": "2026-12-21" }]);
     let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
-    let part = json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
+    let part =
+        json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
     body["tax_total"] = json!([{ "tax_amount": number("7.50"), "tax_subtotal": [part] }]);
     body["invoice_line"][0]["item"] = json!({ "name": "Rice" });
     body

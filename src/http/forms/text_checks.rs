@@ -18,7 +18,10 @@ pub(crate) fn check_listed(
     match report.catalog.has(list, text) {
         Some(false) => {
             let meant = code_in_another_spelling(report.catalog, list, text);
-            return Err(FieldRule::Listed { list: list.as_str(), meant });
+            return Err(FieldRule::Listed {
+                list: list.as_str(),
+                meant,
+            });
         }
         Some(true) => {}
         None if text.chars().any(char::is_control) => return Err(FieldRule::NoControlCharacters),
@@ -40,7 +43,11 @@ pub(crate) fn check_line(text: &str, min: usize, max: usize) -> Result<String, F
 /// the others, because they make different identifiers look the same.
 pub(crate) fn check_identifier(text: &str, max: usize) -> Result<String, FieldRule> {
     let text = check_line(text, 0, max)?;
-    if text.chars().any(is_invisible) { Err(FieldRule::NoInvisibleCharacters) } else { Ok(text) }
+    if text.chars().any(is_invisible) {
+        Err(FieldRule::NoInvisibleCharacters)
+    } else {
+        Ok(text)
+    }
 }
 
 pub(crate) fn check_chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule> {
@@ -54,7 +61,10 @@ pub(crate) fn check_chars(text: &str, min: usize, max: usize) -> Result<(), Fiel
 /// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters are not.
 pub(crate) fn check_lines(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
     check_chars(text, min, max)?;
-    if text.chars().any(|letter| letter.is_control() && !"\n\r\t".contains(letter)) {
+    if text
+        .chars()
+        .any(|letter| letter.is_control() && !"\n\r\t".contains(letter))
+    {
         return Err(FieldRule::NoControlCharacters);
     }
     Ok(text.to_owned())
@@ -65,21 +75,33 @@ pub(crate) fn check_email(text: &str, max: usize) -> Result<String, FieldRule> {
     if is_email(text) {
         return Ok(text.to_owned());
     }
-    Err(FieldRule::with_expected("email", "must be a valid email address", "an email address"))
+    Err(FieldRule::with_expected(
+        "email",
+        "must be a valid email address",
+        "an email address",
+    ))
 }
 
 /// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.
 pub(crate) fn check_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
     let mut bytes = text.bytes().zip(pattern.bytes());
-    if text.len() == pattern.len() && bytes.all(|(byte, expected)| is_fitting_byte(byte, expected)) {
+    if text.len() == pattern.len() && bytes.all(|(byte, expected)| is_fitting_byte(byte, expected))
+    {
         return Ok(());
     }
-    Err(FieldRule::Written { id: "format", format: pattern })
+    Err(FieldRule::Written {
+        id: "format",
+        format: pattern,
+    })
 }
 
 /// True if the byte fits the pattern's byte: any digit fits a 9, any other byte fits only itself.
 fn is_fitting_byte(byte: u8, expected: u8) -> bool {
-    if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
+    if expected == b'9' {
+        byte.is_ascii_digit()
+    } else {
+        byte == expected
+    }
 }
 
 /// Returns true if the text consists of exactly `count` ASCII letters.
@@ -90,10 +112,16 @@ pub(crate) fn is_letters(text: &str, count: usize) -> bool {
 /// Reads a day that exists in the calendar, written `YYYY-MM-DD`.
 pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
     let bytes = text.as_bytes();
-    let is_written = bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
-    let has_digits =
-        [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(|at| bytes.get(at).is_some_and(u8::is_ascii_digit));
-    let found = if is_written && has_digits { text.parse().ok() } else { None };
+    let is_written =
+        bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
+    let has_digits = [0, 1, 2, 3, 5, 6, 8, 9]
+        .into_iter()
+        .all(|at| bytes.get(at).is_some_and(u8::is_ascii_digit));
+    let found = if is_written && has_digits {
+        text.parse().ok()
+    } else {
+        None
+    };
     found.ok_or(FieldRule::DATE)
 }
 
@@ -102,10 +130,16 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
 pub(crate) fn is_time_of_day(text: &str) -> bool {
     let parts = text.split(':').map(|part| {
         let is_written = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-        if is_written { part.parse::<i8>().ok() } else { None }
+        if is_written {
+            part.parse::<i8>().ok()
+        } else {
+            None
+        }
     });
     let parts: Option<Vec<i8>> = parts.collect();
-    let Some([hour, minute, second]) = parts.as_deref() else { return false };
+    let Some([hour, minute, second]) = parts.as_deref() else {
+        return false;
+    };
     Time::new(*hour, *minute, *second, 0).is_ok()
 }
 
@@ -135,19 +169,43 @@ mod tests {
         for time in ["00:00:00", "10:30:59", "23:59:59"] {
             assert!(is_time_of_day(time), "{time}");
         }
-        let odd =
-            ["10:30:60", "23:59:60", "24:00:00", "10:60:00", "10:30", "10:30:00Z", "1:30:000", "+1:30:00"];
-        for time in odd.into_iter().chain(["10:30:00:00", "", " 1:30:00", "\u{661}0:30:00", "10:30:00.5"]) {
+        let odd = [
+            "10:30:60",
+            "23:59:60",
+            "24:00:00",
+            "10:60:00",
+            "10:30",
+            "10:30:00Z",
+            "1:30:000",
+            "+1:30:00",
+        ];
+        for time in odd.into_iter().chain([
+            "10:30:00:00",
+            "",
+            " 1:30:00",
+            "\u{661}0:30:00",
+            "10:30:00.5",
+        ]) {
             assert!(!is_time_of_day(time), "{time}");
         }
     }
 
     #[test]
     fn an_identifier_is_visible_and_reads_in_its_order() {
-        assert_eq!(check_identifier("INV 001/\u{e9}-\u{4e2d}", 20).unwrap(), "INV 001/\u{e9}-\u{4e2d}");
-        for hidden in
-            ["\u{200b}", "\u{202e}", "\u{2066}", "\u{200d}", "\u{feff}", "\u{fe0f}", "\u{e0041}", "\u{3164}"]
-        {
+        assert_eq!(
+            check_identifier("INV 001/\u{e9}-\u{4e2d}", 20).unwrap(),
+            "INV 001/\u{e9}-\u{4e2d}"
+        );
+        for hidden in [
+            "\u{200b}",
+            "\u{202e}",
+            "\u{2066}",
+            "\u{200d}",
+            "\u{feff}",
+            "\u{fe0f}",
+            "\u{e0041}",
+            "\u{3164}",
+        ] {
             let rule = check_identifier(&format!("INV{hidden}001"), 20).unwrap_err();
             assert_eq!(rule.id(), "invisible_characters", "{hidden:?}");
         }

@@ -7,6 +7,11 @@ use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<InvoiceRef> {
     let text = reader.required("unique_no").identifier(IRN_CHARS_MAX);
-    let kind = reader.required("unique_no_type").word(UniqueNoType::parse, UniqueNoType::allowed);
-    Some(InvoiceRef { kind: kind?, text: text? })
+    let kind = reader
+        .required("unique_no_type")
+        .word(UniqueNoType::parse, UniqueNoType::allowed);
+    Some(InvoiceRef {
+        kind: kind?,
+        text: text?,
+    })
 }

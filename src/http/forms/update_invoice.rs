@@ -22,11 +22,19 @@ pub(crate) struct UpdateInvoice {
 
 pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<UpdateInvoice> {
     let invoice = unique_no::read(reader);
-    let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
-    let customer = reader.required("customer").object(|reader| customer::read(reader, category));
-    let invoice_type = reader.required("invoice_type").code(ReferenceList::InvoiceTypes);
+    let category = reader
+        .required("invoice_category")
+        .word(Category::parse, Category::allowed);
+    let customer = reader
+        .required("customer")
+        .object(|reader| customer::read(reader, category));
+    let invoice_type = reader
+        .required("invoice_type")
+        .code(ReferenceList::InvoiceTypes);
     let is_credit_note = invoice_type.as_deref() == Some(CREDIT_NOTE_CODE);
-    let original = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_CHARS_MAX);
+    let original = reader
+        .required_if(is_credit_note, "original_invoice_reference")
+        .identifier(IRN_CHARS_MAX);
     let due_date = reader.required("due_date").date();
     let note = reader.optional("note").long_text(0, LONG_TEXT_CHARS_MAX);
     let lines = reader.required("lines").objects(1, line);
@@ -40,25 +48,40 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
         lines: lines?,
         catalog: Arc::clone(catalog),
     };
-    Some(UpdateInvoice { invoice: invoice?, revision })
+    Some(UpdateInvoice {
+        invoice: invoice?,
+        revision,
+    })
 }
 
 fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_id = reader.optional("item_id").id().map(ItemId);
     let is_spelled_out = !reader.has("item_id");
-    let item_name = reader.required_if(is_spelled_out, "item_name").text(TEXT_CHARS_MAX);
+    let item_name = reader
+        .required_if(is_spelled_out, "item_name")
+        .text(TEXT_CHARS_MAX);
     let item_no = reader.optional("item_no").identifier(TEXT_CHARS_MAX);
-    let item_type = reader.required_if(is_spelled_out, "item_type").word(ItemType::parse, ItemType::allowed);
-    let tax_category = reader.required_if(is_spelled_out, "tax_category").code(ReferenceList::TaxCategories);
+    let item_type = reader
+        .required_if(is_spelled_out, "item_type")
+        .word(ItemType::parse, ItemType::allowed);
+    let tax_category = reader
+        .required_if(is_spelled_out, "tax_category")
+        .code(ReferenceList::TaxCategories);
     let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);
-    let product_category = product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
-    let service_category = service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
+    let product_category =
+        product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
+    let service_category =
+        service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
     let quantity = reader.required("quantity").amount(Bounds::HUNDREDTH);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let price_unit = unit(reader.required("price_unit"));
-    let description = reader.optional("description").long_text(0, LONG_TEXT_CHARS_MAX);
+    let description = reader
+        .optional("description")
+        .long_text(0, LONG_TEXT_CHARS_MAX);
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
-    let discount_amount = reader.optional("discount_amount").amount(Bounds::NOT_NEGATIVE);
+    let discount_amount = reader
+        .optional("discount_amount")
+        .amount(Bounds::NOT_NEGATIVE);
     refuse_other_category(reader, item_type);
     Some(RevisedLine {
         item_id,
@@ -136,7 +159,11 @@ mod tests {
             ("/lines/0/description", 1, 1_000),
         ];
         testing::check_texts(&testing::update_invoice(), &limits, form);
-        testing::check_identifiers(&testing::update_invoice(), &["/unique_no", "/lines/0/item_no"], form);
+        testing::check_identifiers(
+            &testing::update_invoice(),
+            &["/unique_no", "/lines/0/item_no"],
+            form,
+        );
     }
 
     #[test]
@@ -154,7 +181,11 @@ mod tests {
             ("/lines/0", "type", vec![json!(7)]),
             ("/lines/0/item_id", "integer", beyond_ids),
             ("/lines/0/item_no", "type", vec![json!(7)]),
-            ("/lines/0/product_category", "format", texts(&["8528", "852852"])),
+            (
+                "/lines/0/product_category",
+                "format",
+                texts(&["8528", "852852"]),
+            ),
             ("/lines/0/quantity", "min", numbers(&["0", "-1"])),
             ("/lines/0/quantity", "digits", numbers(&INEXACT)),
             ("/lines/0/quantity", "type", texts(&["two"])),
@@ -172,29 +203,93 @@ mod tests {
     #[test]
     fn each_field_keeps_its_rule() {
         let cases = [
-            ("/invoice_type", Some(json!("380")), "original_invoice_reference: required"),
+            (
+                "/invoice_type",
+                Some(json!("380")),
+                "original_invoice_reference: required",
+            ),
             ("/due_date", Some(json!("21-12-2026")), "due_date: date"),
             ("/lines", Some(json!([])), "lines: min"),
-            ("/lines/0/item_id", Some(json!("7")), "lines.0.item_id: type"),
-            ("/lines/0/item_id", Some(json!(0)), "lines.0.item_id: integer"),
-            ("/lines/0/item_id", Some(number("1.5")), "lines.0.item_id: integer"),
-            ("/lines/0/item_id", Some(number("99999999999999999999")), "lines.0.item_id: integer"),
+            (
+                "/lines/0/item_id",
+                Some(json!("7")),
+                "lines.0.item_id: type",
+            ),
+            (
+                "/lines/0/item_id",
+                Some(json!(0)),
+                "lines.0.item_id: integer",
+            ),
+            (
+                "/lines/0/item_id",
+                Some(number("1.5")),
+                "lines.0.item_id: integer",
+            ),
+            (
+                "/lines/0/item_id",
+                Some(number("99999999999999999999")),
+                "lines.0.item_id: integer",
+            ),
             ("/lines/0/item_no", None, ""),
-            ("/lines/0/item_type", Some(json!("GOODS")), "lines.0.item_type: one_of"),
-            ("/lines/0/tax_category", Some(json!("VAT")), "lines.0.tax_category: exists"),
-            ("/lines/0/product_category", Some(json!("1006")), "lines.0.product_category: format"),
+            (
+                "/lines/0/item_type",
+                Some(json!("GOODS")),
+                "lines.0.item_type: one_of",
+            ),
+            (
+                "/lines/0/tax_category",
+                Some(json!("VAT")),
+                "lines.0.tax_category: exists",
+            ),
+            (
+                "/lines/0/product_category",
+                Some(json!("1006")),
+                "lines.0.product_category: format",
+            ),
             ("/lines/0/product_category", Some(json!("9999.99")), ""),
-            ("/lines/0/service_category", Some(json!("6201")), "lines.0.service_category: prohibited"),
-            ("/lines/0/quantity", Some(number("0.009")), "lines.0.quantity: min"),
+            (
+                "/lines/0/service_category",
+                Some(json!("6201")),
+                "lines.0.service_category: prohibited",
+            ),
+            (
+                "/lines/0/quantity",
+                Some(number("0.009")),
+                "lines.0.quantity: min",
+            ),
             ("/lines/0/quantity", Some(number("0.01")), ""),
-            ("/lines/0/unit_price", Some(json!(-1)), "lines.0.unit_price: min"),
+            (
+                "/lines/0/unit_price",
+                Some(json!(-1)),
+                "lines.0.unit_price: min",
+            ),
             ("/lines/0/unit_price", Some(json!(0)), ""),
-            ("/lines/0/price_unit", Some(json!("KGMS")), "lines.0.price_unit: max"),
-            ("/lines/0/price_unit", Some(json!("ZZ")), "lines.0.price_unit: exists"),
-            ("/lines/0/discount_rate", Some(json!(101)), "lines.0.discount_rate: max"),
+            (
+                "/lines/0/price_unit",
+                Some(json!("KGMS")),
+                "lines.0.price_unit: max",
+            ),
+            (
+                "/lines/0/price_unit",
+                Some(json!("ZZ")),
+                "lines.0.price_unit: exists",
+            ),
+            (
+                "/lines/0/discount_rate",
+                Some(json!(101)),
+                "lines.0.discount_rate: max",
+            ),
             ("/lines/0/discount_rate", Some(json!(100)), ""),
-            ("/lines/0/description", Some(json!("\u{202e}several\nlines")), ""),
-            ("/lines/0/discount_amount", Some(json!(-1)), "lines.0.discount_amount: min"),
+            (
+                "/lines/0/description",
+                Some(json!("\u{202e}several\nlines")),
+                "",
+            ),
+            (
+                "/lines/0/discount_amount",
+                Some(json!(-1)),
+                "lines.0.discount_amount: min",
+            ),
         ];
         check(&cases);
     }
@@ -210,8 +305,15 @@ mod tests {
 
     #[test]
     fn a_service_needs_its_own_category() {
-        let body = with_member(&testing::update_invoice(), "/lines/0/item_type", Some(json!("SERVICE")));
-        let faults = ["lines.0.service_category: required", "lines.0.product_category: prohibited"];
+        let body = with_member(
+            &testing::update_invoice(),
+            "/lines/0/item_type",
+            Some(json!("SERVICE")),
+        );
+        let faults = [
+            "lines.0.service_category: required",
+            "lines.0.product_category: prohibited",
+        ];
         assert_eq!(broken_rules(read_with(body.clone(), form)), faults);
         let body = with_member(&body, "/lines/0/product_category", None);
         let body = with_member(&body, "/lines/0/service_category", Some(json!("6201")));
@@ -220,7 +322,11 @@ mod tests {
 
     #[test]
     fn a_consumer_needs_no_tax_number() {
-        let mut body = with_member(&testing::update_invoice(), "/invoice_category", Some(json!("b2c")));
+        let mut body = with_member(
+            &testing::update_invoice(),
+            "/invoice_category",
+            Some(json!("b2c")),
+        );
         for at in ["/customer/tin", "/customer/business_description"] {
             body = with_member(&body, at, None);
         }

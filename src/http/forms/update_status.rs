@@ -18,9 +18,17 @@ pub(crate) struct UpdateStatus {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<UpdateStatus> {
     let invoice = unique_no::read(reader);
-    let status = reader.required("status").word(SettableStatus::parse, SettableStatus::allowed);
-    let remark = reader.required("remark").long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);
-    Some(UpdateStatus { invoice: invoice?, status: status?, remark: remark? })
+    let status = reader
+        .required("status")
+        .word(SettableStatus::parse, SettableStatus::allowed);
+    let remark = reader
+        .required("remark")
+        .long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);
+    Some(UpdateStatus {
+        invoice: invoice?,
+        status: status?,
+        remark: remark?,
+    })
 }
 
 #[cfg(test)]
@@ -44,13 +52,33 @@ mod tests {
             ("/remark", Some(json!("no")), "remark: min"),
             ("/remark", Some(json!("yes")), ""),
             ("/remark", Some(json!("x".repeat(1_001))), "remark: max"),
-            ("/remark", Some(json!("a\u{0}b")), "remark: control_characters"),
-            ("/remark", Some(json!("a\u{1b}b")), "remark: control_characters"),
+            (
+                "/remark",
+                Some(json!("a\u{0}b")),
+                "remark: control_characters",
+            ),
+            (
+                "/remark",
+                Some(json!("a\u{1b}b")),
+                "remark: control_characters",
+            ),
             ("/remark", None, "remark: required"),
-            ("/unique_no", Some(json!("a\u{0}b")), "unique_no: control_characters"),
-            ("/unique_no", Some(json!("a\u{1b}b")), "unique_no: control_characters"),
+            (
+                "/unique_no",
+                Some(json!("a\u{0}b")),
+                "unique_no: control_characters",
+            ),
+            (
+                "/unique_no",
+                Some(json!("a\u{1b}b")),
+                "unique_no: control_characters",
+            ),
             ("/unique_no_type", None, "unique_no_type: required"),
-            ("/unique_no_type", Some(json!("NUMBER")), "unique_no_type: one_of"),
+            (
+                "/unique_no_type",
+                Some(json!("NUMBER")),
+                "unique_no_type: one_of",
+            ),
             ("/status", Some(json!("submitted")), "status: one_of"),
             ("/status", Some(json!(1)), "status: type"),
         ];

@@ -54,35 +54,77 @@ pub(crate) fn read(
             replace_invalid_contacts(party);
         }
     }
-    let document = AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
-    let value = Validation { irn: read.value.irn, document };
-    Ok(Accepted { value, warnings: read.warnings })
+    let document =
+        AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
+    let value = Validation {
+        irn: read.value.irn,
+        document,
+    };
+    Ok(Accepted {
+        value,
+        warnings: read.warnings,
+    })
 }
 
-pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<ValidationFields> {
+pub(crate) fn read_fields(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+) -> Option<ValidationFields> {
     ownership::read_business_id(reader, taxpayer);
     let irn = ownership::signable_irn(reader, taxpayer);
     let issued = document_header::dates(reader, true).issued;
     document_header::compare_irn_date(reader, issued, irn.as_ref());
-    let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
+    let type_code = reader
+        .required("invoice_type_code")
+        .code(ReferenceList::InvoiceTypes);
     reader.required("document_currency_code").currency();
     reader.required("tax_currency_code").currency();
-    reader.optional("order_reference").identifier(TEXT_CHARS_MAX);
-    let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    let (supplier, customer) = if is_self_billed { (None, taxpayer) } else { (taxpayer, None) };
-    reader.required(SUPPLIER_FIELD).object(|reader| party(reader, SUPPLIER_FIELD, supplier));
-    reader.optional(CUSTOMER_FIELD).object(|reader| party(reader, CUSTOMER_FIELD, customer));
-    reader.required("payment_means").objects(1, dated_payment_means);
+    reader
+        .optional("order_reference")
+        .identifier(TEXT_CHARS_MAX);
+    let is_self_billed = type_code
+        .as_deref()
+        .is_some_and(document_header::is_self_billed);
+    let (supplier, customer) = if is_self_billed {
+        (None, taxpayer)
+    } else {
+        (taxpayer, None)
+    };
+    reader
+        .required(SUPPLIER_FIELD)
+        .object(|reader| party(reader, SUPPLIER_FIELD, supplier));
+    reader
+        .optional(CUSTOMER_FIELD)
+        .object(|reader| party(reader, CUSTOMER_FIELD, customer));
+    reader
+        .required("payment_means")
+        .objects(1, dated_payment_means);
     reader.required("tax_total").objects(1, document::tax_total);
-    let totals = reader.required("legal_monetary_total").object(document::totals);
+    let totals = reader
+        .required("legal_monetary_total")
+        .object(document::totals);
     document::lines(reader, totals, document::line_with_optional_description);
-    references::read(reader, type_code.as_deref().is_some_and(document_header::is_correction));
+    references::read(
+        reader,
+        type_code
+            .as_deref()
+            .is_some_and(document_header::is_correction),
+    );
     document_header::read_optional_fields(reader);
-    reader.optional("invoice_reference").identifier(TEXT_CHARS_MAX);
-    let category = reader.optional("invoice_category").word(Category::parse, Category::allowed);
-    let status =
-        reader.optional("payment_status").word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
-    Some(ValidationFields { irn: irn?, category, status })
+    reader
+        .optional("invoice_reference")
+        .identifier(TEXT_CHARS_MAX);
+    let category = reader
+        .optional("invoice_category")
+        .word(Category::parse, Category::allowed);
+    let status = reader
+        .optional("payment_status")
+        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
+    Some(ValidationFields {
+        irn: irn?,
+        category,
+        status,
+    })
 }
 
 /// Reads the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email is no fault,
@@ -90,23 +132,40 @@ pub(crate) fn read_fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_CHARS_MAX);
     let tin = reader.required("tin").identifier(TEXT_CHARS_MAX);
-    if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
-        reader.warn(format!("{name}.tin is not the tax number of this taxpayer; Submit refuses it"));
+    if tin
+        .zip(taxpayer)
+        .is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin))
+    {
+        reader.warn(format!(
+            "{name}.tin is not the tax number of this taxpayer; Submit refuses it"
+        ));
     }
     let email = reader.required("email").text(TEXT_CHARS_MAX);
     if email.is_some_and(|email| !is_email(&email)) {
-        reader.warn(format!("{name}.email is no email address; Submit refuses it"));
+        reader.warn(format!(
+            "{name}.email is no email address; Submit refuses it"
+        ));
     }
-    let telephone = reader.required_if(name == SUPPLIER_FIELD, "telephone").text(TEXT_CHARS_MAX);
+    let telephone = reader
+        .required_if(name == SUPPLIER_FIELD, "telephone")
+        .text(TEXT_CHARS_MAX);
     if telephone.is_some_and(|telephone| !is_telephone(&telephone)) {
-        reader.warn(format!("{name}.telephone is not + and 6 to 15 digits; Submit refuses it"));
+        reader.warn(format!(
+            "{name}.telephone is not + and 6 to 15 digits; Submit refuses it"
+        ));
     }
-    reader.optional("business_description").long_text(0, LONG_TEXT_CHARS_MAX);
-    reader.required("postal_address").object(|reader| document::address(reader, false))
+    reader
+        .optional("business_description")
+        .long_text(0, LONG_TEXT_CHARS_MAX);
+    reader
+        .required("postal_address")
+        .object(|reader| document::address(reader, false))
 }
 
 fn dated_payment_means(reader: &mut Reader<'_>) -> Option<()> {
-    let code = reader.required("payment_means_code").code(ReferenceList::PaymentMeans);
+    let code = reader
+        .required("payment_means_code")
+        .code(ReferenceList::PaymentMeans);
     let due = reader.required("payment_due_date").date();
     code.zip(due).map(drop)
 }
@@ -131,8 +190,8 @@ mod tests {
 
     use super::*;
     use crate::http::forms::testing::{
-        catalog, check, check_refused, check_required, number, numbers, object, texts, validation as body,
-        with_member,
+        catalog, check, check_refused, check_required, number, numbers, object, texts,
+        validation as body, with_member,
     };
 
     fn document_and_warnings(body: Value) -> (Value, Vec<String>) {
@@ -212,23 +271,75 @@ mod tests {
             ("/document_currency_code", "exists", texts(&["QQQ"])),
             ("/tax_currency_code", "currency", texts(&["NAIRA"])),
             ("/order_reference", "type", vec![json!({})]),
-            ("/accounting_supplier_party", "type", texts(&["Trading Ltd"])),
-            ("/accounting_supplier_party/telephone", "type", vec![json!(2_348_010_000_000_i64)]),
-            ("/accounting_supplier_party/postal_address/country", "country", texts(&["NGA"])),
-            ("/accounting_customer_party/postal_address/country", "country", texts(&["N1"])),
-            ("/payment_means/0/payment_means_code", "exists", texts(&["QQ"])),
-            ("/payment_means/0/payment_due_date", "date", texts(&["later"])),
+            (
+                "/accounting_supplier_party",
+                "type",
+                texts(&["Trading Ltd"]),
+            ),
+            (
+                "/accounting_supplier_party/telephone",
+                "type",
+                vec![json!(2_348_010_000_000_i64)],
+            ),
+            (
+                "/accounting_supplier_party/postal_address/country",
+                "country",
+                texts(&["NGA"]),
+            ),
+            (
+                "/accounting_customer_party/postal_address/country",
+                "country",
+                texts(&["N1"]),
+            ),
+            (
+                "/payment_means/0/payment_means_code",
+                "exists",
+                texts(&["QQ"]),
+            ),
+            (
+                "/payment_means/0/payment_due_date",
+                "date",
+                texts(&["later"]),
+            ),
             ("/tax_total/0/tax_amount", "sum", vec![json!(74)]),
             ("/tax_total/0/tax_subtotal", "min", vec![json!([])]),
-            ("/tax_total/0/tax_subtotal/0/tax_category/id", "exists", texts(&["NO_VAT_AT_ALL"])),
-            ("/legal_monetary_total/payable_amount", "type", texts(&["1075"])),
-            ("/legal_monetary_total/tax_exclusive_amount", "min", numbers(&["-1"])),
-            ("/legal_monetary_total/tax_inclusive_amount", "min", numbers(&["99"])),
+            (
+                "/tax_total/0/tax_subtotal/0/tax_category/id",
+                "exists",
+                texts(&["NO_VAT_AT_ALL"]),
+            ),
+            (
+                "/legal_monetary_total/payable_amount",
+                "type",
+                texts(&["1075"]),
+            ),
+            (
+                "/legal_monetary_total/tax_exclusive_amount",
+                "min",
+                numbers(&["-1"]),
+            ),
+            (
+                "/legal_monetary_total/tax_inclusive_amount",
+                "min",
+                numbers(&["99"]),
+            ),
             ("/invoice_line", "min", vec![json!([])]),
-            ("/invoice_line/0/invoiced_quantity", "greater_than", vec![json!(0)]),
+            (
+                "/invoice_line/0/invoiced_quantity",
+                "greater_than",
+                vec![json!(0)],
+            ),
             ("/invoice_line/0/price/price_unit", "max", texts(&["EACH"])),
-            ("/invoice_line/0/price/price_unit", "exists", texts(&["QQQ"])),
-            ("/invoice_line/0/price/base_quantity", "greater_than", vec![json!(0)]),
+            (
+                "/invoice_line/0/price/price_unit",
+                "exists",
+                texts(&["QQQ"]),
+            ),
+            (
+                "/invoice_line/0/price/base_quantity",
+                "greater_than",
+                vec![json!(0)],
+            ),
             ("/invoice_category", "one_of", texts(&["Blank"])),
             ("/payment_status", "one_of", texts(&["REJECTED"])),
         ];
@@ -238,23 +349,63 @@ mod tests {
     #[test]
     fn each_field_keeps_its_rule() {
         let cases = [
-            ("/irn", Some(json!("INV-001-94AD90FB-20261121")), "irn: irn_invoice_no"),
-            ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
-            ("/order_reference", Some(json!("x".repeat(256))), "order_reference: max"),
+            (
+                "/irn",
+                Some(json!("INV-001-94AD90FB-20261121")),
+                "irn: irn_invoice_no",
+            ),
+            (
+                "/due_date",
+                Some(json!("2026-11-20")),
+                "due_date: after_or_equal",
+            ),
+            (
+                "/order_reference",
+                Some(json!("x".repeat(256))),
+                "order_reference: max",
+            ),
             ("/invoice_reference", None, ""),
             ("/invoice_category", None, ""),
-            ("/accounting_supplier_party/telephone", Some(json!("ask Ada")), ""),
-            ("/accounting_supplier_party/email", Some(json!("the office")), ""),
-            ("/accounting_supplier_party/postal_address/postal_zone", None, ""),
+            (
+                "/accounting_supplier_party/telephone",
+                Some(json!("ask Ada")),
+                "",
+            ),
+            (
+                "/accounting_supplier_party/email",
+                Some(json!("the office")),
+                "",
+            ),
+            (
+                "/accounting_supplier_party/postal_address/postal_zone",
+                None,
+                "",
+            ),
             ("/accounting_customer_party", None, ""),
             ("/accounting_customer_party/telephone", None, ""),
-            ("/accounting_customer_party/postal_address/postal_zone", None, ""),
+            (
+                "/accounting_customer_party/postal_address/postal_zone",
+                None,
+                "",
+            ),
             ("/order_reference", Some(json!("PO-1")), ""),
             ("/payment_means", Some(json!([])), "payment_means: min"),
             ("/tax_total", Some(json!([])), "tax_total: min"),
-            ("/invoice_line/0/line_extension_amount", Some(number("100.02")), "invoice_line: sum"),
-            ("/invoice_line/0/line_extension_amount", Some(number("100.01")), ""),
-            ("/invoice_type_code", Some(json!("380")), "billing_reference: required"),
+            (
+                "/invoice_line/0/line_extension_amount",
+                Some(number("100.02")),
+                "invoice_line: sum",
+            ),
+            (
+                "/invoice_line/0/line_extension_amount",
+                Some(number("100.01")),
+                "",
+            ),
+            (
+                "/invoice_type_code",
+                Some(json!("380")),
+                "billing_reference: required",
+            ),
         ];
         check(&body(), &cases, |reader| read_fields(reader, None));
         let note = with_member(&body(), "/invoice_type_code", Some(json!("380")));
@@ -266,36 +417,80 @@ mod tests {
     #[test]
     fn who_names_no_buyer_and_no_category_means_a_consumer() {
         let uncategorised = with_member(&body(), "/invoice_category", None);
-        assert_eq!(document_and_warnings(uncategorised.clone()).0.get("invoice_kind"), None);
+        assert_eq!(
+            document_and_warnings(uncategorised.clone())
+                .0
+                .get("invoice_kind"),
+            None
+        );
         let unnamed = with_member(&uncategorised, "/accounting_customer_party", None);
         assert_eq!(document_and_warnings(unnamed).0["invoice_kind"], "B2C");
         let business = with_member(&body(), "/accounting_customer_party", None);
-        assert_eq!(document_and_warnings(business).0["invoice_kind"], "B2B", "what was said is not changed");
+        assert_eq!(
+            document_and_warnings(business).0["invoice_kind"],
+            "B2B",
+            "what was said is not changed"
+        );
     }
 
     #[test]
     fn formats_that_are_not_checked_are_not_put_to_the_authority() {
-        let odd = with_member(&body(), "/accounting_supplier_party/telephone", Some(json!("0803")));
-        let odd = with_member(&odd, "/accounting_customer_party/email", Some(json!("the office")));
+        let odd = with_member(
+            &body(),
+            "/accounting_supplier_party/telephone",
+            Some(json!("0803")),
+        );
+        let odd = with_member(
+            &odd,
+            "/accounting_customer_party/email",
+            Some(json!("the office")),
+        );
         let (document, warnings) = document_and_warnings(odd);
         assert_eq!(document["accounting_supplier_party"].get("telephone"), None);
-        assert_eq!(document["accounting_supplier_party"]["email"], "books@example.com");
-        assert_eq!(document["accounting_customer_party"]["telephone"], "+2348030000000");
-        assert_eq!(document["accounting_customer_party"]["email"], PLACEHOLDER_EMAIL);
-        let begins: Vec<_> = warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
-        assert_eq!(begins, ["accounting_supplier_party.telephone", "accounting_customer_party.email"]);
+        assert_eq!(
+            document["accounting_supplier_party"]["email"],
+            "books@example.com"
+        );
+        assert_eq!(
+            document["accounting_customer_party"]["telephone"],
+            "+2348030000000"
+        );
+        assert_eq!(
+            document["accounting_customer_party"]["email"],
+            PLACEHOLDER_EMAIL
+        );
+        let begins: Vec<_> = warnings
+            .iter()
+            .filter_map(|warning| warning.split(' ').next())
+            .collect();
+        assert_eq!(
+            begins,
+            [
+                "accounting_supplier_party.telephone",
+                "accounting_customer_party.email"
+            ]
+        );
     }
 
     #[test]
     fn the_document_speaks_the_authoritys_words() {
-        let (document, warnings) =
-            document_and_warnings(with_member(&body(), "/payment_status", Some(json!("cancelled"))));
+        let (document, warnings) = document_and_warnings(with_member(
+            &body(),
+            "/payment_status",
+            Some(json!("cancelled")),
+        ));
         assert_eq!(
             (&document["invoice_kind"], &document["payment_status"]),
             (&json!("B2B"), &json!("REJECTED"))
         );
-        assert_eq!((document.get("invoice_category"), warnings.len()), (None, 0));
+        assert_eq!(
+            (document.get("invoice_category"), warnings.len()),
+            (None, 0)
+        );
         let (document, _) = document_and_warnings(with_member(&body(), "/invoice_category", None));
-        assert_eq!((document.get("invoice_kind"), document.get("payment_status")), (None, None));
+        assert_eq!(
+            (document.get("invoice_kind"), document.get("payment_status")),
+            (None, None)
+        );
     }
 }

@@ -26,21 +26,27 @@ pub(crate) fn read(
     let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_CHARS_MAX);
     let irn = ownership::short_irn(reader, taxpayer, ID_CHARS_MAX);
     let currency = reader.required("currency").currency();
-    let item_description = reader.required("item_description").long_text(0, TEXT_CHARS_MAX);
+    let item_description = reader
+        .required("item_description")
+        .long_text(0, TEXT_CHARS_MAX);
     let transaction_date = reader.required("transaction_date").date();
     let base_amount = reader.required("base_amount").amount(Bounds::Any);
     let other_taxes = reader.optional("other_taxes").amount(Bounds::Any);
     let vat_rate = reader.required("vat_rate").amount(Bounds::PERCENTAGE);
     let vat_calculated = reader.required("vat_calculated").amount(Bounds::Any);
     let total_amount = reader.required("total_amount").amount(Bounds::Any);
-    let service_id = reader.required("integrator_service_id").identifier(ID_CHARS_MAX);
+    let service_id = reader
+        .required("integrator_service_id")
+        .identifier(ID_CHARS_MAX);
     if is_of_another {
         reader.report_fault(
             "integrator_service_id",
             FieldRule::other("own", "must not be the service id of another taxpayer"),
         );
     }
-    let vat_status = reader.required("vat_status").word(VatStatus::parse, VatStatus::allowed);
+    let vat_status = reader
+        .required("vat_status")
+        .word(VatStatus::parse, VatStatus::allowed);
     let report = VatReport {
         agent_tin: agent_tin?,
         beneficiary_tin: beneficiary_tin?,
@@ -55,7 +61,10 @@ pub(crate) fn read(
         vat_calculated: vat_calculated?.into(),
         total_amount: total_amount?.into(),
     };
-    Some(RunRequest { irn: irn?, payload: RunPayload::Report(Box::new(report)) })
+    Some(RunRequest {
+        irn: irn?,
+        payload: RunPayload::Report(Box::new(report)),
+    })
 }
 
 #[cfg(test)]
@@ -64,8 +73,8 @@ mod tests {
 
     use super::*;
     use crate::http::forms::testing::{
-        broken_rules, check, check_refused, check_required, number, numbers, read as read_with, texts,
-        with_member,
+        broken_rules, check, check_refused, check_required, number, numbers, read as read_with,
+        texts, with_member,
     };
 
     fn body() -> Value {
@@ -118,20 +127,44 @@ mod tests {
         let cases = [
             ("/agent_tin", Some(json!("1".repeat(50))), ""),
             ("/agent_tin", Some(json!("1".repeat(51))), "agent_tin: max"),
-            ("/beneficiary_tin", Some(json!("1".repeat(51))), "beneficiary_tin: max"),
-            ("/irn", Some(json!(format!("{}-94AD90FB-20261121", "1".repeat(82)))), ""),
-            ("/irn", Some(json!(format!("{}-94AD90FB-20261121", "1".repeat(83)))), "irn: max"),
+            (
+                "/beneficiary_tin",
+                Some(json!("1".repeat(51))),
+                "beneficiary_tin: max",
+            ),
+            (
+                "/irn",
+                Some(json!(format!("{}-94AD90FB-20261121", "1".repeat(82)))),
+                "",
+            ),
+            (
+                "/irn",
+                Some(json!(format!("{}-94AD90FB-20261121", "1".repeat(83)))),
+                "irn: max",
+            ),
             ("/irn", Some(json!("INV-001-94AD90FB-20261121")), ""),
             ("/currency", Some(json!("ngn")), "currency: exists"),
             ("/currency", Some(json!("QQQ")), "currency: exists"),
             ("/item_description", Some(json!("x".repeat(255))), ""),
-            ("/item_description", Some(json!("x".repeat(256))), "item_description: max"),
-            ("/transaction_date", Some(json!("today")), "transaction_date: date"),
+            (
+                "/item_description",
+                Some(json!("x".repeat(256))),
+                "item_description: max",
+            ),
+            (
+                "/transaction_date",
+                Some(json!("today")),
+                "transaction_date: date",
+            ),
             ("/base_amount", Some(json!("100")), "base_amount: type"),
             ("/other_taxes", Some(json!(true)), "other_taxes: type"),
             ("/vat_rate", Some(json!(100)), ""),
             ("/integrator_service_id", Some(json!("x".repeat(100))), ""),
-            ("/integrator_service_id", Some(json!("x".repeat(101))), "integrator_service_id: max"),
+            (
+                "/integrator_service_id",
+                Some(json!("x".repeat(101))),
+                "integrator_service_id: max",
+            ),
             ("/vat_status", Some(json!("exempt")), ""),
             ("/vat_status", Some(json!("zero_rated")), ""),
             ("/beneficiary_tin", Some(json!("1".repeat(50))), ""),
@@ -145,8 +178,9 @@ mod tests {
     #[test]
     fn the_authority_gets_its_own_words_and_numbers_as_texts() {
         let sent = |body: Value| {
-            let RunRequest { irn, payload } =
-                read_with(body, |reader| read(reader, None, false)).unwrap().value;
+            let RunRequest { irn, payload } = read_with(body, |reader| read(reader, None, false))
+                .unwrap()
+                .value;
             payload.document(&irn)
         };
         assert_eq!(
@@ -161,10 +195,15 @@ mod tests {
         );
         let taxed = sent(with_member(&body(), "/other_taxes", Some(number("1.25"))));
         assert_eq!(taxed["other_taxes"], "1.25");
-        for (word, upstream) in
-            [("STANDARD_VAT", "STANDARD_VAT"), ("EXEMPT", "EXEMPT"), ("NON_VATABLE", "NON_VATABLE")]
-        {
-            assert_eq!(sent(with_member(&body(), "/vat_status", Some(json!(word))))["vat_status"], upstream);
+        for (word, upstream) in [
+            ("STANDARD_VAT", "STANDARD_VAT"),
+            ("EXEMPT", "EXEMPT"),
+            ("NON_VATABLE", "NON_VATABLE"),
+        ] {
+            assert_eq!(
+                sent(with_member(&body(), "/vat_status", Some(json!(word))))["vat_status"],
+                upstream
+            );
         }
     }
 }

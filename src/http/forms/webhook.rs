@@ -28,37 +28,59 @@ pub(crate) struct Webhook {
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
     let url = url(reader.required("webhook_url"), policy);
-    let enabled_events = reader.optional(EVENTS_FIELD).texts(TEXT_CHARS_MAX).map(remove_duplicates);
-    if enabled_events.as_ref().is_some_and(|names| names.len() > EVENT_NAMES_MAX) {
+    let enabled_events = reader
+        .optional(EVENTS_FIELD)
+        .texts(TEXT_CHARS_MAX)
+        .map(remove_duplicates);
+    if enabled_events
+        .as_ref()
+        .is_some_and(|names| names.len() > EVENT_NAMES_MAX)
+    {
         let sentence = format!("must not have more than {EVENT_NAMES_MAX} different names");
         reader.report_fault(EVENTS_FIELD, FieldRule::other("max", sentence));
     }
-    let own = reader.optional(SCHEDULE_FIELD).whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
+    let own = reader
+        .optional(SCHEDULE_FIELD)
+        .whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
     let retry_schedule = match own {
         Some(delays) => ScheduleChange::Own(delays),
         None if reader.is_null(SCHEDULE_FIELD) => ScheduleChange::Shared,
         None => ScheduleChange::Keep,
     };
-    let unknown = enabled_events.iter().flatten().filter(|name| !is_event_name(name));
+    let unknown = enabled_events
+        .iter()
+        .flatten()
+        .filter(|name| !is_event_name(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
-    Some(Webhook { url: url?, enabled_events, retry_schedule })
+    Some(Webhook {
+        url: url?,
+        enabled_events,
+        retry_schedule,
+    })
 }
 
 /// Reads the requested type of the signing secret. The default is HMAC, a secret that both sides know.
-#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
 pub(crate) fn read_secret_type(reader: &mut Reader<'_>) -> Option<SecretType> {
-    let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);
+    let kind = reader
+        .optional("type")
+        .word(SecretType::parse, SecretType::allowed);
     Some(kind.unwrap_or(SecretType::Hmac))
 }
 
 /// Reads a URL that the address policy allows this service to call.
 pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
-    field.checked_text("url", "an https URL of a public host, at most 500 characters", |text| {
-        policy.check_url(text).map(drop).map_err(url_rule)
-    })
+    field.checked_text(
+        "url",
+        "an https URL of a public host, at most 500 characters",
+        |text| policy.check_url(text).map(drop).map_err(url_rule),
+    )
 }
 
 /// Returns the rule that a URL with this fault breaks.
@@ -67,16 +89,23 @@ pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
         UrlFault::TooLong => FieldRule::MaxChars(URL_CHARS_MAX),
         UrlFault::Malformed => FieldRule::must_be("url", "a valid absolute URL"),
         UrlFault::Scheme => FieldRule::must_be("url_scheme", "an https URL"),
-        UrlFault::UserInfo => FieldRule::other("url_user", "must not carry a user name or password"),
+        UrlFault::UserInfo => {
+            FieldRule::other("url_user", "must not carry a user name or password")
+        }
         UrlFault::Port => FieldRule::other("url_port", "must not name port 0"),
-        UrlFault::AddressRefused => FieldRule::other("url_address", "must lead to a public address"),
+        UrlFault::AddressRefused => {
+            FieldRule::other("url_address", "must lead to a public address")
+        }
     }
 }
 
 /// Removes duplicate names. The first occurrence of a name keeps its place in the order.
 fn remove_duplicates(names: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+    names
+        .into_iter()
+        .filter(|name| seen.insert(name.clone()))
+        .collect()
 }
 
 /// Returns true if this is the name of an event of this service. The comparison is case-sensitive.
@@ -86,54 +115,108 @@ fn is_event_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::http::forms::testing::{broken_rules, check, read as read_with, with_member};
 
-    #[test]
-    fn each_field_keeps_its_rule() {
+    /// Checks one field of a valid body: each value, and the rules that it violates.
+    fn check_field<const N: usize>(name: &str, cases: [(Option<Value>, &str); N]) {
         let policy = AddressPolicy::default();
-        let [longest, long] = [480, 481].map(|length| format!("https://example.com/{}", "x".repeat(length)));
-        let names = |count: u32| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
-        let cases = [
-            ("/webhook_url", None, "webhook_url: required"),
-            ("/webhook_url", Some(json!("")), "webhook_url: required"),
-            ("/webhook_url", Some(json!(7)), "webhook_url: type"),
-            ("/webhook_url", Some(json!("http://127.0.0.1:9/\u{0}x")), "webhook_url: url"),
-            ("/webhook_url", Some(json!("http://127.0.0.1:9/\u{1b}x")), "webhook_url: url"),
-            ("/webhook_url", Some(json!("example.com")), "webhook_url: url"),
-            ("/webhook_url", Some(json!("ftp://example.com")), "webhook_url: url_scheme"),
-            ("/webhook_url", Some(json!("https://127.0.0.1/")), "webhook_url: url_address"),
-            ("/webhook_url", Some(json!("https://a:b@example.com/")), "webhook_url: url_user"),
-            ("/webhook_url", Some(json!("https://example.com:0/")), "webhook_url: url_port"),
-            ("/webhook_url", Some(json!("https://erp.internal/")), "webhook_url: url_address"),
-            ("/webhook_url", Some(json!(long)), "webhook_url: max"),
-            ("/webhook_url", Some(json!(longest)), ""),
-            ("/enabled_events", Some(json!("invoice.created")), "enabled_events: type"),
-            ("/enabled_events", Some(json!(["invoice.created", 7])), "enabled_events.1: type"),
-            ("/enabled_events", Some(json!(names(101))), "enabled_events: max"),
-            ("/enabled_events", Some(json!(names(100))), ""),
-            ("/enabled_events", Some(json!(vec!["invoice.created"; 101])), ""),
-            ("/retry_schedule_s", Some(json!([])), "retry_schedule_s: min"),
-            ("/retry_schedule_s", Some(json!(vec![0; 51])), "retry_schedule_s: max"),
-            ("/retry_schedule_s", Some(json!(vec![0; 50])), ""),
-            ("/retry_schedule_s", Some(json!([0, 2_678_400])), ""),
-            ("/retry_schedule_s", Some(json!([0, 2_678_401])), "retry_schedule_s.1: integer"),
-            ("/retry_schedule_s", Some(json!([-1])), "retry_schedule_s.0: integer"),
-            ("/retry_schedule_s", Some(json!([1.5])), "retry_schedule_s.0: integer"),
-            ("/retry_schedule_s", Some(json!([1e9])), "retry_schedule_s.0: integer"),
-            ("/retry_schedule_s", Some(json!(["5"])), "retry_schedule_s.0: type"),
-            ("/retry_schedule_s", Some(json!(5)), "retry_schedule_s: type"),
-            ("/retry_schedule_s", Some(json!("[0]")), "retry_schedule_s: type"),
-            ("/retry_schedule_s", Some(json!({ "0": 1 })), "retry_schedule_s: type"),
-            ("/retry_schedule_s", Some(json!(vec![0; 20_000])), "retry_schedule_s: max"),
-            ("/retry_schedule_s", Some(json!([0, -1])), "retry_schedule_s.1: integer"),
-            ("/retry_schedule_s", Some(json!([u64::MAX])), "retry_schedule_s.0: integer"),
-            ("/retry_schedule_s", Some(json!([0.5])), "retry_schedule_s.0: integer"),
-            ("/retry_schedule_s", Some(json!([null])), "retry_schedule_s.0: type"),
-        ];
-        check(&json!({ "webhook_url": "https://example.com/hook" }), &cases, |reader| read(reader, &policy));
+        let pointer = format!("/{name}");
+        let cases = cases.map(|(value, rules)| (pointer.as_str(), value, rules));
+        check(
+            &json!({ "webhook_url": "https://example.com/hook" }),
+            &cases,
+            |reader| read(reader, &policy),
+        );
+    }
+
+    #[test]
+    fn a_webhook_has_an_https_url_of_a_public_host() {
+        let [longest, long] =
+            [480, 481].map(|length| format!("https://example.com/{}", "x".repeat(length)));
+        check_field(
+            "webhook_url",
+            [
+                (None, "webhook_url: required"),
+                (Some(json!("")), "webhook_url: required"),
+                (Some(json!(7)), "webhook_url: type"),
+                (Some(json!("http://127.0.0.1:9/\u{0}x")), "webhook_url: url"),
+                (
+                    Some(json!("http://127.0.0.1:9/\u{1b}x")),
+                    "webhook_url: url",
+                ),
+                (Some(json!("example.com")), "webhook_url: url"),
+                (Some(json!("ftp://example.com")), "webhook_url: url_scheme"),
+                (
+                    Some(json!("https://127.0.0.1/")),
+                    "webhook_url: url_address",
+                ),
+                (
+                    Some(json!("https://a:b@example.com/")),
+                    "webhook_url: url_user",
+                ),
+                (
+                    Some(json!("https://example.com:0/")),
+                    "webhook_url: url_port",
+                ),
+                (
+                    Some(json!("https://erp.internal/")),
+                    "webhook_url: url_address",
+                ),
+                (Some(json!(long)), "webhook_url: max"),
+                (Some(json!(longest)), ""),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_webhook_names_at_most_100_different_events() {
+        let names = |count: u32| {
+            (0..count)
+                .map(|number| number.to_string())
+                .collect::<Vec<_>>()
+        };
+        check_field(
+            "enabled_events",
+            [
+                (Some(json!("invoice.created")), "enabled_events: type"),
+                (
+                    Some(json!(["invoice.created", 7])),
+                    "enabled_events.1: type",
+                ),
+                (Some(json!(names(101))), "enabled_events: max"),
+                (Some(json!(names(100))), ""),
+                (Some(json!(vec!["invoice.created"; 101])), ""),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_retry_schedule_has_1_to_50_delays_of_whole_seconds() {
+        check_field(
+            "retry_schedule_s",
+            [
+                (Some(json!([])), "retry_schedule_s: min"),
+                (Some(json!(vec![0; 51])), "retry_schedule_s: max"),
+                (Some(json!(vec![0; 50])), ""),
+                (Some(json!([0, 2_678_400])), ""),
+                (Some(json!([0, 2_678_401])), "retry_schedule_s.1: integer"),
+                (Some(json!([-1])), "retry_schedule_s.0: integer"),
+                (Some(json!([1.5])), "retry_schedule_s.0: integer"),
+                (Some(json!([1e9])), "retry_schedule_s.0: integer"),
+                (Some(json!(["5"])), "retry_schedule_s.0: type"),
+                (Some(json!(5)), "retry_schedule_s: type"),
+                (Some(json!("[0]")), "retry_schedule_s: type"),
+                (Some(json!({ "0": 1 })), "retry_schedule_s: type"),
+                (Some(json!(vec![0; 20_000])), "retry_schedule_s: max"),
+                (Some(json!([0, -1])), "retry_schedule_s.1: integer"),
+                (Some(json!([u64::MAX])), "retry_schedule_s.0: integer"),
+                (Some(json!([0.5])), "retry_schedule_s.0: integer"),
+                (Some(json!([null])), "retry_schedule_s.0: type"),
+            ],
+        );
     }
 
     #[test]
@@ -142,12 +225,21 @@ mod tests {
         assert_eq!(kind(json!({})).unwrap(), SecretType::Hmac);
         assert_eq!(kind(json!({ "type": null })).unwrap(), SecretType::Hmac);
         assert_eq!(kind(json!({ "type": "hmac" })).unwrap(), SecretType::Hmac);
-        assert_eq!(kind(json!({ "type": "Ed25519" })).unwrap(), SecretType::Ed25519);
+        assert_eq!(
+            kind(json!({ "type": "Ed25519" })).unwrap(),
+            SecretType::Ed25519
+        );
         for odd in [json!("rsa"), json!("v1a")] {
-            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret_type)), ["type: one_of"]);
+            assert_eq!(
+                broken_rules(read_with(json!({ "type": odd }), read_secret_type)),
+                ["type: one_of"]
+            );
         }
         for odd in [json!(1), json!(["ed25519"])] {
-            assert_eq!(broken_rules(read_with(json!({ "type": odd }), read_secret_type)), ["type: type"]);
+            assert_eq!(
+                broken_rules(read_with(json!({ "type": odd }), read_secret_type)),
+                ["type: type"]
+            );
         }
     }
 
@@ -155,10 +247,22 @@ mod tests {
     fn events_left_out_are_not_the_same_as_none() {
         let policy = AddressPolicy::default();
         let url = json!({ "webhook_url": "https://example.com/hook" });
-        let events = |body| read_with(body, |reader| read(reader, &policy)).unwrap().value.enabled_events;
+        let events = |body| {
+            read_with(body, |reader| read(reader, &policy))
+                .unwrap()
+                .value
+                .enabled_events
+        };
         assert_eq!(events(url.clone()), None);
-        assert_eq!(events(with_member(&url, "/enabled_events", Some(json!([])))), Some(vec![]));
-        let unknown = with_member(&url, "/enabled_events", Some(json!(["invoice.created", "odd"])));
+        assert_eq!(
+            events(with_member(&url, "/enabled_events", Some(json!([])))),
+            Some(vec![])
+        );
+        let unknown = with_member(
+            &url,
+            "/enabled_events",
+            Some(json!(["invoice.created", "odd"])),
+        );
         let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
         assert_eq!(form.warnings, ["unknown event: odd"]);
         assert_eq!(form.value.enabled_events.unwrap().len(), 2);
@@ -182,10 +286,19 @@ mod tests {
     #[test]
     fn an_event_named_twice_is_kept_and_warned_of_once() {
         let policy = AddressPolicy::default();
-        let events = json!(["odd", "invoice.created", "odd", "api-key.rotated", "invoice.created"]);
+        let events = json!([
+            "odd",
+            "invoice.created",
+            "odd",
+            "api-key.rotated",
+            "invoice.created"
+        ]);
         let body = json!({ "webhook_url": "https://example.com/hook", "enabled_events": events });
         let form = read_with(body, |reader| read(reader, &policy)).unwrap();
-        assert_eq!(form.value.enabled_events.unwrap(), ["odd", "invoice.created", "api-key.rotated"]);
+        assert_eq!(
+            form.value.enabled_events.unwrap(),
+            ["odd", "invoice.created", "api-key.rotated"]
+        );
         assert_eq!(form.warnings, ["unknown event: odd"]);
     }
 }

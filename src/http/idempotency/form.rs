@@ -37,8 +37,7 @@ const TOKEN_FIELD: &str = "once";
 /// two requests.
 const CSRF_FIELD: &str = "csrf";
 const DONE_NOTICE: &str = "This was done already.";
-const UNKNOWN_OUTCOME_NOTICE: &str =
-    "This was sent before, and its outcome is not known. Check the state below before you send it again.";
+const UNKNOWN_OUTCOME_NOTICE: &str = "This was sent before, and its outcome is not known. Check the state below before you send it again.";
 /// The number of times that a repeated form looks for the outcome of the first one, and the pause between two looks.
 const OUTCOME_LOOKS_MAX: u32 = 50;
 const OUTCOME_LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -82,7 +81,12 @@ pub(crate) async fn answer_form(
         Ok(None) => return next.call(request).await,
         Ok(Some(session)) => session,
     };
-    let form = match sent_form(state, session.expose_secret(), result_page, request.request()) {
+    let form = match sent_form(
+        state,
+        session.expose_secret(),
+        result_page,
+        request.request(),
+    ) {
         Err(error) => return Ok(request.error_response(error)),
         Ok(form) => form,
     };
@@ -99,9 +103,14 @@ pub(crate) async fn answer_form(
 }
 
 /// Returns the token of the session in which the form was sent; `None` if there is no valid session.
-async fn session_token(state: &ApiState, request: &HttpRequest) -> Result<Option<SecretString>, ApiError> {
+async fn session_token(
+    state: &ApiState,
+    request: &HttpRequest,
+) -> Result<Option<SecretString>, ApiError> {
     let settings = state.settings.sessions;
-    let Some(cookie) = request.cookie(settings.cookie_name()) else { return Ok(None) };
+    let Some(cookie) = request.cookie(settings.cookie_name()) else {
+        return Ok(None);
+    };
     let token = SecretString::from(cookie.value().to_owned());
     let session = sessions::peek(&state.store, &token, settings.limits, state.now()).await?;
     Ok(session.map(|_in_force| token))
@@ -114,7 +123,8 @@ fn sent_form(
     request: &HttpRequest,
 ) -> Result<SentForm, ApiError> {
     let body = form::peek(request)?;
-    let claim = make_claim(state, session, request.path(), &body).ok_or_else(token_missing_error)?;
+    let claim =
+        make_claim(state, session, request.path(), &body).ok_or_else(token_missing_error)?;
     let page = match result_page {
         ResultPage::Own => request.path().to_owned(),
         ResultPage::Above => path_above(request),
@@ -126,27 +136,44 @@ fn sent_form(
 fn path_above(request: &HttpRequest) -> String {
     let own = request.path();
     let mut above = own.match_indices('/').rev().map(|(end, _)| &own[..end]);
-    above.find(|path| request.resource_map().has_resource(path)).unwrap_or("/").to_owned()
+    above
+        .find(|path| request.resource_map().has_resource(path))
+        .unwrap_or("/")
+        .to_owned()
 }
 
 /// Makes the claim of a form; `None` if it does not have exactly one token.
-fn make_claim(state: &ApiState, session: &str, path: &str, body: &[u8]) -> Option<IdempotencyClaim> {
+fn make_claim(
+    state: &ApiState,
+    session: &str,
+    path: &str,
+    body: &[u8],
+) -> Option<IdempotencyClaim> {
     let fields: Vec<_> = url::form_urlencoded::parse(body).collect();
-    let mut tokens = fields.iter().filter(|(name, _)| name == TOKEN_FIELD).map(|(_, value)| value);
+    let mut tokens = fields
+        .iter()
+        .filter(|(name, _)| name == TOKEN_FIELD)
+        .map(|(_, value)| value);
     let once = tokens.next().filter(|token| !token.is_empty())?;
     if tokens.next().is_some() {
         return None;
     }
-    let wanted = fields.iter().filter(|(name, _)| name != TOKEN_FIELD && name != CSRF_FIELD);
+    let wanted = fields
+        .iter()
+        .filter(|(name, _)| name != TOKEN_FIELD && name != CSRF_FIELD);
     let parts = wanted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let request: Vec<_> = std::iter::once(path.as_bytes()).chain(parts).collect();
-    let expires_at = state.now().saturating_add(state.settings.idempotency_keep).unwrap_or(Timestamp::MAX);
-    Some(IdempotencyClaim::for_form(session, once, &request, expires_at))
+    let expires_at = state
+        .now()
+        .saturating_add(state.settings.idempotency_keep)
+        .unwrap_or(Timestamp::MAX);
+    Some(IdempotencyClaim::for_form(
+        session, once, &request, expires_at,
+    ))
 }
 
 fn token_missing_error() -> ApiError {
-    let message =
-        "This form has no token that makes it count once. Go back, reload the page and send it again.";
+    let message = "This form has no token that makes it count once. Go back, reload the page and send it again.";
     ApiError::new(ErrorCode::ValidationFailed, message)
 }
 
@@ -154,38 +181,64 @@ fn token_missing_error() -> ApiError {
 async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError> {
     for _ in 0..OUTCOME_LOOKS_MAX {
         if let Some(done) = idempotency::find(&state.store, &form.claim, state.now()).await? {
-            return Ok(FormStatus::Repeated(go_to(&result_path(form, done), DONE_NOTICE)));
+            return Ok(FormStatus::Repeated(go_to(
+                &result_path(form, done),
+                DONE_NOTICE,
+            )));
         }
-        let intent = KeyEntry { claim: form.claim.to_intent(), command_id: None, answer: None };
+        let intent = KeyEntry {
+            claim: form.claim.to_intent(),
+            command_id: None,
+            answer: None,
+        };
         if idempotency::keep_alone(&state.store, intent, state.now()).await? {
             return Ok(FormStatus::First);
         }
         sleep(OUTCOME_LOOK_INTERVAL).await;
     }
-    Ok(FormStatus::Repeated(go_to(&form.page, UNKNOWN_OUTCOME_NOTICE)))
+    Ok(FormStatus::Repeated(go_to(
+        &form.page,
+        UNKNOWN_OUTCOME_NOTICE,
+    )))
 }
 
 /// Returns the address to which the first form redirected. If the first form showed a page directly, that page is not
 /// shown again, and the address is the form's result page.
 fn result_path(form: &SentForm, done: StoredKey) -> String {
     let headers = done.answer.map(|answer| answer.headers).unwrap_or_default();
-    headers.into_iter().next().map_or_else(|| form.page.clone(), |(_, location)| location)
+    headers
+        .into_iter()
+        .next()
+        .map_or_else(|| form.page.clone(), |(_, location)| location)
 }
 
 /// Stores that the form is done, or removes its intent if it changed nothing. A failure of the store leaves the intent,
 /// which prevents a second effect.
-async fn store_outcome(state: &ApiState, claim: IdempotencyClaim, response: &ServiceResponse<BoxBody>) {
+async fn store_outcome(
+    state: &ApiState,
+    claim: IdempotencyClaim,
+    response: &ServiceResponse<BoxBody>,
+) {
     let status = response.status();
     let is_refused = response.response().error().is_some();
     let stored = if !is_refused && (status.is_success() || status.is_redirection()) {
-        let location = response.headers().get(LOCATION).and_then(|value: &HeaderValue| value.to_str().ok());
+        let location = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|value: &HeaderValue| value.to_str().ok());
         let answer = location.map(|location| StoredResponse {
             status: StatusCode::SEE_OTHER.as_u16(),
             headers: vec![(LOCATION.to_string(), location.to_owned())],
             body: String::new(),
         });
-        let entry = KeyEntry { claim, command_id: None, answer };
-        idempotency::keep_alone(&state.store, entry, state.now()).await.map(drop)
+        let entry = KeyEntry {
+            claim,
+            command_id: None,
+            answer,
+        };
+        idempotency::keep_alone(&state.store, entry, state.now())
+            .await
+            .map(drop)
     } else if is_without_effect(status) {
         idempotency::release(&state.store, &claim.to_intent()).await
     } else {

@@ -29,7 +29,9 @@ impl FromRequest for IdempotentRequest {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(request.extensions().get::<IdempotencyClaim>().cloned())))
+        ready(Ok(Self(
+            request.extensions().get::<IdempotencyClaim>().cloned(),
+        )))
     }
 }
 
@@ -49,7 +51,10 @@ impl IdempotentRequest {
         let rendered = Arc::clone(&show);
         let render: Render<C::Output> =
             Arc::new(move |output| stored_response::to_stored_response(rendered(output).into()));
-        let once = OnceClaim { claim, render: Some(render) };
+        let once = OnceClaim {
+            claim,
+            render: Some(render),
+        };
         let output = taxpayers.send_once(taxpayer, command, Some(once)).await?;
         Ok(show(&output).with_mark(AlreadyStored))
     }
@@ -61,6 +66,8 @@ impl IdempotentRequest {
         taxpayer: TaxpayerId,
         command: C,
     ) -> Result<C::Output, TaxpayerError> {
-        taxpayers.send_once(taxpayer, command, self.0.map(OnceClaim::without_answer)).await
+        taxpayers
+            .send_once(taxpayer, command, self.0.map(OnceClaim::without_answer))
+            .await
     }
 }

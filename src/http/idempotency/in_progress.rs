@@ -28,10 +28,15 @@ pub(crate) struct KeyInUse {
 impl InProgressRequests {
     pub(crate) fn enter(&self, claim: &IdempotencyClaim) -> Result<InProgressGuard, KeyInUse> {
         match self.0.entry(claim.id.clone()) {
-            Entry::Occupied(other) => Err(KeyInUse { is_same_request: *other.get() == claim.fingerprint }),
+            Entry::Occupied(other) => Err(KeyInUse {
+                is_same_request: *other.get() == claim.fingerprint,
+            }),
             Entry::Vacant(place) => {
                 place.insert(claim.fingerprint.clone());
-                Ok(InProgressGuard { in_progress: self.clone(), id: claim.id.clone() })
+                Ok(InProgressGuard {
+                    in_progress: self.clone(),
+                    id: claim.id.clone(),
+                })
             }
         }
     }
@@ -55,7 +60,10 @@ mod tests {
     fn a_key_is_in_one_hand_at_a_time() {
         let claim = |body: &[u8]| {
             IdempotencyClaim::new(
-                KeyOwner { kind: KeyKind::Taxpayer, id: 7 },
+                KeyOwner {
+                    kind: KeyKind::Taxpayer,
+                    id: 7,
+                },
                 "k",
                 &[b"POST", b"/", body],
                 Timestamp::UNIX_EPOCH,
@@ -63,8 +71,18 @@ mod tests {
         };
         let in_progress = InProgressRequests::default();
         let place = in_progress.enter(&claim(b"a")).unwrap();
-        assert_eq!(in_progress.enter(&claim(b"a")).unwrap_err(), KeyInUse { is_same_request: true });
-        assert_eq!(in_progress.enter(&claim(b"b")).unwrap_err(), KeyInUse { is_same_request: false });
+        assert_eq!(
+            in_progress.enter(&claim(b"a")).unwrap_err(),
+            KeyInUse {
+                is_same_request: true
+            }
+        );
+        assert_eq!(
+            in_progress.enter(&claim(b"b")).unwrap_err(),
+            KeyInUse {
+                is_same_request: false
+            }
+        );
         drop(place);
         assert!(in_progress.enter(&claim(b"b")).is_ok());
     }

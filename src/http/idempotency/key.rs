@@ -20,19 +20,32 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault
 }
 
 fn check_key(key: &HeaderValue) -> Result<&str, Fault> {
-    let key = key.to_str().ok().filter(|key| key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
+    let key = key.to_str().ok().filter(|key| {
+        key.bytes()
+            .all(|byte| byte == b' ' || byte.is_ascii_graphic())
+    });
     let Some(key) = key else {
-        return Err(header_fault("format", "must hold only printable characters of ASCII"));
+        return Err(header_fault(
+            "format",
+            "must hold only printable characters of ASCII",
+        ));
     };
     match key.len() {
         0 => Err(header_fault("required", "must not be empty")),
         1..=KEY_CHARS_MAX => Ok(key),
-        _ => Err(header_fault("max", "must not be longer than 255 characters")),
+        _ => Err(header_fault(
+            "max",
+            "must not be longer than 255 characters",
+        )),
     }
 }
 
 fn header_fault(rule: &'static str, what: &str) -> Fault {
-    Fault::new(HEADER_NAME, rule, format!("The {HEADER_NAME} header {what}."))
+    Fault::new(
+        HEADER_NAME,
+        rule,
+        format!("The {HEADER_NAME} header {what}."),
+    )
 }
 
 #[cfg(test)]
@@ -42,9 +55,14 @@ mod tests {
     fn read(keys: &[&[u8]]) -> Result<Option<String>, &'static str> {
         let mut headers = HeaderMap::new();
         for key in keys {
-            headers.append(IDEMPOTENCY_KEY_HEADER, HeaderValue::from_bytes(key).unwrap());
+            headers.append(
+                IDEMPOTENCY_KEY_HEADER,
+                HeaderValue::from_bytes(key).unwrap(),
+            );
         }
-        idempotency_key(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule())
+        idempotency_key(&headers)
+            .map(|key| key.map(str::to_owned))
+            .map_err(|fault| fault.rule())
     }
 
     #[test]
@@ -52,7 +70,11 @@ mod tests {
         assert_eq!(read(&[]), Ok(None));
         let longest = "x".repeat(255);
         for good in ["a", "order 77/a", "\"quoted\"", "~", &longest] {
-            assert_eq!(read(&[good.as_bytes()]), Ok(Some(good.to_owned())), "{good}");
+            assert_eq!(
+                read(&[good.as_bytes()]),
+                Ok(Some(good.to_owned())),
+                "{good}"
+            );
         }
         assert_eq!(read(&[b""]), Err("required"));
         assert_eq!(read(&["x".repeat(256).as_bytes()]), Err("max"));

@@ -66,27 +66,52 @@ async fn look_up_key(
     let place = state.in_progress.enter(&claim).map_err(in_use_error)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
-        Some(taken) => repeated_response(state, &claim, taken).await.map(KeyStatus::Repeated),
+        Some(taken) => repeated_response(state, &claim, taken)
+            .await
+            .map(KeyStatus::Repeated),
     }
 }
 
 /// Makes the claim of a request. Requests are the same if method, path with query, body and `x-taxpayer-id` are equal.
-fn make_claim(state: &ApiState, account: KeyOwner, key: &str, request: &ServiceRequest) -> IdempotencyClaim {
+fn make_claim(
+    state: &ApiState,
+    account: KeyOwner,
+    key: &str,
+    request: &ServiceRequest,
+) -> IdempotencyClaim {
     let extensions = request.extensions();
-    let body = extensions.get::<BodyText>().map_or(&[][..], |body| &body.bytes);
-    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
-    let acting = request.headers().get(TAXPAYER_ID_HEADER).map_or(&[][..], |value| value.as_bytes());
-    let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
+    let body = extensions
+        .get::<BodyText>()
+        .map_or(&[][..], |body| &body.bytes);
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("", |target| target.as_str());
+    let acting = request
+        .headers()
+        .get(TAXPAYER_ID_HEADER)
+        .map_or(&[][..], |value| value.as_bytes());
+    let parts = [
+        request.method().as_str().as_bytes(),
+        target.as_bytes(),
+        acting,
+        body,
+    ];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
     IdempotencyClaim::new(account, key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
 fn in_use_error(occupied: KeyInUse) -> ApiError {
-    if occupied.is_same_request { ApiError::idempotency_in_progress() } else { reuse_error() }
+    if occupied.is_same_request {
+        ApiError::idempotency_in_progress()
+    } else {
+        reuse_error()
+    }
 }
 
 fn reuse_error() -> ApiError {
-    let message = "This Idempotency-Key came with another request before; a new request needs a new key";
+    let message =
+        "This Idempotency-Key came with another request before; a new request needs a new key";
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
@@ -120,7 +145,9 @@ async fn store_final_response(
     request: &HttpRequest,
     answer: HttpResponse,
 ) -> Result<HttpResponse, ApiError> {
-    let error = answer.error().and_then(|error| error.as_error::<ApiError>());
+    let error = answer
+        .error()
+        .and_then(|error| error.as_error::<ApiError>());
     match error {
         // Another request with the same key was first, so its response is returned.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
@@ -135,14 +162,20 @@ async fn store_final_response(
             answer.extensions_mut().insert(failure);
             Ok(answer)
         }
-        None if stored_response::must_be_stored(&answer) => store_response(state, claim, answer).await,
+        None if stored_response::must_be_stored(&answer) => {
+            store_response(state, claim, answer).await
+        }
         _ => Ok(answer),
     }
 }
 
 /// Renders a refusal in the format that this caller prefers.
 fn render_refusal(request: &HttpRequest, error: &ApiError) -> HttpResponse {
-    let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
+    let prefs = request
+        .extensions()
+        .get::<ResponsePrefs>()
+        .cloned()
+        .unwrap_or_default();
     render::render_failure(error, &prefs)
 }
 
@@ -155,7 +188,11 @@ async fn store_response(
 ) -> Result<HttpResponse, ApiError> {
     let answer: StoredResponse = stored_response::to_stored_response(answer)
         .ok_or_else(|| ApiError::internal("an answer that is no text"))?;
-    let entry = KeyEntry { claim, command_id: None, answer: Some(answer.clone()) };
+    let entry = KeyEntry {
+        claim,
+        command_id: None,
+        answer: Some(answer.clone()),
+    };
     if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");
     }

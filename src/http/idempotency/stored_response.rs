@@ -20,7 +20,11 @@ pub(crate) fn to_stored_response(answer: HttpResponse<BoxBody>) -> Option<Stored
         .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
         .collect();
     let body = answer.into_body().try_into_bytes().ok()?;
-    Some(StoredResponse { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
+    Some(StoredResponse {
+        status,
+        headers,
+        body: String::from_utf8(body.to_vec()).ok()?,
+    })
 }
 
 /// Rebuilds the response that was stored.
@@ -35,7 +39,9 @@ pub(crate) fn rebuild_response(kept: StoredResponse) -> HttpResponse {
 /// Rebuilds the response that was stored, and marks it as a replay.
 pub(crate) fn replayed_response(kept: StoredResponse) -> HttpResponse {
     let mut answer = rebuild_response(kept);
-    answer.headers_mut().insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
+    answer
+        .headers_mut()
+        .insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
     answer
 }
 
@@ -62,7 +68,10 @@ pub(crate) fn is_final_refusal(error: &ApiError) -> bool {
             | ErrorCode::IdempotencyKeyReused
             | ErrorCode::IdempotencyInProgress
     );
-    matches!(error.status, StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY) && !is_form
+    matches!(
+        error.status,
+        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
+    ) && !is_form
 }
 
 #[cfg(test)]
@@ -81,7 +90,9 @@ mod tests {
         let again = replayed_response(to_stored_response(first()).unwrap());
         assert_eq!(again.headers().get(REPLAYED_HEADER).unwrap(), "true");
         let mut again = to_stored_response(again).unwrap();
-        again.headers.retain(|(name, _)| name != REPLAYED_HEADER.as_str());
+        again
+            .headers
+            .retain(|(name, _)| name != REPLAYED_HEADER.as_str());
         let mut first = to_stored_response(first()).unwrap();
         again.headers.sort();
         first.headers.sort();
@@ -98,6 +109,10 @@ mod tests {
         insta::assert_snapshot!(kept.join("\n"));
         assert!(must_be_stored(&HttpResponse::Created().finish()));
         assert!(!must_be_stored(&HttpResponse::Accepted().finish()));
-        assert!(!must_be_stored(&HttpResponse::Ok().insert_header((CACHE_CONTROL, "no-store")).finish()));
+        assert!(!must_be_stored(
+            &HttpResponse::Ok()
+                .insert_header((CACHE_CONTROL, "no-store"))
+                .finish()
+        ));
     }
 }

@@ -76,7 +76,10 @@ impl From<Rates> for RateLimits {
     fn from(rates: Rates) -> Self {
         Self {
             requests: Quota::per_second(rates.requests_per_s, rates.burst),
-            integrator_requests: Quota::per_second(rates.integrator_requests_per_s, rates.integrator_burst),
+            integrator_requests: Quota::per_second(
+                rates.integrator_requests_per_s,
+                rates.integrator_burst,
+            ),
             rotations: Quota::per_minute(rates.rotate_per_min),
             webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
             failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
@@ -118,7 +121,11 @@ impl RateLimits {
         is_read: bool,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        let bucket = if is_read { BucketKey::Reads(holder) } else { BucketKey::Writes(holder) };
+        let bucket = if is_read {
+            BucketKey::Reads(holder)
+        } else {
+            BucketKey::Writes(holder)
+        };
         self.take(bucket, self.requests, now)
     }
 
@@ -150,7 +157,11 @@ impl RateLimits {
             SensitiveOperation::Rotation => self.rotations,
             SensitiveOperation::WebhookTest => self.webhook_tests,
         };
-        self.take(BucketKey::SensitiveOperation(operation, account, taxpayer), quota, now)
+        self.take(
+            BucketKey::SensitiveOperation(operation, account, taxpayer),
+            quota,
+            now,
+        )
     }
 
     /// Counts a failed authentication. A valid key is accepted after any number of failures, because many callers may
@@ -160,7 +171,11 @@ impl RateLimits {
         peer: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        self.take(BucketKey::FailedAuthentications(counted_address(peer)), self.failed_authentications, now)
+        self.take(
+            BucketKey::FailedAuthentications(counted_address(peer)),
+            self.failed_authentications,
+            now,
+        )
     }
 
     /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find
@@ -170,7 +185,11 @@ impl RateLimits {
         integrator: IntegratorId,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
+        self.take(
+            BucketKey::RefusedCreates(integrator),
+            self.refused_creates,
+            now,
+        )
     }
 
     /// Counts the creation of a taxpayer.
@@ -185,7 +204,10 @@ impl RateLimits {
     /// Decides whether a line about a failed authentication may be logged. Returns how many lines were suppressed since
     /// the last one; `None` if this one must be suppressed too.
     pub(crate) fn admit_failure_line(&self, now: Timestamp) -> Option<u64> {
-        if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
+        if self
+            .take(BucketKey::FailureLines, self.failure_lines, now)
+            .is_ok()
+        {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));
         }
         self.suppressed.fetch_add(1, Ordering::Relaxed);
@@ -198,7 +220,9 @@ impl RateLimits {
         quota: Option<Quota>,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        quota.map(|quota| self.buckets.take(bucket, quota, now)).transpose()
+        quota
+            .map(|quota| self.buckets.take(bucket, quota, now))
+            .transpose()
     }
 }
 
@@ -212,7 +236,11 @@ mod tests {
 
     #[test]
     fn reads_and_writes_are_counted_apart() {
-        let limits = RateLimits::from(Rates { requests_per_s: 1, burst: 2, ..Rates::default() });
+        let limits = RateLimits::from(Rates {
+            requests_per_s: 1,
+            burst: 2,
+            ..Rates::default()
+        });
         let holder = RateKey::new(None, Some("10.0.0.1".parse().unwrap()));
         for is_read in [true, false] {
             let take = || limits.count_request(holder, is_read, now());
@@ -234,7 +262,10 @@ mod tests {
             assert!((0..25).all(|_| take(1).is_ok()) && take(1).is_err());
             assert!(take(2).is_ok(), "another integrator has its own");
         }
-        let limits = RateLimits::from(Rates { onboardings_per_min: 2, ..Rates::default() });
+        let limits = RateLimits::from(Rates {
+            onboardings_per_min: 2,
+            ..Rates::default()
+        });
         let create = |id| limits.count_onboarding(IntegratorId(id), now());
         assert!(create(1).is_ok() && create(1).is_ok() && create(1).is_err() && create(2).is_ok());
     }
@@ -243,7 +274,10 @@ mod tests {
     fn zero_lifts_a_limit() {
         let limits = RateLimits::from(Rates::default());
         for _ in 0..10_000 {
-            assert_eq!(limits.count_request(RateKey::new(None, None), true, now()), Ok(None));
+            assert_eq!(
+                limits.count_request(RateKey::new(None, None), true, now()),
+                Ok(None)
+            );
             assert_eq!(limits.count_failed_authentication(None, now()), Ok(None));
         }
     }
@@ -251,7 +285,11 @@ mod tests {
     #[test]
     fn lines_about_failures_are_bounded_and_those_left_out_are_counted() {
         let limits = RateLimits::from(Rates::default());
-        let lines = |now| (0..1_000).filter_map(|_| limits.admit_failure_line(now)).collect::<Vec<_>>();
+        let lines = |now| {
+            (0..1_000)
+                .filter_map(|_| limits.admit_failure_line(now))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(lines(now()), [0; 50]);
         let later = now() + jiff::SignedDuration::from_secs(1);
         assert_eq!(lines(later), [950, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -95,21 +95,33 @@ impl AnswerMemory {
     /// dropped and does not wait in memory.
     fn try_reserve(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
         let busy = |whose: &str| {
-            let message = format!("Too many answers to {whose} are waiting to be read, please try again");
+            let message =
+                format!("Too many answers to {whose} are waiting to be read, please try again");
             ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
         };
-        let share = self.shares.for_holder(holder.caller).try_acquire_many_owned(self.share_permits(bytes));
+        let share = self
+            .shares
+            .for_holder(holder.caller)
+            .try_acquire_many_owned(self.share_permits(bytes));
         let share = share.map_err(|_| busy("this caller"))?;
-        let payer = holder
-            .payer
-            .map(|payer| self.payers.for_holder(payer).try_acquire_many_owned(self.payer_permits(bytes)));
-        let payer = payer.transpose().map_err(|_| busy("this integrator and its taxpayers"))?;
+        let payer = holder.payer.map(|payer| {
+            self.payers
+                .for_holder(payer)
+                .try_acquire_many_owned(self.payer_permits(bytes))
+        });
+        let payer = payer
+            .transpose()
+            .map_err(|_| busy("this integrator and its taxpayers"))?;
         let process = Arc::clone(&self.process).try_acquire_many_owned(self.process_permits(bytes));
         let process = process.map_err(|_| {
             let message = "Too many answers are waiting to be read, please try again";
             ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
         })?;
-        Ok(AnswerRoom { _share: share, _payer: payer, _process: process })
+        Ok(AnswerRoom {
+            _share: share,
+            _payer: payer,
+            _process: process,
+        })
     }
 
     /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little is free within
@@ -124,25 +136,44 @@ impl AnswerMemory {
                 .ok()?;
             let payer = match holder.payer {
                 Some(payer) => Some(
-                    self.payers.for_holder(payer).acquire_many_owned(self.payer_permits(bytes)).await.ok()?,
+                    self.payers
+                        .for_holder(payer)
+                        .acquire_many_owned(self.payer_permits(bytes))
+                        .await
+                        .ok()?,
                 ),
                 None => None,
             };
-            let process =
-                Arc::clone(&self.process).acquire_many_owned(self.process_permits(bytes)).await.ok()?;
-            Some(AnswerRoom { _share: share, _payer: payer, _process: process })
+            let process = Arc::clone(&self.process)
+                .acquire_many_owned(self.process_permits(bytes))
+                .await
+                .ok()?;
+            Some(AnswerRoom {
+                _share: share,
+                _payer: payer,
+                _process: process,
+            })
         };
         timeout(ROOM_WAIT, room).await.ok().flatten()
     }
 
     /// Makes a large answer hold its memory and the slot of its call until it is sent. Refuses the answer if there is
     /// too little memory, except the answer to a write, because the write has been made.
-    pub(crate) fn hold(&self, call: AnsweredCall, answer: HttpResponse) -> Result<HttpResponse, ApiError> {
+    pub(crate) fn hold(
+        &self,
+        call: AnsweredCall,
+        answer: HttpResponse,
+    ) -> Result<HttpResponse, ApiError> {
         let bytes = match answer.body().size() {
             BodySize::Sized(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
             BodySize::None => 0,
             BodySize::Stream => {
-                return Ok(answer.map_body(|_, body| BoxBody::new(BodyWithSlot { body, _slot: call.slot })));
+                return Ok(answer.map_body(|_, body| {
+                    BoxBody::new(BodyWithSlot {
+                        body,
+                        _slot: call.slot,
+                    })
+                }));
             }
         };
         if bytes <= UNCOUNTED_BYTES_MAX {
@@ -154,7 +185,11 @@ impl AnswerMemory {
             Err(refusal) => return Err(refusal),
         };
         Ok(answer.map_body(|_, body| match body.try_into_bytes() {
-            Ok(rest) => BoxBody::new(PartedBody { rest, _room: room, _slot: call.slot }),
+            Ok(rest) => BoxBody::new(PartedBody {
+                rest,
+                _room: room,
+                _slot: call.slot,
+            }),
             Err(body) => body,
         }))
     }
@@ -192,7 +227,10 @@ impl MessageBody for PartedBody {
         BodySize::Sized(self.rest.len() as u64)
     }
 
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let length = self.rest.len().min(PART_BYTES);
         Poll::Ready((length > 0).then(|| Ok(self.rest.split_to(length))))
     }
@@ -233,21 +271,39 @@ mod tests {
     };
 
     fn caller(number: u8) -> AnswerHolder {
-        AnswerHolder { caller: RateKey::new(None, Some([10, 0, 0, number].into())), payer: None }
+        AnswerHolder {
+            caller: RateKey::new(None, Some([10, 0, 0, number].into())),
+            payer: None,
+        }
     }
 
     fn hold(memory: &AnswerMemory, number: u8, bytes: usize) -> Result<HttpResponse, ErrorCode> {
-        let call = AnsweredCall { holder: caller(number), slot: None, is_read: true };
-        memory.hold(call, HttpResponse::Ok().body(vec![b'x'; bytes])).map_err(|error| error.code)
+        let call = AnsweredCall {
+            holder: caller(number),
+            slot: None,
+            is_read: true,
+        };
+        memory
+            .hold(call, HttpResponse::Ok().body(vec![b'x'; bytes]))
+            .map_err(|error| error.code)
     }
 
     #[actix_web::test]
     async fn the_answer_to_a_write_is_never_refused() {
         let memory = AnswerMemory::new(LIMITS);
         let _first = hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).unwrap();
-        let write = AnsweredCall { holder: caller(1), slot: None, is_read: false };
+        let write = AnsweredCall {
+            holder: caller(1),
+            slot: None,
+            is_read: false,
+        };
         assert!(
-            memory.hold(write, HttpResponse::Created().body(vec![b'x'; 2 * UNCOUNTED_BYTES_MAX])).is_ok()
+            memory
+                .hold(
+                    write,
+                    HttpResponse::Created().body(vec![b'x'; 2 * UNCOUNTED_BYTES_MAX])
+                )
+                .is_ok()
         );
         assert!(hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).is_err());
     }
@@ -256,10 +312,22 @@ mod tests {
     async fn an_answer_holds_its_memory_until_it_is_sent() {
         let memory = AnswerMemory::new(LIMITS);
         let first = hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).unwrap();
-        assert_eq!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).unwrap_err(), ErrorCode::RateLimited);
-        assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX).is_ok(), "a small answer is not counted");
-        assert_eq!(hold(&memory, 2, UNCOUNTED_BYTES_MAX + 1).unwrap_err(), ErrorCode::Overloaded);
-        assert_eq!(to_bytes(first.into_body()).await.unwrap().len(), 2 * UNCOUNTED_BYTES_MAX);
+        assert_eq!(
+            hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).unwrap_err(),
+            ErrorCode::RateLimited
+        );
+        assert!(
+            hold(&memory, 1, UNCOUNTED_BYTES_MAX).is_ok(),
+            "a small answer is not counted"
+        );
+        assert_eq!(
+            hold(&memory, 2, UNCOUNTED_BYTES_MAX + 1).unwrap_err(),
+            ErrorCode::Overloaded
+        );
+        assert_eq!(
+            to_bytes(first.into_body()).await.unwrap().len(),
+            2 * UNCOUNTED_BYTES_MAX
+        );
         assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).is_ok());
     }
 
@@ -272,7 +340,13 @@ mod tests {
         });
         let take = |integrator, number| {
             let payer = Some(Payer::Integrator(IntegratorId(integrator)));
-            memory.try_reserve(AnswerHolder { payer, ..caller(number) }, 2 * UNCOUNTED_BYTES_MAX)
+            memory.try_reserve(
+                AnswerHolder {
+                    payer,
+                    ..caller(number)
+                },
+                2 * UNCOUNTED_BYTES_MAX,
+            )
         };
         let first = take(1, 1).unwrap();
         assert_eq!(take(1, 2).unwrap_err().code, ErrorCode::RateLimited);
@@ -285,7 +359,10 @@ mod tests {
     async fn an_answer_that_is_larger_than_its_share_takes_the_whole_share() {
         let memory = AnswerMemory::new(LIMITS);
         let large = hold(&memory, 1, 5 * UNCOUNTED_BYTES_MAX).unwrap();
-        assert_eq!(large.body().size(), BodySize::Sized(5 * UNCOUNTED_BYTES_MAX as u64));
+        assert_eq!(
+            large.body().size(),
+            BodySize::Sized(5 * UNCOUNTED_BYTES_MAX as u64)
+        );
         assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).is_err());
         drop(large);
         assert!(hold(&memory, 1, UNCOUNTED_BYTES_MAX + 1).is_ok());
@@ -294,7 +371,10 @@ mod tests {
     #[actix_web::test]
     async fn a_part_of_a_list_waits_for_what_is_sent_before_it() {
         let memory = AnswerMemory::new(LIMITS);
-        let first = memory.reserve(caller(1), 2 * UNCOUNTED_BYTES_MAX).await.unwrap();
+        let first = memory
+            .reserve(caller(1), 2 * UNCOUNTED_BYTES_MAX)
+            .await
+            .unwrap();
         let second = memory.reserve(caller(1), UNCOUNTED_BYTES_MAX);
         let (second, ()) = tokio::join!(second, async { drop(first) });
         assert!(second.is_some());

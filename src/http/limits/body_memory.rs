@@ -129,13 +129,19 @@ impl BodyMemory {
     }
 
     /// Waits until a bulk request may be processed. Integrators take turns.
-    pub(crate) async fn bulk_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
+    pub(crate) async fn bulk_turn(
+        &self,
+        account: Option<PayingAccount>,
+    ) -> Result<Portion, ApiError> {
         let message = "Too many bulk requests are under way, please try again";
         take_turn(&self.bulk_turns, account, message).await
     }
 
     /// Waits until a large body may be parsed. Integrators take turns.
-    pub(crate) async fn reading_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
+    pub(crate) async fn reading_turn(
+        &self,
+        account: Option<PayingAccount>,
+    ) -> Result<Portion, ApiError> {
         let message = "Too many large requests are under way, please try again";
         take_turn(&self.reading_turns, account, message).await
     }
@@ -153,13 +159,19 @@ async fn take_turn(
 
 /// The number of large bodies that are parsed at the same time: half of the processors are left to everything else.
 fn concurrent_readings_max() -> usize {
-    available_parallelism().map_or(1, |processors| processors.get() / 2).max(1)
+    available_parallelism()
+        .map_or(1, |processors| processors.get() / 2)
+        .max(1)
 }
 
 impl BodyBudgets {
     /// Returns the budget for a text of this length and for its values.
     fn for_text(&self, length: usize) -> &BodyBudget {
-        if length <= SMALL_BODY_BYTES_MAX { &self.small } else { &self.large }
+        if length <= SMALL_BODY_BYTES_MAX {
+            &self.small
+        } else {
+            &self.large
+        }
     }
 }
 
@@ -180,30 +192,63 @@ impl BodyBudget {
         let share = share.ok().flatten().ok_or_else(share_full_error)?;
         let payer = account.map(PayingAccount::payer);
         let portion = timeout(ROOM_WAIT, self.process.take(payer, bytes)).await;
-        Ok(BodyPermit { portion: portion.map_err(|_| process_full_error())?, _share: share })
+        Ok(BodyPermit {
+            portion: portion.map_err(|_| process_full_error())?,
+            _share: share,
+        })
     }
 
     /// Takes `whole` bytes from the shares of the key and its integrator. A body larger than a share takes all of it.
     async fn take_share(&self, account: Option<PayingAccount>, whole: usize) -> Option<BodyShare> {
-        let (owner, payer) = (account.map(|account| account.owner), account.map(PayingAccount::payer));
+        let (owner, payer) = (
+            account.map(|account| account.owner),
+            account.map(PayingAccount::payer),
+        );
         let of_account = to_permits(whole.min(self.accounts.size()));
-        let of_key = self.accounts.for_holder(owner).acquire_many_owned(of_account).await.ok()?;
+        let of_key = self
+            .accounts
+            .for_holder(owner)
+            .acquire_many_owned(of_account)
+            .await
+            .ok()?;
         let of_integrator = to_permits(whole.min(self.integrators.size()));
-        let of_all_keys = self.integrators.for_holder(payer).acquire_many_owned(of_integrator).await.ok()?;
-        Some(BodyShare { _account: of_key, _integrator: of_all_keys })
+        let of_all_keys = self
+            .integrators
+            .for_holder(payer)
+            .acquire_many_owned(of_integrator)
+            .await
+            .ok()?;
+        Some(BodyShare {
+            _account: of_key,
+            _integrator: of_all_keys,
+        })
     }
 }
 
 impl TextRoom {
     /// Prepares for a body of the announced length, or of at most `bytes_max`. Reserves nothing yet.
-    pub(crate) fn new(account: Option<PayingAccount>, announced: Option<usize>, bytes_max: usize) -> Self {
-        Self { account, announced, bytes_max, size: 0, permit: None }
+    pub(crate) fn new(
+        account: Option<PayingAccount>,
+        announced: Option<usize>,
+        bytes_max: usize,
+    ) -> Self {
+        Self {
+            account,
+            announced,
+            bytes_max,
+            size: 0,
+            permit: None,
+        }
     }
 
     /// Reserves memory for the first `length` bytes, which have arrived. Returns the number of bytes that are reserved
     /// now: at most twice `length`, or `SMALL_BODY_BYTES_MAX`. Waits at most `ROOM_WAIT` for the shares, and as long
     /// for the memory of the process.
-    pub(crate) async fn cover(&mut self, memory: &BodyMemory, length: usize) -> Result<usize, ApiError> {
+    pub(crate) async fn cover(
+        &mut self,
+        memory: &BodyMemory,
+        length: usize,
+    ) -> Result<usize, ApiError> {
         if length <= self.size {
             return Ok(self.size);
         }
@@ -212,7 +257,11 @@ impl TextRoom {
             None if length <= SMALL_BODY_BYTES_MAX => SMALL_BODY_BYTES_MAX,
             None => self.bytes_max,
         };
-        let size = length.max(2 * self.size).max(SMALL_BODY_BYTES_MAX).min(whole).max(length);
+        let size = length
+            .max(2 * self.size)
+            .max(SMALL_BODY_BYTES_MAX)
+            .min(whole)
+            .max(length);
         let is_outgrown = self.announced.is_none() && self.size == SMALL_BODY_BYTES_MAX;
         match &mut self.permit {
             Some(permit) if !is_outgrown => {
@@ -221,7 +270,13 @@ impl TextRoom {
             }
             _ => {
                 self.permit = None;
-                self.permit = Some(memory.texts.for_text(whole).take(self.account, whole, size).await?);
+                self.permit = Some(
+                    memory
+                        .texts
+                        .for_text(whole)
+                        .take(self.account, whole, size)
+                        .await?,
+                );
             }
         }
         self.size = size;
@@ -240,8 +295,7 @@ fn to_permits(bytes: usize) -> u32 {
 }
 
 fn share_full_error() -> ApiError {
-    let message =
-        "Too much is being sent with the keys of this integrator at the same time, please try again";
+    let message = "Too much is being sent with the keys of this integrator at the same time, please try again";
     ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
 }
 
@@ -286,8 +340,14 @@ mod tests {
     /// The account of a taxpayer's key; `None` for a request without a key.
     fn account(integrator: i64, id: impl Into<Option<i64>>) -> Option<PayingAccount> {
         let integrator = Some(IntegratorId(integrator));
-        let owner = |id| KeyOwner { kind: KeyKind::Taxpayer, id };
-        id.into().map(|id| PayingAccount { integrator, owner: owner(id) })
+        let owner = |id| KeyOwner {
+            kind: KeyKind::Taxpayer,
+            id,
+        };
+        id.into().map(|id| PayingAccount {
+            integrator,
+            owner: owner(id),
+        })
     }
 
     /// Reserves memory for a body of which `come` bytes have arrived. Returns `None` if this would have to wait.
@@ -312,22 +372,38 @@ mod tests {
         }
         assert_eq!(sizes, [64, 64, 128, 192, 192]);
         let mut chunked = TextRoom::new(account(2, 2), None, 100 * KIB);
-        assert_eq!(chunked.cover(&bodies, 10).await.unwrap(), SMALL_BODY_BYTES_MAX);
         assert_eq!(
-            chunked.cover(&bodies, SMALL_BODY_BYTES_MAX + 1).await.unwrap(),
+            chunked.cover(&bodies, 10).await.unwrap(),
+            SMALL_BODY_BYTES_MAX
+        );
+        assert_eq!(
+            chunked
+                .cover(&bodies, SMALL_BODY_BYTES_MAX + 1)
+                .await
+                .unwrap(),
             100 * KIB,
             "it is no small one"
         );
-        assert!(TextRoom::new(account(1, 1), Some(0), 100).into_permit().is_none());
+        assert!(
+            TextRoom::new(account(1, 1), Some(0), 100)
+                .into_permit()
+                .is_none()
+        );
     }
 
     #[actix_web::test]
     async fn a_key_and_an_integrator_take_no_more_than_their_shares() {
         let bodies = bodies();
         let first = receive(&bodies, account(1, 1), 192 * KIB, 1).unwrap();
-        assert!(receive(&bodies, account(1, 1), 100 * KIB, 1).is_none(), "the key has its share");
+        assert!(
+            receive(&bodies, account(1, 1), 100 * KIB, 1).is_none(),
+            "the key has its share"
+        );
         let second = receive(&bodies, account(1, 2), 192 * KIB, 1).unwrap();
-        assert!(receive(&bodies, account(1, 3), 100 * KIB, 1).is_none(), "the integrator has its share");
+        assert!(
+            receive(&bodies, account(1, 3), 100 * KIB, 1).is_none(),
+            "the integrator has its share"
+        );
         assert!(receive(&bodies, account(2, 4), 192 * KIB, 192 * KIB).is_some());
         drop((first, second));
         assert!(receive(&bodies, account(1, 3), 100 * KIB, 1).is_some());
@@ -336,17 +412,26 @@ mod tests {
     #[actix_web::test]
     async fn bodies_that_only_begin_take_nothing_from_other_integrators() {
         let bodies = bodies();
-        let begun: Vec<_> =
-            (0..40).filter_map(|id| receive(&bodies, account(id / 4, id), 1024 * KIB, 1)).collect();
-        assert!(begun.len() >= 8, "each has reserved one part: {}", begun.len());
-        assert!(receive(&bodies, account(99, 99), 20 * KIB, 20 * KIB).is_some(), "a small body has its own");
+        let begun: Vec<_> = (0..40)
+            .filter_map(|id| receive(&bodies, account(id / 4, id), 1024 * KIB, 1))
+            .collect();
+        assert!(
+            begun.len() >= 8,
+            "each has reserved one part: {}",
+            begun.len()
+        );
+        assert!(
+            receive(&bodies, account(99, 99), 20 * KIB, 20 * KIB).is_some(),
+            "a small body has its own"
+        );
     }
 
     #[actix_web::test]
     async fn large_bodies_leave_the_budget_of_small_ones_alone() {
         let bodies = bodies();
-        let large: Vec<_> =
-            (0..8).filter_map(|id| receive(&bodies, account(id, id), 192 * KIB, 192 * KIB)).collect();
+        let large: Vec<_> = (0..8)
+            .filter_map(|id| receive(&bodies, account(id, id), 192 * KIB, 192 * KIB))
+            .collect();
         assert_eq!(large.len(), 2, "and a third waits for the process");
         for id in 0..8 {
             assert!(receive(&bodies, account(id, id), 10 * KIB, 10 * KIB).is_some());
@@ -366,7 +451,11 @@ mod tests {
                 .is_some_and(|values| values.is_ok())
         );
         assert_eq!(
-            bodies.reserve_values(account(1, 1), many.as_bytes()).await.unwrap_err().code,
+            bodies
+                .reserve_values(account(1, 1), many.as_bytes())
+                .await
+                .unwrap_err()
+                .code,
             ErrorCode::PayloadTooLarge
         );
     }
@@ -382,7 +471,10 @@ mod tests {
         }
         let mut same = Box::pin(take(account(1, 2)));
         let mut other = Box::pin(take(account(2, 3)));
-        assert!(futures_util::poll!(&mut same).is_pending() && futures_util::poll!(&mut other).is_pending());
+        assert!(
+            futures_util::poll!(&mut same).is_pending()
+                && futures_util::poll!(&mut other).is_pending()
+        );
         taken.pop();
         let _turn = other.await.unwrap();
         assert!(futures_util::poll!(&mut same).is_pending());
@@ -391,10 +483,13 @@ mod tests {
     #[actix_web::test]
     async fn integrators_take_turns_with_bulk_requests_and_large_bodies() {
         let bodies = bodies();
-        assert_integrators_take_turns(CONCURRENT_BULK_MAX, async |account| bodies.bulk_turn(account).await)
-            .await;
+        assert_integrators_take_turns(CONCURRENT_BULK_MAX, async |account| {
+            bodies.bulk_turn(account).await
+        })
+        .await;
         let places = concurrent_readings_max();
-        assert_integrators_take_turns(places, async |account| bodies.reading_turn(account).await).await;
+        assert_integrators_take_turns(places, async |account| bodies.reading_turn(account).await)
+            .await;
     }
 
     /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `parsed_bytes_max`.
@@ -405,12 +500,15 @@ mod tests {
             Value::Number(number) => number.to_string().len().next_multiple_of(8),
             Value::String(text) => text.capacity().next_multiple_of(8),
             Value::Array(values) => {
-                (values.capacity() - values.len()) * own + values.iter().map(bytes_of).sum::<usize>()
+                (values.capacity() - values.len()) * own
+                    + values.iter().map(bytes_of).sum::<usize>()
             }
             // A node of the library's B-tree has room for eleven members.
             Value::Object(members) => {
                 let node = 11 * (size_of::<String>() + own) + 16;
-                let of = |(name, value): (&String, &Value)| name.len().next_multiple_of(8) + bytes_of(value);
+                let of = |(name, value): (&String, &Value)| {
+                    name.len().next_multiple_of(8) + bytes_of(value)
+                };
                 members.len().div_ceil(6) * node + members.iter().map(of).sum::<usize>()
             }
         }
@@ -434,7 +532,9 @@ mod tests {
             list("{\"description\":\"A laptop\",\"quantity\":2,\"unit_price\":500.25}"),
         ] {
             // The JSON reader refuses some of these texts, because their values take too much memory.
-            let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else { continue };
+            let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else {
+                continue;
+            };
             let real = bytes_of(&value);
             let weight = parsed_bytes_max(text.as_bytes());
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);

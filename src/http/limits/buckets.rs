@@ -21,7 +21,10 @@ pub(crate) struct Buckets<K: Eq + Hash> {
 
 impl<K: Eq + Hash> Default for Buckets<K> {
     fn default() -> Self {
-        Self { full_at: DashMap::new(), made: AtomicUsize::new(0) }
+        Self {
+            full_at: DashMap::new(),
+            made: AtomicUsize::new(0),
+        }
     }
 }
 
@@ -55,7 +58,9 @@ impl<K: Eq + Hash> Buckets<K> {
     /// Drops full buckets after every `BUCKETS_PER_CLEANUP` new buckets. Deadlocks if the calling thread holds a lock
     /// of the map.
     fn drop_full_buckets_in_turn(&self, now: i64) {
-        if self.made.fetch_add(1, Ordering::Relaxed) % BUCKETS_PER_CLEANUP == BUCKETS_PER_CLEANUP - 1 {
+        if self.made.fetch_add(1, Ordering::Relaxed) % BUCKETS_PER_CLEANUP
+            == BUCKETS_PER_CLEANUP - 1
+        {
             self.full_at.retain(|_, full_at| *full_at > now);
         }
     }
@@ -84,9 +89,14 @@ mod tests {
         let buckets = Buckets::default();
         let quota = Quota::per_minute(60).unwrap();
         for n in 0..10 * BUCKETS_PER_CLEANUP {
-            let now = Timestamp::from_second(i64::try_from(n / BUCKETS_PER_CLEANUP).unwrap() * 2).unwrap();
+            let now = Timestamp::from_second(i64::try_from(n / BUCKETS_PER_CLEANUP).unwrap() * 2)
+                .unwrap();
             assert!(buckets.take(n, quota, now).is_ok());
         }
-        assert!(buckets.full_at.len() <= BUCKETS_PER_CLEANUP, "{}", buckets.full_at.len());
+        assert!(
+            buckets.full_at.len() <= BUCKETS_PER_CLEANUP,
+            "{}",
+            buckets.full_at.len()
+        );
     }
 }

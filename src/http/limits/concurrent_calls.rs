@@ -50,25 +50,44 @@ struct CallSemaphores<K: Eq + Hash> {
 
 impl ConcurrentCalls {
     pub fn new(of_account: ConcurrentLimits, of_integrator: ConcurrentLimits) -> Self {
-        Self { accounts: CallSemaphores::new(of_account), payers: CallSemaphores::new(of_integrator) }
+        Self {
+            accounts: CallSemaphores::new(of_account),
+            payers: CallSemaphores::new(of_integrator),
+        }
     }
 
-    pub(crate) fn start(&self, account: PayingAccount, kind: CallKind) -> Result<CallSlot, ApiError> {
+    pub(crate) fn start(
+        &self,
+        account: PayingAccount,
+        kind: CallKind,
+    ) -> Result<CallSlot, ApiError> {
         let busy = |whose: &str| {
             let message = format!("Too many calls {whose} are under way, please try again");
             ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
         };
-        let of_key = self.accounts.take(account.owner, kind).ok_or_else(|| busy("with this key"))?;
+        let of_key = self
+            .accounts
+            .take(account.owner, kind)
+            .ok_or_else(|| busy("with this key"))?;
         let whose = "with the keys of this integrator and its taxpayers";
-        let of_payer = self.payers.take(account.payer(), kind).ok_or_else(|| busy(whose))?;
-        Ok(CallSlot { _account: of_key, _payer: of_payer })
+        let of_payer = self
+            .payers
+            .take(account.payer(), kind)
+            .ok_or_else(|| busy(whose))?;
+        Ok(CallSlot {
+            _account: of_key,
+            _payer: of_payer,
+        })
     }
 }
 
 impl<K: Eq + Hash> CallSemaphores<K> {
     fn new(limits: ConcurrentLimits) -> Self {
         let brief = KeyedSemaphores::new(limits.brief_max);
-        Self { brief, relays: KeyedSemaphores::new(limits.relays_max) }
+        Self {
+            brief,
+            relays: KeyedSemaphores::new(limits.relays_max),
+        }
     }
 
     fn take(&self, holder: K, kind: CallKind) -> Option<OwnedSemaphorePermit> {
@@ -88,24 +107,48 @@ mod tests {
 
     fn taxpayer(integrator: i64, id: i64) -> PayingAccount {
         let integrator = Some(IntegratorId(integrator));
-        PayingAccount { integrator, owner: KeyOwner { kind: KeyKind::Taxpayer, id } }
+        PayingAccount {
+            integrator,
+            owner: KeyOwner {
+                kind: KeyKind::Taxpayer,
+                id,
+            },
+        }
     }
 
     fn limits(brief_max: usize, relays_max: usize) -> ConcurrentLimits {
-        ConcurrentLimits { brief_max, relays_max }
+        ConcurrentLimits {
+            brief_max,
+            relays_max,
+        }
     }
 
     #[test]
     fn relays_take_no_place_of_a_read_or_a_write() {
         let calls = ConcurrentCalls::new(limits(1, 2), limits(9, 9));
         let start = |kind| calls.start(taxpayer(1, 7), kind);
-        let relays = (start(CallKind::Relay).unwrap(), start(CallKind::Relay).unwrap());
+        let relays = (
+            start(CallKind::Relay).unwrap(),
+            start(CallKind::Relay).unwrap(),
+        );
         let refused = start(CallKind::Relay).unwrap_err();
-        assert_eq!((refused.code, refused.retry_after), (ErrorCode::RateLimited, Some(RETRY_AFTER)));
-        let brief = (start(CallKind::Read).unwrap(), start(CallKind::Write).unwrap());
+        assert_eq!(
+            (refused.code, refused.retry_after),
+            (ErrorCode::RateLimited, Some(RETRY_AFTER))
+        );
+        let brief = (
+            start(CallKind::Read).unwrap(),
+            start(CallKind::Write).unwrap(),
+        );
         assert!(start(CallKind::Read).is_err() && start(CallKind::Write).is_err());
-        let integrator = KeyOwner { kind: KeyKind::Integrator, id: 7 };
-        let integrator = PayingAccount { integrator: Some(IntegratorId(7)), owner: integrator };
+        let integrator = KeyOwner {
+            kind: KeyKind::Integrator,
+            id: 7,
+        };
+        let integrator = PayingAccount {
+            integrator: Some(IntegratorId(7)),
+            owner: integrator,
+        };
         assert!(calls.start(integrator, CallKind::Read).is_ok());
         drop((relays, brief));
         assert!(start(CallKind::Relay).is_ok() && start(CallKind::Read).is_ok());
@@ -115,9 +158,14 @@ mod tests {
     fn the_taxpayers_of_an_integrator_share_its_places() {
         let calls = ConcurrentCalls::new(limits(2, 2), limits(3, 3));
         for kind in [CallKind::Read, CallKind::Write, CallKind::Relay] {
-            let taken: Vec<_> = (0..25).filter_map(|id| calls.start(taxpayer(1, id), kind).ok()).collect();
+            let taken: Vec<_> = (0..25)
+                .filter_map(|id| calls.start(taxpayer(1, id), kind).ok())
+                .collect();
             assert_eq!(taken.len(), 3, "{kind:?}");
-            assert!(calls.start(taxpayer(2, 99), kind).is_ok(), "another integrator has its own");
+            assert!(
+                calls.start(taxpayer(2, 99), kind).is_ok(),
+                "another integrator has its own"
+            );
         }
     }
 }

@@ -34,7 +34,12 @@ struct Stall {
 
 impl<S> GuardedStream<S> {
     pub(crate) fn new(stream: S, connection: Connection, stalled_after: Duration) -> Self {
-        Self { stream, connection, stalled_after, stall: None }
+        Self {
+            stream,
+            connection,
+            stalled_after,
+            stall: None,
+        }
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -52,7 +57,10 @@ impl<S> GuardedStream<S> {
             return written;
         }
         let limit = self.stalled_after;
-        let start = || Stall { until: Box::pin(sleep(limit)), bytes: 0 };
+        let start = || Stall {
+            until: Box::pin(sleep(limit)),
+            bytes: 0,
+        };
         let stall = self.stall.get_or_insert_with(start);
         if let Poll::Ready(Ok(bytes)) = written {
             stall.bytes += bytes;
@@ -124,7 +132,10 @@ mod tests {
     use super::*;
     use crate::http::limits::open_connections::{ConnectionLimits, OpenConnections};
 
-    const LIMITS: ConnectionLimits = ConnectionLimits { all_max: 1, address_max: 1 };
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        all_max: 1,
+        address_max: 1,
+    };
     const STALLED_AFTER: Duration = Duration::from_millis(50);
 
     fn guarded_stream<S>(stream: S, open: &OpenConnections) -> GuardedStream<S> {
@@ -139,7 +150,9 @@ mod tests {
     /// Returns both ends of a connection.
     async fn connect() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
         (listener.accept().await.unwrap().0, client)
     }
 
@@ -147,7 +160,8 @@ mod tests {
     async fn write_to_the_end<S: AsyncWrite + Unpin>(stream: &mut GuardedStream<S>) -> io::Error {
         let bytes = vec![0; 65_536];
         loop {
-            let written = poll_fn(|context| Pin::new(&mut *stream).poll_write(context, &bytes)).await;
+            let written =
+                poll_fn(|context| Pin::new(&mut *stream).poll_write(context, &bytes)).await;
             if let Err(error) = written {
                 return error;
             }
@@ -167,7 +181,11 @@ mod tests {
         let began = Instant::now();
         poll_fn(|context| {
             assert!(stream.check_progress(Poll::Pending, context).is_pending());
-            assert!(stream.check_progress(Poll::Ready(Ok(bytes)), context).is_ready());
+            assert!(
+                stream
+                    .check_progress(Poll::Ready(Ok(bytes)), context)
+                    .is_ready()
+            );
             Poll::Ready(())
         })
         .await;
@@ -188,10 +206,16 @@ mod tests {
         let mut stream = guarded_stream(ours, &open);
         let mut read = async || {
             let mut byte = [0];
-            poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut ReadBuf::new(&mut byte))).await
+            poll_fn(|context| {
+                Pin::new(&mut stream).poll_read(context, &mut ReadBuf::new(&mut byte))
+            })
+            .await
         };
         let newcomer = async { assert!(open.admit(Some([10, 0, 0, 1].into())).is_some()) };
         let (failed, ()) = tokio::join!(read(), newcomer);
-        assert_eq!(failed.unwrap_err().to_string(), "the place of the connection is needed");
+        assert_eq!(
+            failed.unwrap_err().to_string(),
+            "the place of the connection is needed"
+        );
     }
 }

@@ -17,7 +17,9 @@ pub(crate) fn note_allowance(
     request: &HttpRequest,
     counted: Result<Option<Allowance>, Exceeded>,
 ) -> Result<(), ApiError> {
-    let left = counted.as_ref().map_or_else(|exceeded| Some(exceeded.allowance), |allowance| *allowance);
+    let left = counted
+        .as_ref()
+        .map_or_else(|exceeded| Some(exceeded.allowance), |allowance| *allowance);
     if let Some(left) = left {
         request.extensions_mut().insert(left);
     }
@@ -33,7 +35,14 @@ pub(crate) fn limit_error(exceeded: Exceeded) -> ApiError {
 /// Adds the rate limit headers to the response of a counted request.
 pub(crate) fn add_limit_headers(request: &HttpRequest, headers: &mut HeaderMap) {
     let noted = request.extensions().get::<Allowance>().copied();
-    let Some(Allowance { limit, remaining, whole_at }) = noted else { return };
+    let Some(Allowance {
+        limit,
+        remaining,
+        whole_at,
+    }) = noted
+    else {
+        return;
+    };
     let reset = whole_at.as_second() + i64::from(whole_at.subsec_nanosecond() > 0);
     headers.insert(LIMIT_HEADER, limit.into());
     headers.insert(REMAINING_HEADER, remaining.into());

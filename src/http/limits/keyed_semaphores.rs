@@ -19,7 +19,11 @@ pub(crate) struct KeyedSemaphores<K: Eq + Hash> {
 
 impl<K: Eq + Hash> KeyedSemaphores<K> {
     pub(crate) fn new(size: usize) -> Self {
-        Self { size, in_use: DashMap::new(), made: AtomicUsize::new(0) }
+        Self {
+            size,
+            in_use: DashMap::new(),
+            made: AtomicUsize::new(0),
+        }
     }
 
     /// Returns the number of permits of each semaphore.
@@ -68,7 +72,11 @@ mod tests {
         for holder in 1..10 * SEMAPHORES_PER_CLEANUP {
             drop(shares.for_holder(holder));
         }
-        assert!(shares.in_use.len() <= SEMAPHORES_PER_CLEANUP + 1, "{}", shares.in_use.len());
+        assert!(
+            shares.in_use.len() <= SEMAPHORES_PER_CLEANUP + 1,
+            "{}",
+            shares.in_use.len()
+        );
         assert!(shares.for_holder(0).try_acquire_owned().is_err());
         drop(taken);
     }

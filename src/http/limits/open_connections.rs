@@ -76,8 +76,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl OpenConnections {
     pub fn new(limits: ConnectionLimits) -> Self {
-        let shared =
-            SharedConnections { limits, moments: AtomicU64::new(NOT_WAITING), open: Mutex::default() };
+        let shared = SharedConnections {
+            limits,
+            moments: AtomicU64::new(NOT_WAITING),
+            open: Mutex::default(),
+        };
         Self(Arc::new(shared))
     }
 
@@ -86,7 +89,9 @@ impl OpenConnections {
     pub(crate) fn admit(&self, peer: Option<IpAddr>) -> Option<Connection> {
         let peer = peer.map(|peer| counted_address(Some(peer)));
         let mut open = lock(&self.0.open);
-        if open.count >= self.0.limits.all_max && !open.close_longest_waiting(None, self.0.limits.all_max) {
+        if open.count >= self.0.limits.all_max
+            && !open.close_longest_waiting(None, self.0.limits.all_max)
+        {
             return None;
         }
         if peer.is_some() && !self.0.has_room(&mut open, peer) {
@@ -102,7 +107,10 @@ impl OpenConnections {
             waker: AtomicWaker::new(),
         });
         open.insert(peer, &entry);
-        Some(Connection { entry, shared: Arc::clone(&self.0) })
+        Some(Connection {
+            entry,
+            shared: Arc::clone(&self.0),
+        })
     }
 }
 
@@ -115,19 +123,25 @@ impl SharedConnections {
     /// room; returns false if all of them are at work.
     fn has_room(&self, open: &mut ConnectionTable, holder: Holder) -> bool {
         let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
-        count < self.limits.address_max || open.close_longest_waiting(Some(holder), self.limits.address_max)
+        count < self.limits.address_max
+            || open.close_longest_waiting(Some(holder), self.limits.address_max)
     }
 }
 
 impl ConnectionTable {
     fn insert(&mut self, holder: Holder, entry: &Arc<Entry>) {
-        self.by_holder.entry(holder).or_default().insert(entry.id, Arc::clone(entry));
+        self.by_holder
+            .entry(holder)
+            .or_default()
+            .insert(entry.id, Arc::clone(entry));
         self.count += 1;
     }
 
     fn remove(&mut self, entry: &Entry) {
         let holder = *lock(&entry.holder);
-        let Some(entries) = self.by_holder.get_mut(&holder) else { return };
+        let Some(entries) = self.by_holder.get_mut(&holder) else {
+            return;
+        };
         if entries.remove(&entry.id).is_some() {
             self.count -= 1;
         }
@@ -139,7 +153,9 @@ impl ConnectionTable {
     /// Closes the connections of one client that have waited longest. Without `holder`, this is the client with the
     /// most waiting connections. Returns false if none waits.
     fn close_longest_waiting(&mut self, holder: Option<Holder>, bound: usize) -> bool {
-        let Some(holder) = holder.or_else(|| self.most_waiting_holder()) else { return false };
+        let Some(holder) = holder.or_else(|| self.most_waiting_holder()) else {
+            return false;
+        };
         let mut waiting: Vec<_> = self.waiting_entries(holder).cloned().collect();
         waiting.sort_unstable_by_key(|entry| entry.waits_since.load(Ordering::Relaxed));
         waiting.truncate((bound / FREED_DIVISOR).clamp(1, (waiting.len() / 2).max(1)));
@@ -151,13 +167,20 @@ impl ConnectionTable {
     }
 
     fn waiting_entries(&self, holder: Holder) -> impl Iterator<Item = &Arc<Entry>> {
-        let entries = self.by_holder.get(&holder).into_iter().flat_map(BTreeMap::values);
+        let entries = self
+            .by_holder
+            .get(&holder)
+            .into_iter()
+            .flat_map(BTreeMap::values);
         entries.filter(|entry| entry.waits_since.load(Ordering::Relaxed) != NOT_WAITING)
     }
 
     /// Returns the client with the most waiting connections; a proxy only if no client has more than one.
     fn most_waiting_holder(&self) -> Option<Holder> {
-        let counts = self.by_holder.keys().map(|holder| (self.waiting_entries(*holder).count(), *holder));
+        let counts = self
+            .by_holder
+            .keys()
+            .map(|holder| (self.waiting_entries(*holder).count(), *holder));
         let waiting = counts.filter(|(count, _)| *count > 0);
         waiting
             .max_by_key(|(count, holder)| (*count > 1 && holder.is_some(), *count))
@@ -181,7 +204,9 @@ impl Connection {
 
     /// Marks that the client has to act next: to send a request or to take an answer.
     pub(crate) fn begin_wait(&self) {
-        self.entry.waits_since.store(self.shared.next_moment(), Ordering::Relaxed);
+        self.entry
+            .waits_since
+            .store(self.shared.next_moment(), Ordering::Relaxed);
     }
 
     /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.
@@ -233,7 +258,10 @@ impl Connection {
 mod tests {
     use super::*;
 
-    const LIMITS: ConnectionLimits = ConnectionLimits { all_max: 6, address_max: 3 };
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        all_max: 6,
+        address_max: 3,
+    };
 
     fn address(number: u8) -> IpAddr {
         [10, 0, 0, number].into()
@@ -250,7 +278,9 @@ mod tests {
     #[test]
     fn at_the_bound_of_an_address_its_longest_waiting_connection_is_closed() {
         let open = open();
-        let of_one: Vec<_> = (0..3).map(|_| open.admit(Some(address(1))).unwrap()).collect();
+        let of_one: Vec<_> = (0..3)
+            .map(|_| open.admit(Some(address(1))).unwrap())
+            .collect();
         let other = open.admit(Some(address(2))).unwrap();
         of_one[0].begin_work();
         of_one[1].begin_wait();
@@ -266,8 +296,12 @@ mod tests {
     #[test]
     fn at_the_bound_of_all_the_address_with_the_most_connections_gives_one_up() {
         let open = open();
-        let of_one: Vec<_> = (0..3).map(|_| open.admit(Some(address(1))).unwrap()).collect();
-        let of_two: Vec<_> = (0..2).map(|_| open.admit(Some(address(2))).unwrap()).collect();
+        let of_one: Vec<_> = (0..3)
+            .map(|_| open.admit(Some(address(1))).unwrap())
+            .collect();
+        let of_two: Vec<_> = (0..2)
+            .map(|_| open.admit(Some(address(2))).unwrap())
+            .collect();
         let of_three = open.admit(Some(address(3))).unwrap();
         let newcomer = open.admit(Some(address(4))).unwrap();
         assert_eq!(
@@ -280,7 +314,9 @@ mod tests {
     #[test]
     fn nobody_at_work_is_closed_for_a_newcomer() {
         let open = open();
-        let all: Vec<_> = (0..6).map(|number| open.admit(Some(address(number))).unwrap()).collect();
+        let all: Vec<_> = (0..6)
+            .map(|number| open.admit(Some(address(number))).unwrap())
+            .collect();
         all.iter().for_each(Connection::begin_work);
         assert!(open.admit(Some(address(9))).is_none());
         all[5].unregister();
@@ -294,7 +330,10 @@ mod tests {
         let of_proxy: Vec<_> = (0..6).map(|_| open.admit(None).unwrap()).collect();
         assert_eq!(closed_flags(&of_proxy), [false; 6]);
         open.admit(None).unwrap();
-        assert_eq!(closed_flags(&of_proxy), [true, false, false, false, false, false]);
+        assert_eq!(
+            closed_flags(&of_proxy),
+            [true, false, false, false, false, false]
+        );
     }
 
     #[test]
@@ -326,8 +365,12 @@ mod tests {
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
         let open = open();
-        let one: Vec<_> =
-            (1..=4).map(|number| open.admit(format!("2001:db8::{number}").parse().ok()).unwrap()).collect();
+        let one: Vec<_> = (1..=4)
+            .map(|number| {
+                open.admit(format!("2001:db8::{number}").parse().ok())
+                    .unwrap()
+            })
+            .collect();
         assert_eq!(closed_flags(&one), [true, false, false, false]);
     }
 }

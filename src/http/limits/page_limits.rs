@@ -65,14 +65,23 @@ impl PageLimits {
     ) -> Result<PageSlot, ApiError> {
         let session = Holder::Session(session);
         let is_known = self.quota.is_none() || self.buckets.contains(&session);
-        let holder = if is_known { session } else { Holder::Address(counted_address(address)) };
+        let holder = if is_known {
+            session
+        } else {
+            Holder::Address(counted_address(address))
+        };
         if let Some(quota) = self.quota {
             self.buckets.take(holder, quota, now).map_err(limit_error)?;
         }
-        let place = self.in_flight.for_holder(holder).try_acquire_owned().map_err(|_| {
-            let message = "Too many of your pages are being made at the same time, please try again";
-            ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
-        })?;
+        let place = self
+            .in_flight
+            .for_holder(holder)
+            .try_acquire_owned()
+            .map_err(|_| {
+                let message =
+                    "Too many of your pages are being made at the same time, please try again";
+                ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+            })?;
         Ok(PageSlot { _place: place })
     }
 
@@ -100,17 +109,28 @@ mod tests {
     }
 
     fn limits() -> PageLimits {
-        PageLimits::new(PageRates { per_s: 1, concurrent_max: 2 })
+        PageLimits::new(PageRates {
+            per_s: 1,
+            concurrent_max: 2,
+        })
     }
 
     #[test]
     fn tokens_of_nobody_count_for_their_address() {
         let limits = limits();
-        let admitted = (0..100).filter(|token| limits.admit(*token, Some(address(1)), now()).is_ok()).count();
+        let admitted = (0..100)
+            .filter(|token| limits.admit(*token, Some(address(1)), now()).is_ok())
+            .count();
         assert_eq!(admitted, 10);
         let refused = limits.admit(7, Some(address(1)), now()).unwrap_err();
-        assert_eq!((refused.code, refused.retry_after.is_some()), (ErrorCode::RateLimited, true));
-        assert!(limits.admit(7, Some(address(2)), now()).is_ok(), "another address has its own");
+        assert_eq!(
+            (refused.code, refused.retry_after.is_some()),
+            (ErrorCode::RateLimited, true)
+        );
+        assert!(
+            limits.admit(7, Some(address(2)), now()).is_ok(),
+            "another address has its own"
+        );
     }
 
     #[test]
@@ -118,7 +138,9 @@ mod tests {
         let limits = limits();
         limits.remember(1, now());
         while limits.admit(2, Some(address(1)), now()).is_ok() {}
-        let admitted = (0..100).filter(|_| limits.admit(1, Some(address(1)), now()).is_ok()).count();
+        let admitted = (0..100)
+            .filter(|_| limits.admit(1, Some(address(1)), now()).is_ok())
+            .count();
         assert_eq!(admitted, 9, "and has a quota of its own");
     }
 
@@ -126,7 +148,9 @@ mod tests {
     fn pages_at_the_same_time_are_bounded() {
         let limits = limits();
         limits.remember(1, now());
-        let slots: Vec<_> = (0..5).filter_map(|_| limits.admit(1, Some(address(1)), now()).ok()).collect();
+        let slots: Vec<_> = (0..5)
+            .filter_map(|_| limits.admit(1, Some(address(1)), now()).ok())
+            .collect();
         assert_eq!(slots.len(), 2);
         drop(slots);
         assert!(limits.admit(1, Some(address(1)), now()).is_ok());

@@ -33,12 +33,18 @@ pub(crate) struct Exceeded {
 impl Quota {
     /// Allows `rate` requests per second and `burst` requests at once. A rate of 0 means no limit (`None`).
     pub(crate) fn per_second(rate: u32, burst: u32) -> Option<Self> {
-        (rate > 0).then(|| Self { size: burst.max(1), interval: NANOS_PER_SECOND / i64::from(rate) })
+        (rate > 0).then(|| Self {
+            size: burst.max(1),
+            interval: NANOS_PER_SECOND / i64::from(rate),
+        })
     }
 
     /// Allows `rate` requests per minute, which may come at once. A rate of 0 means no limit (`None`).
     pub(crate) fn per_minute(rate: u32) -> Option<Self> {
-        (rate > 0).then(|| Self { size: rate, interval: 60 * NANOS_PER_SECOND / i64::from(rate) })
+        (rate > 0).then(|| Self {
+            size: rate,
+            interval: 60 * NANOS_PER_SECOND / i64::from(rate),
+        })
     }
 
     /// Counts one request. If it is allowed, moves `full_at`, the time at which the bucket is full again, by one
@@ -47,11 +53,18 @@ impl Quota {
         let whole = self.interval * i64::from(self.size);
         // A bucket is full again after `whole` at the latest. A later `full_at` shows that the clock was set back.
         let is_from_before = *full_at > now + whole;
-        let next = if is_from_before { now } else { (*full_at).max(now) } + self.interval;
+        let next = if is_from_before {
+            now
+        } else {
+            (*full_at).max(now)
+        } + self.interval;
         let wait = next - now - whole;
         if wait > 0 {
             let allowance = self.allowance(next - self.interval, now);
-            return Err(Exceeded { allowance, retry_after: Duration::from_nanos(wait.unsigned_abs()) });
+            return Err(Exceeded {
+                allowance,
+                retry_after: Duration::from_nanos(wait.unsigned_abs()),
+            });
         }
         *full_at = next;
         Ok(self.allowance(next, now))
@@ -66,7 +79,11 @@ impl Quota {
         let missing = (full_at - now + self.interval - 1) / self.interval;
         let missing = u32::try_from(missing).unwrap_or(u32::MAX);
         let whole_at = Timestamp::from_nanosecond(full_at.into()).unwrap_or(Timestamp::MAX);
-        Allowance { limit: self.size, remaining: self.size.saturating_sub(missing), whole_at }
+        Allowance {
+            limit: self.size,
+            remaining: self.size.saturating_sub(missing),
+            whole_at,
+        }
     }
 }
 
@@ -77,7 +94,11 @@ mod tests {
     const NOW: i64 = 1_800_000_000 * NANOS_PER_SECOND;
 
     fn take_all(quota: Quota, full_at: &mut i64, now: i64) -> u32 {
-        (0..10_000).take_while(|_| quota.take(full_at, now).is_ok()).count().try_into().unwrap()
+        (0..10_000)
+            .take_while(|_| quota.take(full_at, now).is_ok())
+            .count()
+            .try_into()
+            .unwrap()
     }
 
     #[test]
@@ -86,23 +107,46 @@ mod tests {
         let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 1_000);
         assert_eq!(take_all(quota, &mut full_at, NOW + NANOS_PER_SECOND), 500);
-        assert_eq!(take_all(quota, &mut full_at, NOW + NANOS_PER_SECOND + NANOS_PER_SECOND / 500), 1);
-        assert_eq!(take_all(quota, &mut full_at, NOW + 100 * NANOS_PER_SECOND), 1_000);
+        assert_eq!(
+            take_all(
+                quota,
+                &mut full_at,
+                NOW + NANOS_PER_SECOND + NANOS_PER_SECOND / 500
+            ),
+            1
+        );
+        assert_eq!(
+            take_all(quota, &mut full_at, NOW + 100 * NANOS_PER_SECOND),
+            1_000
+        );
     }
 
     #[test]
     fn what_is_left_and_when_it_is_whole_again_is_told() {
         let quota = Quota::per_minute(2).unwrap();
         let mut full_at = 0;
-        let at =
-            |seconds: i64| Timestamp::from_nanosecond((NOW + seconds * NANOS_PER_SECOND).into()).unwrap();
-        let told = |remaining, seconds| Allowance { limit: 2, remaining, whole_at: at(seconds) };
+        let at = |seconds: i64| {
+            Timestamp::from_nanosecond((NOW + seconds * NANOS_PER_SECOND).into()).unwrap()
+        };
+        let told = |remaining, seconds| Allowance {
+            limit: 2,
+            remaining,
+            whole_at: at(seconds),
+        };
         assert_eq!(quota.take(&mut full_at, NOW), Ok(told(1, 30)));
-        assert_eq!(quota.take(&mut full_at, NOW + 10 * NANOS_PER_SECOND), Ok(told(0, 60)));
-        let exceeded = quota.take(&mut full_at, NOW + 20 * NANOS_PER_SECOND).unwrap_err();
+        assert_eq!(
+            quota.take(&mut full_at, NOW + 10 * NANOS_PER_SECOND),
+            Ok(told(0, 60))
+        );
+        let exceeded = quota
+            .take(&mut full_at, NOW + 20 * NANOS_PER_SECOND)
+            .unwrap_err();
         assert_eq!(exceeded.allowance, told(0, 60));
         assert_eq!(exceeded.retry_after, Duration::from_secs(10));
-        assert_eq!(quota.take(&mut full_at, NOW + 30 * NANOS_PER_SECOND), Ok(told(0, 90)));
+        assert_eq!(
+            quota.take(&mut full_at, NOW + 30 * NANOS_PER_SECOND),
+            Ok(told(0, 90))
+        );
     }
 
     #[test]
@@ -113,7 +157,11 @@ mod tests {
         quota.give_back(&mut full_at, NOW);
         assert_eq!(take_all(quota, &mut full_at, NOW), 1);
         (0..5).for_each(|_| quota.give_back(&mut full_at, NOW));
-        assert_eq!(take_all(quota, &mut full_at, NOW), 2, "never more than the whole");
+        assert_eq!(
+            take_all(quota, &mut full_at, NOW),
+            2,
+            "never more than the whole"
+        );
     }
 
     #[test]
@@ -123,12 +171,18 @@ mod tests {
         assert_eq!(take_all(quota, &mut full_at, NOW), 2);
         let hour_ago = NOW - 3_600 * NANOS_PER_SECOND;
         assert_eq!(take_all(quota, &mut full_at, hour_ago), 2);
-        assert_eq!(take_all(quota, &mut full_at, hour_ago + NANOS_PER_SECOND), 1);
+        assert_eq!(
+            take_all(quota, &mut full_at, hour_ago + NANOS_PER_SECOND),
+            1
+        );
     }
 
     #[test]
     fn zero_is_no_limit_and_one_is_always_let_through() {
-        assert_eq!((Quota::per_second(0, 5), Quota::per_minute(0)), (None, None));
+        assert_eq!(
+            (Quota::per_second(0, 5), Quota::per_minute(0)),
+            (None, None)
+        );
         let quota = Quota::per_second(1, 0).unwrap();
         let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 1);

@@ -84,7 +84,12 @@ pub(crate) struct CountedAttempt(Vec<(BucketKey, Quota)>);
 impl TriedPerson {
     pub(crate) fn for_password(email: &str) -> Self {
         let digest = Sha256::digest(email.trim().to_lowercase());
-        Self::Password(digest.iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte)))
+        Self::Password(
+            digest
+                .iter()
+                .take(16)
+                .fold(0, |number, byte| number << 8 | u128::from(*byte)),
+        )
     }
 }
 
@@ -109,19 +114,29 @@ impl SignInAttempts {
 
     /// Returns when an attempt may begin: at once, or after a delay if it is over the allowance. Fails if too many
     /// attempts wait, or if a known browser is over its allowance.
-    pub(crate) async fn begin(&self, attempt: Attempt, now: Timestamp) -> Result<CountedAttempt, ApiError> {
+    pub(crate) async fn begin(
+        &self,
+        attempt: Attempt,
+        now: Timestamp,
+    ) -> Result<CountedAttempt, ApiError> {
         let address = counted_address(attempt.address);
         if let Some(device) = attempt.device {
             let bucket = BucketKey::Device(attempt.tried, device);
-            return self.take(&[(bucket, self.person)], now).map_err(limit_error);
+            return self
+                .take(&[(bucket, self.person)], now)
+                .map_err(limit_error);
         }
-        let buckets =
-            [(BucketKey::Person(attempt.tried), self.person), (BucketKey::Address(address), self.address)];
+        let buckets = [
+            (BucketKey::Person(attempt.tried), self.person),
+            (BucketKey::Address(address), self.address),
+        ];
         if let Ok(counted) = self.take(&buckets, now) {
             return Ok(counted);
         }
-        let _places =
-            self.slowed.take_places(attempt.tried, address).ok_or_else(|| self.slowed.full_error())?;
+        let _places = self
+            .slowed
+            .take_places(attempt.tried, address)
+            .ok_or_else(|| self.slowed.full_error())?;
         sleep(self.slowed.by).await;
         Ok(CountedAttempt(Vec::new()))
     }
@@ -138,7 +153,10 @@ impl SignInAttempts {
         now: Timestamp,
     ) -> Result<CountedAttempt, Exceeded> {
         let mut taken = Vec::new();
-        for (bucket, quota) in buckets.iter().filter_map(|(bucket, quota)| Some((*bucket, (*quota)?))) {
+        for (bucket, quota) in buckets
+            .iter()
+            .filter_map(|(bucket, quota)| Some((*bucket, (*quota)?)))
+        {
             if let Err(exceeded) = self.buckets.take(bucket, quota, now) {
                 self.give_back(taken, now);
                 return Err(exceeded);
@@ -156,9 +174,16 @@ impl SignInAttempts {
 }
 
 impl Slowdown {
-    fn take_places(&self, tried: TriedPerson, address: IpAddr) -> Option<[OwnedSemaphorePermit; 3]> {
+    fn take_places(
+        &self,
+        tried: TriedPerson,
+        address: IpAddr,
+    ) -> Option<[OwnedSemaphorePermit; 3]> {
         Some([
-            self.addresses.for_holder(address).try_acquire_owned().ok()?,
+            self.addresses
+                .for_holder(address)
+                .try_acquire_owned()
+                .ok()?,
             self.persons.for_holder(tried).try_acquire_owned().ok()?,
             Arc::clone(&self.all).try_acquire_owned().ok()?,
         ])
@@ -185,7 +210,10 @@ mod tests {
     }
 
     fn attempts() -> SignInAttempts {
-        let rates = SignInRates { person_per_min: 3, address_per_min: 6 };
+        let rates = SignInRates {
+            person_per_min: 3,
+            address_per_min: 6,
+        };
         SignInAttempts::with_slowdown(rates, Duration::from_millis(20))
     }
 
@@ -199,7 +227,11 @@ mod tests {
 
     /// Makes `count` attempts, each from another address. Returns how many of them begin without a delay.
     fn begun_at_once(attempts: &SignInAttempts, email: &str, count: u8) -> usize {
-        let begin = |address| attempts.begin(attempt(email, address), now()).now_or_never();
+        let begin = |address| {
+            attempts
+                .begin(attempt(email, address), now())
+                .now_or_never()
+        };
         (0..count).filter_map(begin).flatten().count()
     }
 
@@ -207,11 +239,18 @@ mod tests {
     async fn over_the_allowance_strangers_are_slowed_and_few_wait() {
         let attempts = attempts();
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 9), 3);
-        let late = (0..20).map(|address| attempts.begin(attempt("Ada@Example.com ", address), now()));
+        let late =
+            (0..20).map(|address| attempts.begin(attempt("Ada@Example.com ", address), now()));
         let late = join_all(late).await;
-        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_PERSON_MAX);
+        assert_eq!(
+            late.iter().filter(|late| late.is_ok()).count(),
+            SLOWED_PER_PERSON_MAX
+        );
         let refused = late.into_iter().find_map(Result::err).unwrap();
-        assert_eq!((refused.code, refused.retry_after.is_some()), (ErrorCode::RateLimited, true));
+        assert_eq!(
+            (refused.code, refused.retry_after.is_some()),
+            (ErrorCode::RateLimited, true)
+        );
         assert_eq!(
             begun_at_once(&attempts, "bo@example.com", 9),
             3,
@@ -222,18 +261,26 @@ mod tests {
     #[tokio::test]
     async fn an_address_is_slowed_whatever_persons_it_tries() {
         let attempts = attempts();
-        let begin = |number: u8| attempts.begin(attempt(&format!("{number}@example.com"), 1), now());
-        let at_once = (0..9).filter_map(|number| begin(number).now_or_never()).count();
+        let begin =
+            |number: u8| attempts.begin(attempt(&format!("{number}@example.com"), 1), now());
+        let at_once = (0..9)
+            .filter_map(|number| begin(number).now_or_never())
+            .count();
         assert_eq!(at_once, 6);
         let late = join_all((20..40).map(begin)).await;
-        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_ADDRESS_MAX);
+        assert_eq!(
+            late.iter().filter(|late| late.is_ok()).count(),
+            SLOWED_PER_ADDRESS_MAX
+        );
     }
 
     #[tokio::test]
     async fn attempts_that_succeed_are_not_counted() {
         let attempts = attempts();
         for _ in 0..100 {
-            let begun = attempts.begin(attempt("ada@example.com", 1), now()).now_or_never();
+            let begun = attempts
+                .begin(attempt("ada@example.com", 1), now())
+                .now_or_never();
             attempts.succeed(begun.unwrap().unwrap(), now());
         }
     }
@@ -243,11 +290,22 @@ mod tests {
         let attempts = attempts();
         let store = &sqlite_store().await.store;
         let owner = SessionOwner::Operator(7);
-        let device = || devices::recognise(store, owner, &devices::new_token(store, owner).unwrap());
-        let known = Attempt { device: device(), ..attempt("ada@example.com", 1) };
+        let device =
+            || devices::recognise(store, owner, &devices::new_token(store, owner).unwrap());
+        let known = Attempt {
+            device: device(),
+            ..attempt("ada@example.com", 1)
+        };
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 200), 3);
         let begin = |known| attempts.begin(known, now()).now_or_never().unwrap();
         assert_eq!((0..9).filter(|_| begin(known).is_ok()).count(), 3);
-        assert!(begin(Attempt { device: device(), ..known }).is_ok(), "another browser of the person");
+        assert!(
+            begin(Attempt {
+                device: device(),
+                ..known
+            })
+            .is_ok(),
+            "another browser of the person"
+        );
     }
 }

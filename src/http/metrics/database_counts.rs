@@ -58,7 +58,11 @@ impl Default for CachedCounts {
 }
 
 impl CachedCounts {
-    pub(crate) async fn current_counts(&self, store: &Store, now: Timestamp) -> Option<Arc<DatabaseCounts>> {
+    pub(crate) async fn current_counts(
+        &self,
+        store: &Store,
+        now: Timestamp,
+    ) -> Option<Arc<DatabaseCounts>> {
         let look = async {
             let counted = DatabaseCounts::read(store, now).await.inspect_err(|error| {
                 tracing::warn!(%error, "the metrics page lacks what the database knows");
@@ -91,7 +95,10 @@ impl DatabaseCounts {
     /// Returns the number of runs in a state, and the creation time of the oldest of them.
     pub(crate) fn runs_in(&self, state: RunState) -> (i64, Option<Timestamp>) {
         let groups = || self.runs.iter().filter(|group| group.state == state);
-        (groups().map(|group| group.runs).sum(), groups().map(|group| group.oldest).min())
+        (
+            groups().map(|group| group.runs).sum(),
+            groups().map(|group| group.oldest).min(),
+        )
     }
 
     /// Returns the number of runs that have not ended and have missed their deadlines.
@@ -114,11 +121,17 @@ mod tests {
     async fn however_often_the_page_is_asked_for_the_database_is_asked_every_few_seconds() {
         for test in stores().await {
             let counts = CachedCounts::default();
-            let first = counts.current_counts(&test.store, Timestamp::UNIX_EPOCH).await.unwrap();
+            let first = counts
+                .current_counts(&test.store, Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap();
             for _ in 0..3 {
                 assert!(Arc::ptr_eq(
                     &first,
-                    &counts.current_counts(&test.store, Timestamp::UNIX_EPOCH).await.unwrap()
+                    &counts
+                        .current_counts(&test.store, Timestamp::UNIX_EPOCH)
+                        .await
+                        .unwrap()
                 ));
             }
         }

@@ -17,24 +17,44 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
     register_deliveries(registry, counted);
     register_lanes(registry, counted);
     let help = "1 while the authority is out, as any replica sees it";
-    registry.register("authority_outage", help, gauge(counted.is_outage_open.into()));
+    registry.register(
+        "authority_outage",
+        help,
+        gauge(counted.is_outage_open.into()),
+    );
     let gauges = Family::<LabelPairs, Gauge>::default();
     for (status, count) in &counted.verifications {
-        gauges.get_or_create(&vec![("verification", status.to_string())]).set(*count);
+        gauges
+            .get_or_create(&vec![("verification", status.to_string())])
+            .set(*count);
     }
-    registry.register("taxpayers", "Taxpayers, by how far their verification has come", gauges);
+    registry.register(
+        "taxpayers",
+        "Taxpayers, by how far their verification has come",
+        gauges,
+    );
     let findings = Family::<LabelPairs, Gauge>::default();
     for (kind, count) in &counted.findings {
-        findings.get_or_create(&vec![("kind", kind.clone())]).set(*count);
+        findings
+            .get_or_create(&vec![("kind", kind.clone())])
+            .set(*count);
     }
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);
     let age = |since: Timestamp| gauge(now.duration_since(since).as_secs());
     if let Some(ended) = counted.reconciled_at {
-        registry.register("reconciliation_age_seconds", "Time since a day was last compared", age(ended));
+        registry.register(
+            "reconciliation_age_seconds",
+            "Time since a day was last compared",
+            age(ended),
+        );
     }
     if let Some(oldest) = counted.oldest_list_fetched_at {
-        registry.register("catalog_age_seconds", "Age of the oldest reference list", age(oldest));
+        registry.register(
+            "catalog_age_seconds",
+            "Age of the oldest reference list",
+            age(oldest),
+        );
     }
 }
 
@@ -49,14 +69,27 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
         oldest.get_or_create(&labels).set(age);
     }
     registry.register("runs", "Pipeline runs that have not ended, by state", runs);
-    registry.register("runs_oldest_seconds", "Age of the oldest run in a state", oldest);
+    registry.register(
+        "runs_oldest_seconds",
+        "Age of the oldest run in a state",
+        oldest,
+    );
     let waiting = Family::<LabelPairs, Gauge>::default();
     for reason in WaitReason::ALL {
-        let of_reason = counted.runs.iter().filter(|group| group.wait_reason == Some(*reason));
+        let of_reason = counted
+            .runs
+            .iter()
+            .filter(|group| group.wait_reason == Some(*reason));
         let count = of_reason.map(|group| group.runs).sum();
-        waiting.get_or_create(&vec![("reason", reason.to_string())]).set(count);
+        waiting
+            .get_or_create(&vec![("reason", reason.to_string())])
+            .set(count);
     }
-    registry.register("runs_waiting", "Pipeline runs that wait, by what they wait for", waiting);
+    registry.register(
+        "runs_waiting",
+        "Pipeline runs that wait, by what they wait for",
+        waiting,
+    );
     let help = "Runs that have not ended and have missed their deadlines";
     registry.register("deadlines_overdue", help, gauge(counted.overdue_runs()));
     let help = "Runs that have not ended and must end within an hour";
@@ -64,18 +97,26 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
 }
 
 fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
-    registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
+    registry.register(
+        "deliveries_pending",
+        "Deliveries that wait",
+        gauge(counted.deliveries_pending),
+    );
     let help = "Dead letters that are stored: deliveries that are not retried";
     registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
     let quarantined = Family::<LabelPairs, Gauge>::default();
     for (kind, count) in &counted.quarantined {
-        quarantined.get_or_create(&vec![("kind", kind.to_string())]).set(*count);
+        quarantined
+            .get_or_create(&vec![("kind", kind.to_string())])
+            .set(*count);
     }
     let help = "Work in quarantine, because it panicked twice or was in flight at three crashes";
     registry.register("quarantined", help, quarantined);
     let endpoints = Family::<LabelPairs, Gauge>::default();
     for (health, count) in &counted.endpoints {
-        endpoints.get_or_create(&vec![("health", health.to_string())]).set(*count);
+        endpoints
+            .get_or_create(&vec![("health", health.to_string())])
+            .set(*count);
     }
     registry.register("endpoints", "Webhook endpoints by health", endpoints);
 }

@@ -35,7 +35,10 @@ pub(crate) struct RequestHistory {
 
 impl Default for RequestHistory {
     fn default() -> Self {
-        Self { begun: Instant::now(), slots: (0..SECONDS_KEPT).map(|_| Slot::default()).collect() }
+        Self {
+            begun: Instant::now(),
+            slots: (0..SECONDS_KEPT).map(|_| Slot::default()).collect(),
+        }
     }
 }
 
@@ -51,24 +54,35 @@ impl RequestHistory {
     }
 
     fn count_at(&self, second: u64, is_failure: bool, took: Duration) {
-        let Some(slot) = self.slot(second) else { return };
+        let Some(slot) = self.slot(second) else {
+            return;
+        };
         if slot.second.swap(second + 1, Ordering::Relaxed) != second + 1 {
             for counter in [&slot.requests, &slot.failures, &slot.micros] {
                 counter.store(0, Ordering::Relaxed);
             }
         }
         slot.requests.fetch_add(1, Ordering::Relaxed);
-        slot.failures.fetch_add(u64::from(is_failure), Ordering::Relaxed);
-        slot.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        slot.failures
+            .fetch_add(u64::from(is_failure), Ordering::Relaxed);
+        slot.micros.fetch_add(
+            u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
     }
 
     fn seconds_at(&self, now: u64) -> Vec<RequestsInSecond> {
-        let second = |ago| now.checked_sub(ago).map_or_else(RequestsInSecond::default, |at| self.second(at));
+        let second = |ago| {
+            now.checked_sub(ago)
+                .map_or_else(RequestsInSecond::default, |at| self.second(at))
+        };
         (1..SECONDS_KEPT).rev().map(second).collect()
     }
 
     fn second(&self, second: u64) -> RequestsInSecond {
-        let used = self.slot(second).filter(|slot| slot.second.load(Ordering::Relaxed) == second + 1);
+        let used = self
+            .slot(second)
+            .filter(|slot| slot.second.load(Ordering::Relaxed) == second + 1);
         used.map_or_else(RequestsInSecond::default, |slot| RequestsInSecond {
             requests: slot.requests.load(Ordering::Relaxed),
             failures: slot.failures.load(Ordering::Relaxed),
@@ -77,7 +91,9 @@ impl RequestHistory {
     }
 
     fn slot(&self, second: u64) -> Option<&Slot> {
-        usize::try_from(second % SECONDS_KEPT).ok().and_then(|index| self.slots.get(index))
+        usize::try_from(second % SECONDS_KEPT)
+            .ok()
+            .and_then(|index| self.slots.get(index))
     }
 }
 
@@ -92,12 +108,26 @@ mod tests {
         history.count_at(0, false, took);
         history.count_at(0, true, took);
         history.count_at(2, false, took);
-        let requests = |now| history.seconds_at(now).iter().map(|second| second.requests).collect::<Vec<_>>();
+        let requests = |now| {
+            history
+                .seconds_at(now)
+                .iter()
+                .map(|second| second.requests)
+                .collect::<Vec<_>>()
+        };
         assert!(requests(3).ends_with(&[0, 2, 0, 1]));
-        let first = RequestsInSecond { requests: 2, failures: 1, took: took * 2 };
+        let first = RequestsInSecond {
+            requests: 2,
+            failures: 1,
+            took: took * 2,
+        };
         assert!(history.seconds_at(3).contains(&first));
         history.count_at(SECONDS_KEPT, false, took);
         assert_eq!(requests(SECONDS_KEPT + 1).last(), Some(&1));
-        assert_eq!(requests(SECONDS_KEPT + 1).iter().sum::<u64>(), 2, "second 0 is forgotten");
+        assert_eq!(
+            requests(SECONDS_KEPT + 1).iter().sum::<u64>(),
+            2,
+            "second 0 is forgotten"
+        );
     }
 }

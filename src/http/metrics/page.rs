@@ -24,7 +24,11 @@ pub(super) type LabelPairs = Vec<(&'static str, String)>;
 /// Returns the metrics page with the current values.
 pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
-    registry.register("build_info", "1; the version and the commit of this program", build_info());
+    registry.register(
+        "build_info",
+        "1; the version and the commit of this program",
+        build_info(),
+    );
     state.traffic.register(&mut registry);
     register_actors(&mut registry, &state.tree);
     register_authority(&mut registry, &state.authority);
@@ -32,7 +36,10 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     register_incidents(&mut registry, &state.delivery.incidents);
     register_durations(&mut registry, &state.delivery.durations);
     register_store(&mut registry, state.store.metrics());
-    let counted = state.database_counts.current_counts(&state.store, state.now()).await;
+    let counted = state
+        .database_counts
+        .current_counts(&state.store, state.now())
+        .await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
     if let Some(counted) = counted {
@@ -52,55 +59,120 @@ fn register_actors(registry: &mut Registry, tree: &Tree) {
     let depths = Family::<LabelPairs, Gauge>::default();
     for group in tree.snapshot(0).groups {
         let depth = i64::try_from(group.mailbox_depth).unwrap_or(i64::MAX);
-        depths.get_or_create(&vec![("kind", group.kind.name().to_owned())]).inc_by(depth);
+        depths
+            .get_or_create(&vec![("kind", group.kind.name().to_owned())])
+            .inc_by(depth);
         for (state, count) in group.states {
-            let labels =
-                vec![("kind", group.kind.name().to_owned()), ("state", format!("{state:?}").to_lowercase())];
-            gauges.get_or_create(&labels).inc_by(i64::try_from(count).unwrap_or(i64::MAX));
+            let labels = vec![
+                ("kind", group.kind.name().to_owned()),
+                ("state", format!("{state:?}").to_lowercase()),
+            ];
+            gauges
+                .get_or_create(&labels)
+                .inc_by(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
     registry.register("actors", "Actors by kind and state", gauges);
-    registry.register("actor_mailbox_depth", "Commands in the queues of actors", depths);
+    registry.register(
+        "actor_mailbox_depth",
+        "Commands in the queues of actors",
+        depths,
+    );
     let counters = tree.counters().snapshot();
     for (name, help, value) in supervision_counters(&counters) {
         registry.register(name, help, counter(value));
     }
     let by_kind = &tree.counters().by_kind;
-    registry.register("actor_restarts", "Restarts after a panic", by_kind.restarts.clone());
+    registry.register(
+        "actor_restarts",
+        "Restarts after a panic",
+        by_kind.restarts.clone(),
+    );
     let help = "Time from the admission of a command to the start of its batch";
     registry.register("command_wait_seconds", help, by_kind.waits.clone());
     let help = "Time that the batch of a command took";
     registry.register("command_duration_seconds", help, by_kind.durations.clone());
-    registry.register("command_batch_size", "Commands in one batch", by_kind.batch_sizes.clone());
+    registry.register(
+        "command_batch_size",
+        "Commands in one batch",
+        by_kind.batch_sizes.clone(),
+    );
     let depth = Gauge::<i64>::default();
     depth.set(i64::try_from(counters.queue_depth).unwrap_or(i64::MAX));
-    registry.register("commands_in_flight", "Commands admitted and not yet answered", depth);
+    registry.register(
+        "commands_in_flight",
+        "Commands admitted and not yet answered",
+        depth,
+    );
 }
 
 fn supervision_counters(counters: &CounterValues) -> [(&'static str, &'static str, u64); 13] {
     [
         ("actors_started", "Actors started", counters.actors_started),
-        ("actors_passivated", "Idle actors put to rest", counters.actors_passivated),
+        (
+            "actors_passivated",
+            "Idle actors put to rest",
+            counters.actors_passivated,
+        ),
         ("actor_panics", "Panics of actors", counters.panics),
-        ("actor_escalations", "Actors that gave up", counters.escalations),
-        ("actors_stuck", "Batches found running for too long", counters.stuck),
-        ("commands_admitted", "Commands admitted", counters.commands_admitted),
-        ("commands_refused_key", "Commands refused, one key being busy", counters.commands_refused_key),
+        (
+            "actor_escalations",
+            "Actors that gave up",
+            counters.escalations,
+        ),
+        (
+            "actors_stuck",
+            "Batches found running for too long",
+            counters.stuck,
+        ),
+        (
+            "commands_admitted",
+            "Commands admitted",
+            counters.commands_admitted,
+        ),
+        (
+            "commands_refused_key",
+            "Commands refused, one key being busy",
+            counters.commands_refused_key,
+        ),
         (
             "commands_refused_process",
             "Commands refused, the process being busy",
             counters.commands_refused_process,
         ),
-        ("commands_answered", "Commands answered", counters.commands_answered),
-        ("commands_interrupted", "Commands whose end is unknown", counters.commands_interrupted),
-        ("commands_quarantined", "Commands put aside after two panics", counters.commands_quarantined),
-        ("commands_resent", "Commands given back and sent again", counters.commands_resent),
-        ("commands_stopped", "Commands given back until the sender gave up", counters.commands_stopped),
+        (
+            "commands_answered",
+            "Commands answered",
+            counters.commands_answered,
+        ),
+        (
+            "commands_interrupted",
+            "Commands whose end is unknown",
+            counters.commands_interrupted,
+        ),
+        (
+            "commands_quarantined",
+            "Commands put aside after two panics",
+            counters.commands_quarantined,
+        ),
+        (
+            "commands_resent",
+            "Commands given back and sent again",
+            counters.commands_resent,
+        ),
+        (
+            "commands_stopped",
+            "Commands given back until the sender gave up",
+            counters.commands_stopped,
+        ),
     ]
 }
 
 fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
-    let runs = [("given_up", &incidents.runs_given_up), ("quarantined", &incidents.runs_quarantined)];
+    let runs = [
+        ("given_up", &incidents.runs_given_up),
+        ("quarantined", &incidents.runs_quarantined),
+    ];
     let deliveries = [
         ("given_up", &incidents.deliveries_given_up),
         ("aborted", &incidents.deliveries_aborted),
@@ -109,16 +181,34 @@ fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
     let by_reason = |counts: &[(&'static str, &Count)]| {
         let family = Family::<LabelPairs, Counter>::default();
         for (reason, count) in counts {
-            family.get_or_create(&vec![("reason", (*reason).to_owned())]).inc_by(count.get());
+            family
+                .get_or_create(&vec![("reason", (*reason).to_owned())])
+                .inc_by(count.get());
         }
         family
     };
-    registry.register("runs_paused", "Runs paused for an operator", by_reason(&runs));
-    registry.register("dead_letters", "Deliveries that became dead letters", by_reason(&deliveries));
+    registry.register(
+        "runs_paused",
+        "Runs paused for an operator",
+        by_reason(&runs),
+    );
+    registry.register(
+        "dead_letters",
+        "Deliveries that became dead letters",
+        by_reason(&deliveries),
+    );
     let parked = incidents.endpoints_parked.get();
     let disabled = incidents.endpoints_disabled.get();
-    registry.register("endpoints_parked", "Endpoints parked since they only fail", counter(parked));
-    registry.register("endpoints_disabled", "Endpoints put out of service", counter(disabled));
+    registry.register(
+        "endpoints_parked",
+        "Endpoints parked since they only fail",
+        counter(parked),
+    );
+    registry.register(
+        "endpoints_disabled",
+        "Endpoints put out of service",
+        counter(disabled),
+    );
 }
 
 fn register_authority(registry: &mut Registry, authority: &Authority) {
@@ -132,16 +222,32 @@ fn register_authority(registry: &mut Registry, authority: &Authority) {
     }
     registry.register("authority_calls", "Calls to the authority", calls);
     let help = "Duration of the calls to the authority that were made";
-    registry.register("authority_call_duration_seconds", help, authority.call_durations());
+    registry.register(
+        "authority_call_duration_seconds",
+        help,
+        authority.call_durations(),
+    );
     let states = Family::<LabelPairs, Gauge>::default();
     let openings = Family::<LabelPairs, Counter>::default();
     for breaker in authority.breakers() {
         let operation = ("operation", breaker.operation.name().to_owned());
-        openings.get_or_create(&vec![operation.clone()]).inc_by(breaker.openings);
-        states.get_or_create(&vec![operation, ("state", breaker.state.name().to_owned())]).set(1);
+        openings
+            .get_or_create(&vec![operation.clone()])
+            .inc_by(breaker.openings);
+        states
+            .get_or_create(&vec![operation, ("state", breaker.state.name().to_owned())])
+            .set(1);
     }
-    registry.register("authority_breaker_state", "1 for the state a breaker is in", states);
-    registry.register("authority_breaker_openings", "How often a breaker opened", openings);
+    registry.register(
+        "authority_breaker_state",
+        "1 for the state a breaker is in",
+        states,
+    );
+    registry.register(
+        "authority_breaker_openings",
+        "How often a breaker opened",
+        openings,
+    );
     register_call_limits(registry, authority);
 }
 
@@ -151,13 +257,29 @@ fn register_call_limits(registry: &mut Registry, authority: &Authority) {
     for view in authority.limits() {
         let operation = vec![("operation", view.operation.name().to_owned())];
         limit.get_or_create(&operation).set(i64::from(view.limit));
-        in_flight.get_or_create(&operation).set(i64::from(view.in_flight));
-        waiting.get_or_create(&operation).set(i64::try_from(view.waiting).unwrap_or(i64::MAX));
+        in_flight
+            .get_or_create(&operation)
+            .set(i64::from(view.in_flight));
+        waiting
+            .get_or_create(&operation)
+            .set(i64::try_from(view.waiting).unwrap_or(i64::MAX));
     }
     let [limit, in_flight, waiting] = gauges;
-    registry.register("authority_call_limit", "Calls that may be under way at a time", limit);
-    registry.register("authority_calls_in_flight", "Calls that are under way", in_flight);
-    registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
+    registry.register(
+        "authority_call_limit",
+        "Calls that may be under way at a time",
+        limit,
+    );
+    registry.register(
+        "authority_calls_in_flight",
+        "Calls that are under way",
+        in_flight,
+    );
+    registry.register(
+        "authority_calls_waiting",
+        "Calls that wait for their turn",
+        waiting,
+    );
 }
 
 /// Returns the metric whose labels are the version and the commit. The commit is `unknown` unless the build sets
@@ -165,22 +287,42 @@ fn register_call_limits(registry: &mut Registry, authority: &Authority) {
 fn build_info() -> Family<LabelPairs, Gauge> {
     let commit = option_env!("EINVOICE_COMMIT").unwrap_or("unknown");
     let family = Family::<LabelPairs, Gauge>::default();
-    let labels = vec![("version", env!("CARGO_PKG_VERSION").to_owned()), ("commit", commit.to_owned())];
+    let labels = vec![
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("commit", commit.to_owned()),
+    ];
     family.get_or_create(&labels).set(1);
     family
 }
 
 fn register_durations(registry: &mut Registry, durations: &WorkDurations) {
     let help = "Duration of attempts at deliveries, by outcome";
-    registry.register("webhook_attempt_duration_seconds", help, durations.attempts.clone());
+    registry.register(
+        "webhook_attempt_duration_seconds",
+        help,
+        durations.attempts.clone(),
+    );
     let help = "Time from the submission of an invoice to its signature";
     registry.register("signature_seconds", help, durations.signatures.clone());
 }
 
 fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
-    let StoreMetrics { read_waits, write_waits, group_sizes, transaction_commands } = metrics.clone();
-    registry.register("database_read_wait_seconds", "Time that queries wait for a connection", read_waits);
-    registry.register("database_write_wait_seconds", "Time until a write transaction starts", write_waits);
+    let StoreMetrics {
+        read_waits,
+        write_waits,
+        group_sizes,
+        transaction_commands,
+    } = metrics.clone();
+    registry.register(
+        "database_read_wait_seconds",
+        "Time that queries wait for a connection",
+        read_waits,
+    );
+    registry.register(
+        "database_write_wait_seconds",
+        "Time until a write transaction starts",
+        write_waits,
+    );
     let help = "Write transactions that share a commit, on SQLite";
     registry.register("database_commit_group_size", help, group_sizes);
     let help = "Commands that a transaction executes, of all taxpayers";

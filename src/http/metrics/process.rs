@@ -29,17 +29,37 @@ pub(super) fn register(registry: &mut Registry) {
     let stats = ProcessStats::read();
     if let Some(cpu) = stats.cpu {
         let help = "Time that the processors spent on the process";
-        registry.register("process_cpu_seconds", help, ConstCounter::new(cpu.as_secs_f64()));
+        registry.register(
+            "process_cpu_seconds",
+            help,
+            ConstCounter::new(cpu.as_secs_f64()),
+        );
     }
     if let Some(started_at) = stats.started_at {
         let help = "Time of the start, in seconds since 1970";
-        registry.register("process_start_time_seconds", help, ConstGauge::new(started_at.as_secs_f64()));
+        registry.register(
+            "process_start_time_seconds",
+            help,
+            ConstGauge::new(started_at.as_secs_f64()),
+        );
     }
     let numbers = [
-        ("process_resident_memory_bytes", "Memory that the process occupies", stats.resident_bytes),
+        (
+            "process_resident_memory_bytes",
+            "Memory that the process occupies",
+            stats.resident_bytes,
+        ),
         ("process_threads", "Threads of the process", stats.threads),
-        ("process_open_fds", "Open files and connections", stats.open_files),
-        ("process_max_fds", "Files and connections that may be open", stats.open_files_max),
+        (
+            "process_open_fds",
+            "Open files and connections",
+            stats.open_files,
+        ),
+        (
+            "process_max_fds",
+            "Files and connections that may be open",
+            stats.open_files_max,
+        ),
     ];
     for (name, help, number) in numbers {
         if let Some(number) = number.and_then(|number| i64::try_from(number).ok()) {
@@ -55,20 +75,31 @@ impl ProcessStats {
         Self {
             open_files: open_files.and_then(|count| u64::try_from(count).ok()),
             open_files_max: field(&text("/proc/self/limits"), "Max open files"),
-            ..Self::parse(&text("/proc/self/stat"), &text("/proc/self/status"), &text("/proc/stat"))
+            ..Self::parse(
+                &text("/proc/self/stat"),
+                &text("/proc/self/status"),
+                &text("/proc/stat"),
+            )
         }
     }
 
     fn parse(stat: &str, status: &str, system: &str) -> Self {
         // Field 2, the name of the program in parentheses, may contain spaces. The fields after it are numbered from 3
         // on.
-        let fields = stat.rsplit_once(") ").map(|(_, fields)| fields).unwrap_or_default();
+        let fields = stat
+            .rsplit_once(") ")
+            .map(|(_, fields)| fields)
+            .unwrap_or_default();
         let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u32>().ok();
         let time = |ticks: u32| TICK.saturating_mul(ticks);
         let booted_at = field(system, "btime").map(Duration::from_secs);
         Self {
-            cpu: ticks(14).zip(ticks(15)).map(|(user, kernel)| time(user) + time(kernel)),
-            started_at: booted_at.zip(ticks(22)).map(|(booted_at, ticks)| booted_at + time(ticks)),
+            cpu: ticks(14)
+                .zip(ticks(15))
+                .map(|(user, kernel)| time(user) + time(kernel)),
+            started_at: booted_at
+                .zip(ticks(22))
+                .map(|(booted_at, ticks)| booted_at + time(ticks)),
             resident_bytes: field(status, "VmRSS:").map(|kilobytes| kilobytes * 1_024),
             threads: field(status, "Threads:"),
             ..Self::default()
@@ -78,7 +109,12 @@ impl ProcessStats {
 
 /// Returns the first number after a name at the beginning of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+    text.lines()
+        .find_map(|line| line.strip_prefix(name))?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -112,8 +148,16 @@ mod tests {
     fn this_process_has_files_memory_and_a_start() {
         let stats = ProcessStats::read();
         assert!(stats.open_files.is_some_and(|files| files > 0), "{stats:?}");
-        assert!(stats.resident_bytes.is_some_and(|bytes| bytes > 1_000_000), "{stats:?}");
-        assert!(stats.started_at.is_some_and(|at| at > Duration::from_secs(1_600_000_000)), "{stats:?}");
+        assert!(
+            stats.resident_bytes.is_some_and(|bytes| bytes > 1_000_000),
+            "{stats:?}"
+        );
+        assert!(
+            stats
+                .started_at
+                .is_some_and(|at| at > Duration::from_secs(1_600_000_000)),
+            "{stats:?}"
+        );
         assert!(stats.open_files_max.is_some() && stats.threads.is_some() && stats.cpu.is_some());
     }
 }

@@ -46,15 +46,31 @@ impl Default for Traffic {
 /// Returns an empty histogram. The bounds of its buckets, in seconds, go from a cached read to the longest wait for the
 /// authority.
 fn duration_histogram() -> Histogram {
-    Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
+    Histogram::new([
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    ])
 }
 
 impl Traffic {
-    pub(crate) fn count(&self, method: &Method, route: &'static str, status: StatusCode, duration: Duration) {
+    pub(crate) fn count(
+        &self,
+        method: &Method,
+        route: &'static str,
+        status: StatusCode,
+        duration: Duration,
+    ) {
         self.history.count(status.is_server_error(), duration);
         let method = method_label(method);
-        self.durations.get_or_create(&RouteLabels { method, route }).observe(duration.as_secs_f64());
-        self.requests.get_or_create(&RequestLabels { method, route, status: status_class(status) }).inc();
+        self.durations
+            .get_or_create(&RouteLabels { method, route })
+            .observe(duration.as_secs_f64());
+        self.requests
+            .get_or_create(&RequestLabels {
+                method,
+                route,
+                status: status_class(status),
+            })
+            .inc();
     }
 
     /// Returns the requests of the last minutes.
@@ -64,14 +80,21 @@ impl Traffic {
 
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("http_requests", "Requests answered", self.requests.clone());
-        registry.register("http_request_duration_seconds", "Time to the answer", self.durations.clone());
+        registry.register(
+            "http_request_duration_seconds",
+            "Time to the answer",
+            self.durations.clone(),
+        );
     }
 }
 
 /// Returns the label of a method. Callers can invent methods, so all unknown methods share one label.
 fn method_label(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-    KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")
+    KNOWN
+        .into_iter()
+        .find(|name| *name == method.as_str())
+        .unwrap_or("other")
 }
 
 fn status_class(status: StatusCode) -> &'static str {

@@ -47,13 +47,23 @@ pub(crate) struct AccessRecord {
 impl AccessRecord {
     pub(crate) fn from_response(response: &ServiceResponse<BoxBody>) -> Self {
         let request = response.request();
-        let account = request.extensions().get::<KeyOwner>().map(ToString::to_string);
+        let account = request
+            .extensions()
+            .get::<KeyOwner>()
+            .map(ToString::to_string);
         let status = response.status();
         Self {
-            route: request.extensions().get::<MatchedRoute>().map(|route| route.0),
+            route: request
+                .extensions()
+                .get::<MatchedRoute>()
+                .map(|route| route.0),
             status,
             account,
-            failure: response.response().extensions().get::<LoggedFailure>().cloned(),
+            failure: response
+                .response()
+                .extensions()
+                .get::<LoggedFailure>()
+                .cloned(),
             path: (status == StatusCode::NOT_FOUND).then(|| redact_path(request.uri().path())),
         }
     }
@@ -61,14 +71,25 @@ impl AccessRecord {
     /// Returns the record of a request that failed without a response, for example by a panic.
     pub(crate) fn from_failure(error: &ApiError) -> Self {
         let failure = Some(error.into());
-        Self { route: None, status: error.status, account: None, failure, path: None }
+        Self {
+            route: None,
+            status: error.status,
+            account: None,
+            failure,
+            path: None,
+        }
     }
 }
 
 impl RequestTimer {
     pub(crate) fn begin(request: &ServiceRequest, client: Option<IpAddr>) -> Self {
         let user_agent = user_agent(request.headers());
-        Self { method: request.method().clone(), started: Instant::now(), client, user_agent }
+        Self {
+            method: request.method().clone(),
+            started: Instant::now(),
+            client,
+            user_agent,
+        }
     }
 
     /// Counts the request in the metrics and writes its line of the access log.
@@ -76,7 +97,9 @@ impl RequestTimer {
         let route = outcome.route.unwrap_or(UNMATCHED_ROUTE);
         let duration = self.started.elapsed();
         if let Some(state) = state {
-            state.traffic.count(&self.method, route, outcome.status, duration);
+            state
+                .traffic
+                .count(&self.method, route, outcome.status, duration);
         }
         let failure = outcome.failure.as_ref();
         tracing::info!(
@@ -101,7 +124,10 @@ fn millis(duration: Duration) -> u64 {
 
 pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(USER_AGENT)?;
-    Some(to_printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
+    Some(to_printable(
+        &String::from_utf8_lossy(value.as_bytes()),
+        USER_AGENT_CHARS_MAX,
+    ))
 }
 
 /// Returns the path of a request for the log. Hides a notification token, however the path is encoded.
@@ -117,7 +143,9 @@ fn redact_path(path: &str) -> String {
 fn percent_decode(path: &str) -> String {
     // The form decoder gives `+` and `&` a meaning that they do not have in a path, so both are encoded first.
     let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
-    url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
+    url::form_urlencoded::parse(pairs.as_bytes())
+        .map(|(_, value)| value.into_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -127,7 +155,10 @@ mod tests {
     #[test]
     fn a_path_is_shown_unless_it_may_hold_the_token() {
         assert_eq!(redact_path("/v1/nowhere/%C3%A9"), "/v1/nowhere/%C3%A9");
-        assert_eq!(redact_path(&format!("/{}", "x".repeat(500))).len(), PATH_CHARS_MAX);
+        assert_eq!(
+            redact_path(&format!("/{}", "x".repeat(500))).len(),
+            PATH_CHARS_MAX
+        );
         for path in [
             "/authority/notifications/secret-token",
             "/authority/notifications/secret-token/",
@@ -146,8 +177,14 @@ mod tests {
         let mut headers = HeaderMap::new();
         assert_eq!(user_agent(&headers), None);
         let odd = format!("agent\t\u{e9}{}", "x".repeat(500));
-        headers.insert(USER_AGENT, actix_web::http::header::HeaderValue::from_bytes(odd.as_bytes()).unwrap());
+        headers.insert(
+            USER_AGENT,
+            actix_web::http::header::HeaderValue::from_bytes(odd.as_bytes()).unwrap(),
+        );
         let shown = user_agent(&headers).unwrap();
-        assert!(shown.starts_with("agent??x") && shown.len() == USER_AGENT_CHARS_MAX, "{shown}");
+        assert!(
+            shown.starts_with("agent??x") && shown.len() == USER_AGENT_CHARS_MAX,
+            "{shown}"
+        );
     }
 }

@@ -35,19 +35,29 @@ pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
 pub(crate) fn client_address(request: &HttpRequest) -> Option<IpAddr> {
     let found = request.extensions().get::<ClientAddress>().copied();
-    found.map_or_else(|| request.peer_addr().map(|peer| peer.ip()), |ClientAddress(address)| address)
+    found.map_or_else(
+        || request.peer_addr().map(|peer| peer.ip()),
+        |ClientAddress(address)| address,
+    )
 }
 
 impl TrustedProxies {
     /// Follows the forwarded addresses from the nearest proxy, and returns the first that is not a trusted proxy. An
     /// entry that cannot be parsed ends the search at the proxy before it.
-    pub(crate) fn client_address(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
+    pub(crate) fn client_address(
+        &self,
+        peer: Option<SocketAddr>,
+        headers: &HeaderMap,
+    ) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {
             return Some(nearest);
         }
         let values: Vec<_> = headers.get_all(self.header.name()).collect();
-        let hops = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
+        let hops = values
+            .iter()
+            .rev()
+            .flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
         for hop in hops.take(HOPS_MAX) {
             match self.header.hop_address(hop) {
                 Some(address) if self.trusts(address) => nearest = address,
@@ -75,7 +85,9 @@ impl TrustedProxies {
     }
 
     fn is_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
-        let forwards = [FORWARDED, X_FORWARDED_FOR].iter().any(|name| headers.contains_key(name));
+        let forwards = [FORWARDED, X_FORWARDED_FOR]
+            .iter()
+            .any(|name| headers.contains_key(name));
         forwards && peer.is_some_and(|peer| !self.trusts(peer.ip().to_canonical()))
     }
 
@@ -86,7 +98,9 @@ impl TrustedProxies {
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        self.networks.iter().any(|network| network.contains(&address))
+        self.networks
+            .iter()
+            .any(|network| network.contains(&address))
     }
 }
 
@@ -103,7 +117,9 @@ impl ForwardedHeader {
             Self::XForwardedFor => hop.trim(),
             Self::Forwarded => {
                 let pairs = hop.split(';').filter_map(|pair| pair.split_once('='));
-                let node = pairs.into_iter().find(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+                let node = pairs
+                    .into_iter()
+                    .find(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
                 node.map(|(_, node)| node.trim().trim_matches('"'))?
             }
         };
@@ -113,8 +129,14 @@ impl ForwardedHeader {
 
 /// Parses an address with or without a port. An IPv6 address may have brackets.
 fn parse_node(node: &str) -> Option<IpAddr> {
-    let alone = node.strip_prefix('[').and_then(|node| node.strip_suffix(']')).unwrap_or(node);
-    let address = alone.parse().ok().or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));
+    let alone = node
+        .strip_prefix('[')
+        .and_then(|node| node.strip_suffix(']'))
+        .unwrap_or(node);
+    let address = alone
+        .parse()
+        .ok()
+        .or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));
     address.map(|address: IpAddr| address.to_canonical())
 }
 
@@ -130,28 +152,52 @@ mod tests {
         let networks = vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
         let mut headers = HeaderMap::new();
         for (name, value) in sent {
-            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_static(value));
+            headers.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_static(value),
+            );
         }
         let proxies = TrustedProxies { networks, header };
-        proxies.client_address(Some(peer.parse().unwrap()), &headers).unwrap().to_string()
+        proxies
+            .client_address(Some(peer.parse().unwrap()), &headers)
+            .unwrap()
+            .to_string()
     }
 
     #[test]
     fn only_a_proxy_that_is_trusted_forwards_an_address() {
         let sent = [("x-forwarded-for", "203.0.113.7")];
-        assert_eq!(client(ForwardedHeader::XForwardedFor, "198.51.100.1:1", &sent), "198.51.100.1");
-        assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &sent), "203.0.113.7");
-        assert_eq!(client(ForwardedHeader::XForwardedFor, "[::ffff:10.0.0.9]:1", &sent), "203.0.113.7");
+        assert_eq!(
+            client(ForwardedHeader::XForwardedFor, "198.51.100.1:1", &sent),
+            "198.51.100.1"
+        );
+        assert_eq!(
+            client(ForwardedHeader::XForwardedFor, PROXY, &sent),
+            "203.0.113.7"
+        );
+        assert_eq!(
+            client(ForwardedHeader::XForwardedFor, "[::ffff:10.0.0.9]:1", &sent),
+            "203.0.113.7"
+        );
         let nobody = TrustedProxies::default();
         let mut headers = HeaderMap::new();
         headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.7"));
-        assert_eq!(nobody.client_address(PROXY.parse().ok(), &headers).unwrap().to_string(), "10.0.0.9");
+        assert_eq!(
+            nobody
+                .client_address(PROXY.parse().ok(), &headers)
+                .unwrap()
+                .to_string(),
+            "10.0.0.9"
+        );
     }
 
     #[test]
     fn a_proxy_that_the_settings_do_not_name_is_noticed() {
         let networks = vec!["10.0.0.0/8".parse().unwrap()];
-        let proxies = TrustedProxies { networks, header: ForwardedHeader::XForwardedFor };
+        let proxies = TrustedProxies {
+            networks,
+            header: ForwardedHeader::XForwardedFor,
+        };
         for (peer, header, expected) in [
             (PROXY, "x-forwarded-for", false),
             ("198.51.100.1:1", "x-forwarded-for", true),
@@ -160,9 +206,17 @@ mod tests {
         ] {
             let name = HeaderName::from_bytes(header.as_bytes()).unwrap();
             let headers = HeaderMap::from_iter([(name, HeaderValue::from_static("203.0.113.7"))]);
-            assert_eq!(proxies.is_unnamed_proxy(peer.parse().ok(), &headers), expected, "{peer} {header}");
+            assert_eq!(
+                proxies.is_unnamed_proxy(peer.parse().ok(), &headers),
+                expected,
+                "{peer} {header}"
+            );
         }
-        assert_eq!(proxies.connection_client(PROXY.parse().ok()), None, "its address is not bounded");
+        assert_eq!(
+            proxies.connection_client(PROXY.parse().ok()),
+            None,
+            "its address is not bounded"
+        );
         let direct = proxies.connection_client("[::ffff:198.51.100.1]:1".parse().ok());
         assert_eq!(direct.unwrap().to_string(), "198.51.100.1");
     }
@@ -181,10 +235,20 @@ mod tests {
             ("10.1.2.3, 10.3.2.1", "10.1.2.3"),
         ] {
             let sent = [("x-forwarded-for", value)];
-            assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &sent), expected, "{value}");
+            assert_eq!(
+                client(ForwardedHeader::XForwardedFor, PROXY, &sent),
+                expected,
+                "{value}"
+            );
         }
-        let lines = [("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "203.0.113.7, 10.1.2.3")];
-        assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &lines), "203.0.113.7");
+        let lines = [
+            ("x-forwarded-for", "1.1.1.1"),
+            ("x-forwarded-for", "203.0.113.7, 10.1.2.3"),
+        ];
+        assert_eq!(
+            client(ForwardedHeader::XForwardedFor, PROXY, &lines),
+            "203.0.113.7"
+        );
     }
 
     #[test]
@@ -198,9 +262,17 @@ mod tests {
             ("proto=https", "10.0.0.9"),
         ] {
             let sent = [("forwarded", value), ("x-forwarded-for", "9.9.9.9")];
-            assert_eq!(client(ForwardedHeader::Forwarded, PROXY, &sent), expected, "{value}");
+            assert_eq!(
+                client(ForwardedHeader::Forwarded, PROXY, &sent),
+                expected,
+                "{value}"
+            );
         }
         let sent = [("forwarded", "for=9.9.9.9")];
-        assert_eq!(client(ForwardedHeader::XForwardedFor, PROXY, &sent), "10.0.0.9", "a caller wrote it");
+        assert_eq!(
+            client(ForwardedHeader::XForwardedFor, PROXY, &sent),
+            "10.0.0.9",
+            "a caller wrote it"
+        );
     }
 }

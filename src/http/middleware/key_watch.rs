@@ -34,7 +34,12 @@ impl KeyWatch {
     ) -> Option<Self> {
         let key = auth::sent_key(request)?;
         let kind = KeyKind::from_key(key)?;
-        Some(Self { state: state.clone(), kind, key: key.to_owned().into(), surface: surface? })
+        Some(Self {
+            state: state.clone(),
+            kind,
+            key: key.to_owned().into(),
+            surface: surface?,
+        })
     }
 
     /// Waits until the key is no longer valid, and returns the error for the call. While the database fails, the call
@@ -43,8 +48,13 @@ impl KeyWatch {
         loop {
             sleep(CHECK_INTERVAL).await;
             let state = &self.state;
-            let found =
-                keys::find_valid(&state.store, self.kind, self.key.expose_secret(), state.now()).await;
+            let found = keys::find_valid(
+                &state.store,
+                self.kind,
+                self.key.expose_secret(),
+                state.now(),
+            )
+            .await;
             if matches!(found, Ok(None)) {
                 return self.surface.ended_error();
             }

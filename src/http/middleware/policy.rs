@@ -103,7 +103,10 @@ impl RoutePolicy {
 
     /// Returns the policy of a path that needs no key. A key that is sent anyway is not looked up.
     pub(crate) fn public(self) -> Self {
-        Self { surface: None, ..self }
+        Self {
+            surface: None,
+            ..self
+        }
     }
 
     /// Returns true if a request with this method changes nothing, so that a read-only key suffices.
@@ -126,11 +129,15 @@ impl RoutePolicy {
 
     fn audience(self) -> Audience {
         let is_one_of = |starts: &[&str], paths: &[&str]| {
-            starts.iter().any(|start| self.pattern.starts_with(start)) || paths.contains(&self.pattern)
+            starts.iter().any(|start| self.pattern.starts_with(start))
+                || paths.contains(&self.pattern)
         };
         if is_one_of(&["/ops/", "/console/"], &["/console", "/metrics"]) {
             Audience::Operators
-        } else if is_one_of(&["/health/", "/assets/", "/account/", "/sign-in/"], &["/sign-in", "/sign-out"]) {
+        } else if is_one_of(
+            &["/health/", "/assets/", "/account/", "/sign-in/"],
+            &["/sign-in", "/sign-out"],
+        ) {
             Audience::Everybody
         } else {
             Audience::Customers
@@ -163,7 +170,10 @@ impl RoutePolicy {
         }
         let mut response = match state {
             None => next.call(request).await?,
-            Some(state) => self.answer_under_key(&state, request, next, has_handler).await?,
+            Some(state) => {
+                self.answer_under_key(&state, request, next, has_handler)
+                    .await?
+            }
         };
         let request = response.request().clone();
         limits::add_limit_headers(&request, response.headers_mut());
@@ -229,13 +239,22 @@ impl RoutePolicy {
                 idempotency::answer_write(state, account, request, next).await?
             }
             None if has_handler && self.has_effect_once(request.method()) => {
-                run_as_page(idempotency::answer_form(state, self.result_page, request, next)).await?
+                run_as_page(idempotency::answer_form(
+                    state,
+                    self.result_page,
+                    request,
+                    next,
+                ))
+                .await?
             }
             _ if self.pages != Pages::None => run_as_page(next.call(request)).await?,
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
-        let answer = state.answers.hold(call, answer).unwrap_or_else(HttpResponse::from_error);
+        let answer = state
+            .answers
+            .hold(call, answer)
+            .unwrap_or_else(HttpResponse::from_error);
         Ok(ServiceResponse::new(request, answer))
     }
 
@@ -249,7 +268,9 @@ impl RoutePolicy {
         if self.pages == Pages::WithForm {
             return form::read_before_handler(request, state.settings.body_timeout).await;
         }
-        let Some(surface) = self.surface else { return Ok(()) };
+        let Some(surface) = self.surface else {
+            return Ok(());
+        };
         surface.admit(request.request()).await?;
         body::read_before_handler(request, state, self.body_bytes_max(&state.settings)).await?;
         surface.admit_again(request.request()).await.map(drop)
@@ -270,28 +291,43 @@ impl RoutePolicy {
         let paying = auth::paying_account(request.request());
         let holder = RateKey::new(account, client_address(request.request()));
         let mut counted = state.limits.count_request(holder, is_read, now);
-        if let (Ok(_), Some(integrator)) = (&counted, paying.and_then(|account| account.integrator)) {
-            let of_all = state.limits.count_integrator_request(integrator, is_read, now);
+        if let (Ok(_), Some(integrator)) = (&counted, paying.and_then(|account| account.integrator))
+        {
+            let of_all = state
+                .limits
+                .count_integrator_request(integrator, is_read, now);
             counted = of_all.and(counted);
         }
         let taxpayer = request.match_info().get("id").and_then(parse_number);
         if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =
             (&counted, self.sensitive, account, taxpayer)
         {
-            counted = state.limits.count_sensitive_operation(operation, account, taxpayer, now);
+            counted = state
+                .limits
+                .count_sensitive_operation(operation, account, taxpayer, now);
         }
         limits::note_allowance(request.request(), counted)?;
         if let (Some(surface), true) = (self.surface, has_handler) {
             surface.admit(request.request()).await?;
         }
         let kind = self.call_kind(is_read);
-        let call = paying.map(|account| state.calls.start(account, kind)).transpose()?;
-        Ok(AdmittedRequest { account, is_read, call })
+        let call = paying
+            .map(|account| state.calls.start(account, kind))
+            .transpose()?;
+        Ok(AdmittedRequest {
+            account,
+            is_read,
+            call,
+        })
     }
 
     /// Returns the largest body that the path accepts, in bytes.
     fn body_bytes_max(self, settings: &ApiSettings) -> usize {
-        if self.is_bulk { settings.bulk_bytes_max } else { settings.body_bytes_max }
+        if self.is_bulk {
+            settings.bulk_bytes_max
+        } else {
+            settings.body_bytes_max
+        }
     }
 }
 

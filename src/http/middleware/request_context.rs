@@ -7,7 +7,8 @@ use std::sync::Arc;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
-    ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality, STRICT_TRANSPORT_SECURITY,
+    ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality,
+    STRICT_TRANSPORT_SECURITY,
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
@@ -49,28 +50,49 @@ where
     if let Some(connection) = &connection {
         connection.begin_work();
     }
-    let sender = connection.clone().map(|connection| BodySender { connection, client });
+    let sender = connection
+        .clone()
+        .map(|connection| BodySender { connection, client });
     let stream = RequestStream::take_from(&mut request, sender);
     let span = tracing::info_span!("request", request_id = prefs.request_id);
     let answer = async {
-        let outcome = AssertUnwindSafe(run_request(async { next.call(request).await })).catch_unwind().await;
+        let outcome = AssertUnwindSafe(run_request(async { next.call(request).await }))
+            .catch_unwind()
+            .await;
         let failure = match outcome {
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
                 insert_request_id(response.headers_mut(), &prefs);
-                if state.as_ref().is_some_and(|state| state.stopping.is_requested()) {
-                    response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+                if state
+                    .as_ref()
+                    .is_some_and(|state| state.stopping.is_requested())
+                {
+                    response
+                        .response_mut()
+                        .head_mut()
+                        .set_connection_type(ConnectionType::Close);
                 }
-                if state.as_ref().is_some_and(|state| state.settings.sessions.is_secure) {
-                    response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
+                if state
+                    .as_ref()
+                    .is_some_and(|state| state.settings.sessions.is_secure)
+                {
+                    response
+                        .headers_mut()
+                        .insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
                 }
-                line.end(&AccessRecord::from_response(&response), state.as_deref().map(Arc::as_ref));
+                line.end(
+                    &AccessRecord::from_response(&response),
+                    state.as_deref().map(Arc::as_ref),
+                );
                 return Ok(finish_body(response, stream).await);
             }
             Ok(Err(error)) => to_api_error(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
-        line.end(&AccessRecord::from_failure(&failure), state.as_deref().map(Arc::as_ref));
+        line.end(
+            &AccessRecord::from_failure(&failure),
+            state.as_deref().map(Arc::as_ref),
+        );
         Err(abandon_request(failure, prefs, stream))
     };
     let answer = answer.instrument(span).await;
@@ -98,7 +120,9 @@ async fn finish_body(
     response: ServiceResponse<BoxBody>,
     stream: Option<RequestStream>,
 ) -> ServiceResponse<BoxBody> {
-    let Some(stream) = stream else { return response };
+    let Some(stream) = stream else {
+        return response;
+    };
     let (request, response) = response.into_parts();
     ServiceResponse::new(request, stream.read_rest_or_close(response).await)
 }
@@ -112,16 +136,23 @@ fn response_prefs(request: &ServiceRequest) -> ResponsePrefs {
     let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
     let wants_problem = request.headers().contains_key(ACCEPT)
         && Accept::parse(request).is_ok_and(|accept| prefers_problem(&accept));
-    ResponsePrefs { request_id, wants_problem }
+    ResponsePrefs {
+        request_id,
+        wants_problem,
+    }
 }
 
 /// True if `Accept` ranks `application/problem+json` at least as high as plain JSON (RFC 9110, section 12.5.1).
 fn prefers_problem(accept: &Accept) -> bool {
     let quality = |range: &str| {
-        let named = accept.iter().filter(|item| item.item.essence_str() == range);
+        let named = accept
+            .iter()
+            .filter(|item| item.item.essence_str() == range);
         named.map(|item| item.quality).max()
     };
-    let plain = ["application/json", "application/*", "*/*"].into_iter().find_map(quality);
+    let plain = ["application/json", "application/*", "*/*"]
+        .into_iter()
+        .find_map(quality);
     let problem = quality("application/problem+json").filter(|quality| *quality > Quality::ZERO);
     problem.is_some_and(|problem| plain.is_none_or(|plain| problem >= plain))
 }
@@ -129,12 +160,19 @@ fn prefers_problem(accept: &Accept) -> bool {
 /// Returns true if a request id has 1 to 128 characters that need no quoting in a header, a log line or a URL.
 fn is_safe_request_id(id: &str) -> bool {
     (1..=REQUEST_ID_CHARS_MAX).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte))
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte))
 }
 
 /// If the response carries an error, logs the error and renders the body for it.
-fn render_error(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> ServiceResponse<BoxBody> {
-    let Some(error) = response.response().error() else { return response };
+fn render_error(
+    response: ServiceResponse<BoxBody>,
+    prefs: &ResponsePrefs,
+) -> ServiceResponse<BoxBody> {
+    let Some(error) = response.response().error() else {
+        return response;
+    };
     let mut answer = match error.as_error::<ApiError>() {
         Some(error) => {
             log_cause(error);
@@ -165,11 +203,17 @@ fn to_api_error(error: &Error, status: StatusCode) -> ApiError {
 }
 
 fn log_cause(error: &ApiError) {
-    let Some(cause) = error.cause.as_deref() else { return };
+    let Some(cause) = error.cause.as_deref() else {
+        return;
+    };
     if error.code == ErrorCode::InternalError {
         tracing::error!(code = error.code.as_str(), cause, "a request failed");
     } else {
-        tracing::warn!(code = error.code.as_str(), cause, "a request could not be served");
+        tracing::warn!(
+            code = error.code.as_str(),
+            cause,
+            "a request could not be served"
+        );
     }
 }
 
@@ -180,7 +224,10 @@ fn insert_request_id(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref().map(String::as_str));
     format!("a handler panicked: {}", text.unwrap_or("without a text"))
 }
 
@@ -194,7 +241,12 @@ struct AbandonedRequest {
 
 fn abandon_request(error: ApiError, prefs: ResponsePrefs, stream: Option<RequestStream>) -> Error {
     log_cause(&error);
-    AbandonedRequest { error, prefs, stream }.into()
+    AbandonedRequest {
+        error,
+        prefs,
+        stream,
+    }
+    .into()
 }
 
 impl std::fmt::Display for AbandonedRequest {
@@ -230,7 +282,12 @@ mod tests {
     use super::*;
 
     fn wants_problem(accept: &str) -> bool {
-        response_prefs(&TestRequest::default().insert_header((ACCEPT, accept)).to_srv_request()).wants_problem
+        response_prefs(
+            &TestRequest::default()
+                .insert_header((ACCEPT, accept))
+                .to_srv_request(),
+        )
+        .wants_problem
     }
 
     #[test]
@@ -263,7 +320,11 @@ mod tests {
     #[test]
     fn a_request_id_that_is_not_safe_is_replaced() {
         let used = |id: &str| {
-            response_prefs(&TestRequest::default().insert_header((REQUEST_ID, id)).to_srv_request())
+            response_prefs(
+                &TestRequest::default()
+                    .insert_header((REQUEST_ID, id))
+                    .to_srv_request(),
+            )
         };
         for id in ["", "a b", "a\tb", "a\"b", &"x".repeat(129), "\u{e9}"] {
             assert_eq!(used(id).request_id.len(), 36, "{id:?}");
@@ -280,16 +341,29 @@ mod tests {
 
     #[actix_web::test]
     async fn a_handler_that_panics_answers_500_in_the_envelope() {
-        let app = App::new().wrap(from_fn(request_context)).route("/panic", web::get().to(raise_panic));
+        let app = App::new()
+            .wrap(from_fn(request_context))
+            .route("/panic", web::get().to(raise_panic));
         let app = init_service(app).await;
-        let request = TestRequest::get().uri("/panic").insert_header((REQUEST_ID, "mine-2")).to_request();
+        let request = TestRequest::get()
+            .uri("/panic")
+            .insert_header((REQUEST_ID, "mine-2"))
+            .to_request();
         let response = app.call(request).await.err().unwrap().error_response();
-        let request_id = response.headers().get(REQUEST_ID).unwrap().to_str().unwrap();
+        let request_id = response
+            .headers()
+            .get(REQUEST_ID)
+            .unwrap()
+            .to_str()
+            .unwrap();
         assert_eq!((response.status().as_u16(), request_id), (500, "mine-2"));
         let bytes = to_bytes(response.into_body()).await.unwrap();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let json: Value = strict_json::from_trusted(&text).unwrap();
-        assert_eq!((&json["error_code"], &json["request_id"]), (&json!("INTERNAL_ERROR"), &json!("mine-2")));
+        assert_eq!(
+            (&json["error_code"], &json["request_id"]),
+            (&json!("INTERNAL_ERROR"), &json!("mine-2"))
+        );
         assert!(!text.contains("boom"), "{text}");
     }
 }

@@ -34,7 +34,9 @@ pub(crate) struct RequestStream(Rc<RefCell<SharedPayload>>);
 
 impl std::fmt::Debug for RequestStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RequestStream").field("has_ended", &self.has_ended()).finish_non_exhaustive()
+        f.debug_struct("RequestStream")
+            .field("has_ended", &self.has_ended())
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,16 +57,28 @@ pub(crate) struct BodySender {
 
 impl RequestStream {
     /// Takes over the payload of a request. Returns `None` if the request has no body.
-    pub(crate) fn take_from(request: &mut ServiceRequest, sender: Option<BodySender>) -> Option<Self> {
+    pub(crate) fn take_from(
+        request: &mut ServiceRequest,
+        sender: Option<BodySender>,
+    ) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
             payload => payload,
         };
-        let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let length = request
+            .headers()
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok());
         let declared = length.and_then(|length| length.parse().ok());
-        let stream =
-            Self(Rc::new(RefCell::new(SharedPayload { payload, has_ended: false, declared, sender })));
-        request.set_payload(Payload::Stream { payload: stream.clone().boxed_local() });
+        let stream = Self(Rc::new(RefCell::new(SharedPayload {
+            payload,
+            has_ended: false,
+            declared,
+            sender,
+        })));
+        request.set_payload(Payload::Stream {
+            payload: stream.clone().boxed_local(),
+        });
         Some(stream)
     }
 
@@ -74,7 +88,12 @@ impl RequestStream {
 
     /// Reads the rest of the body, up to `REST_BYTES_MAX` bytes. Reads nothing if the `Content-Length` is greater.
     async fn read_rest(&mut self) {
-        if self.0.borrow().declared.is_some_and(|length| length > REST_BYTES_MAX) {
+        if self
+            .0
+            .borrow()
+            .declared
+            .is_some_and(|length| length > REST_BYTES_MAX)
+        {
             return;
         }
         let rest = async {
@@ -103,8 +122,16 @@ impl RequestStream {
         if self.has_ended() {
             return response;
         }
-        response.head_mut().set_connection_type(ConnectionType::Close);
-        response.map_body(|_, body| BoxBody::new(LastBody { body, stream: self, linger: None }))
+        response
+            .head_mut()
+            .set_connection_type(ConnectionType::Close);
+        response.map_body(|_, body| {
+            BoxBody::new(LastBody {
+                body,
+                stream: self,
+                linger: None,
+            })
+        })
     }
 }
 
@@ -170,7 +197,9 @@ impl Linger {
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {
             match stream.poll_next_unpin(context) {
-                Poll::Ready(Some(Ok(chunk))) => self.bytes_left = self.bytes_left.saturating_sub(chunk.len()),
+                Poll::Ready(Some(Ok(chunk))) => {
+                    self.bytes_left = self.bytes_left.saturating_sub(chunk.len());
+                }
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => break,
             }

@@ -23,10 +23,16 @@ pub(super) fn form_schema(form: &FormSchema) -> Schema {
 }
 
 fn form_fields(form: &FormSchema) -> ObjectBuilder {
-    form.0.iter().fold(ObjectBuilder::new(), |object, property| {
-        let object = object.property(property.name, property_schema(property));
-        if property.presence == Presence::Required { object.required(property.name) } else { object }
-    })
+    form.0
+        .iter()
+        .fold(ObjectBuilder::new(), |object, property| {
+            let object = object.property(property.name, property_schema(property));
+            if property.presence == Presence::Required {
+                object.required(property.name)
+            } else {
+                object
+            }
+        })
 }
 
 /// Returns the schema of one field. If the field is not required, the value may also be null.
@@ -37,8 +43,11 @@ fn property_schema(property: &Property) -> Schema {
     let presence = property.presence;
     let note = presence_note(property.presence);
     let text = |what: &str| {
-        let sentence =
-            [what, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        let sentence = [what, note]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ");
         let description = (!sentence.is_empty()).then_some(sentence);
         ObjectBuilder::new()
             .schema_type(nullable_type(Type::String, presence))
@@ -48,7 +57,9 @@ fn property_schema(property: &Property) -> Schema {
     let text = match &property.shape {
         FieldType::Text { min, max } => limit_length(text(""), presence, *min, *max),
         FieldType::Identifier { max } => limit_length(text(""), presence, 0, *max),
-        FieldType::Email => text("").format(Some(EMAIL_FORMAT)).max_length(Some(TEXT_CHARS_MAX)),
+        FieldType::Email => text("")
+            .format(Some(EMAIL_FORMAT))
+            .max_length(Some(TEXT_CHARS_MAX)),
         FieldType::Date => text("").format(Some(DATE_FORMAT)),
         FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID_FORMAT)),
         FieldType::Formatted { what, .. } => text(what),
@@ -59,9 +70,13 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::Country => {
             text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$"))
         }
-        FieldType::LogPosition => text("the sequence of an event, or a moment as RFC 3339 writes it")
-            .schema_type(SchemaType::from_iter([Type::Integer, Type::String])),
-        FieldType::Id => text("").schema_type(nullable_type(Type::Integer, presence)).minimum(Some(1)),
+        FieldType::LogPosition => {
+            text("the sequence of an event, or a moment as RFC 3339 writes it")
+                .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
+        }
+        FieldType::Id => text("")
+            .schema_type(nullable_type(Type::Integer, presence))
+            .minimum(Some(1)),
         FieldType::Word(words) => text("in any case").enum_values(Some(word_values(words))),
         FieldType::Code { max, list } => {
             text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
@@ -69,25 +84,34 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::Currency => {
             text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$"))
         }
-        FieldType::Irn { max } => text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max)),
-        FieldType::Number(bounds) => {
-            limit_range(text("").schema_type(nullable_type(Type::Number, presence)), *bounds)
+        FieldType::Irn { max } => {
+            text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max))
         }
+        FieldType::Number(bounds) => limit_range(
+            text("").schema_type(nullable_type(Type::Number, presence)),
+            *bounds,
+        ),
         FieldType::Boolean => text("").schema_type(nullable_type(Type::Boolean, presence)),
-        FieldType::Object(form) => form_fields(form).schema_type(nullable_type(Type::Object, presence)),
+        FieldType::Object(form) => {
+            form_fields(form).schema_type(nullable_type(Type::Object, presence))
+        }
         FieldType::Objects { min, of } => return list_schema(form_schema(of), *min, property),
         FieldType::WholeNumber { max } => text("")
             .schema_type(nullable_type(Type::Integer, presence))
             .minimum(Some(0))
             .maximum(Some(i64::from(*max))),
-        FieldType::Moment => text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
+        FieldType::Moment => {
+            text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+        }
         FieldType::WholeNumbers { items_max, max } => {
             let item = ObjectBuilder::new().schema_type(Type::Integer);
             let item = item.minimum(Some(0)).maximum(Some(i64::from(*max)));
             return number_list_schema(item, *items_max, property);
         }
         FieldType::Texts { max } => {
-            let item = ObjectBuilder::new().schema_type(Type::String).max_length(Some(*max));
+            let item = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .max_length(Some(*max));
             return list_schema(item.build().into(), 0, property);
         }
     };
@@ -112,12 +136,24 @@ fn refuses_blank(shape: &FieldType) -> bool {
 
 /// Returns the schema of an optional text with a format. A blank text is allowed, since it counts as absent.
 fn with_blank(property: &Property) -> Schema {
-    let strict = Property { presence: Presence::Required, ..property.clone() };
+    let strict = Property {
+        presence: Presence::Required,
+        ..property.clone()
+    };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
-    let blank = ObjectBuilder::new().schema_type(none).pattern(Some("^\\s*$"));
-    let when = (property.presence == Presence::Conditional).then(|| presence_note(property.presence));
-    let either = AnyOfBuilder::new().item(property_schema(&strict)).item(blank).description(when);
-    either.extensions(Some(rule_extensions(property))).build().into()
+    let blank = ObjectBuilder::new()
+        .schema_type(none)
+        .pattern(Some("^\\s*$"));
+    let when =
+        (property.presence == Presence::Conditional).then(|| presence_note(property.presence));
+    let either = AnyOfBuilder::new()
+        .item(property_schema(&strict))
+        .item(blank)
+        .description(when);
+    either
+        .extensions(Some(rule_extensions(property)))
+        .build()
+        .into()
 }
 
 /// Returns the ids of the rules that the field can violate; a failure names them in `errors[].rule`.
@@ -144,11 +180,19 @@ fn enum_names(words: &str) -> Option<Vec<String>> {
 
 fn variant_name(word: &str) -> String {
     let is_lower = word.chars().all(|letter| !letter.is_uppercase());
-    format!("{}{}", word.to_uppercase(), if is_lower { "_IN_LOWER_CASE" } else { "" })
+    format!(
+        "{}{}",
+        word.to_uppercase(),
+        if is_lower { "_IN_LOWER_CASE" } else { "" }
+    )
 }
 
 fn presence_note(presence: Presence) -> &'static str {
-    if presence == Presence::Conditional { "required on a condition" } else { "" }
+    if presence == Presence::Conditional {
+        "required on a condition"
+    } else {
+        ""
+    }
 }
 
 fn nullable_type(kind: Type, presence: Presence) -> SchemaType {
@@ -170,7 +214,9 @@ fn word_values(words: &str) -> impl Iterator<Item = Value> {
 
 /// Returns the regular expression for a pattern such as `9999.99`. Each 9 in the pattern stands for one digit.
 fn pattern_regex(pattern: &str) -> String {
-    let parts = pattern.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
+    let parts = pattern
+        .split('.')
+        .map(|digits| format!("[0-9]{{{}}}", digits.len()));
     format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
 }
 
@@ -187,7 +233,9 @@ fn limit_range(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
 fn bound(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);
-    whole.or_else(|_| text.parse().map(utoipa::Number::Float)).ok()
+    whole
+        .or_else(|_| text.parse().map(utoipa::Number::Float))
+        .ok()
 }
 
 fn list_schema(item: Schema, min: usize, property: &Property) -> Schema {

@@ -35,7 +35,12 @@ fn document(tags: Vec<Tag>) -> OpenApi {
         .description(Some(format!("{DESCRIPTION}\n\n{}", trying::section())));
     let described: Vec<_> = tags
         .iter()
-        .map(|tag| TagBuilder::new().name(tag.name).description(Some(tag.purpose)).build())
+        .map(|tag| {
+            TagBuilder::new()
+                .name(tag.name)
+                .description(Some(tag.purpose))
+                .build()
+        })
         .collect();
     let mut paths = Paths::new();
     let mut components = ComponentsBuilder::new().schemas_from_iter(schema::failures());
@@ -45,7 +50,8 @@ fn document(tags: Vec<Tag>) -> OpenApi {
     }
     for tag in tags {
         for mut operation in tag.operations {
-            components = components.schemas_from_iter(std::mem::take(&mut operation.doc.components));
+            components =
+                components.schemas_from_iter(std::mem::take(&mut operation.doc.components));
             for (method, built) in operation.build(tag.name) {
                 paths.add_path_operation(operation.path, vec![method], built);
             }

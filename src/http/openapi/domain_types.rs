@@ -144,8 +144,9 @@ impl ToSchema for InvoiceObject<'_> {
 }
 
 fn authority_state() -> RefOr<Schema> {
-    let fields =
-        ObjectBuilder::new().property("qr_code", text()).property("status", reference::<AuthorityStatus>());
+    let fields = ObjectBuilder::new()
+        .property("qr_code", text())
+        .property("status", reference::<AuthorityStatus>());
     require_all_but(fields, &[])
 }
 
@@ -175,7 +176,10 @@ fn line() -> RefOr<Schema> {
 /// Returns the schema of an object in which all fields are required, except those in `optional`.
 fn require_all_but(fields: ObjectBuilder, optional: &[&str]) -> RefOr<Schema> {
     let mut object = fields.build();
-    let required = object.properties.keys().filter(|name| !optional.contains(&name.as_str()));
+    let required = object
+        .properties
+        .keys()
+        .filter(|name| !optional.contains(&name.as_str()));
     object.required = required.cloned().collect();
     RefOr::T(object.into())
 }

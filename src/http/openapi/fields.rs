@@ -23,15 +23,28 @@ fn the_tables_of_fields_are_those_of_the_forms() {
         std::fs::write(FILE, &page).unwrap();
     }
     let written = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert_eq!(written, page, "docs/fields.md is old: EINVOICE_WRITE_DOCS=1 cargo test --lib fields");
+    assert_eq!(
+        written, page,
+        "docs/fields.md is old: EINVOICE_WRITE_DOCS=1 cargo test --lib fields"
+    );
 }
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for operation in parts().iter().flat_map(Part::operations) {
-        let Some((form, _)) = &operation.doc.body else { continue };
-        let title = format!("## {}\n\n`{}`\n", operation.doc.summary, operation.method_and_path());
-        write!(page, "\n{title}\n| Field | Needed | What it may be | Rules |\n|---|---|---|---|\n").unwrap();
+        let Some((form, _)) = &operation.doc.body else {
+            continue;
+        };
+        let title = format!(
+            "## {}\n\n`{}`\n",
+            operation.doc.summary,
+            operation.method_and_path()
+        );
+        write!(
+            page,
+            "\n{title}\n| Field | Needed | What it may be | Rules |\n|---|---|---|---|\n"
+        )
+        .unwrap();
         rows(&mut page, "", form);
     }
     page
@@ -55,7 +68,11 @@ fn row(path: &str, property: &Property) -> String {
         Presence::Conditional => "conditional",
         Presence::Optional => "no",
     };
-    format!("| `{path}` | {needed} | {} | {} |", kind(&property.shape), property.rules().join(", "))
+    format!(
+        "| `{path}` | {needed} | {} | {} |",
+        kind(&property.shape),
+        property.rules().join(", ")
+    )
 }
 
 fn kind(shape: &FieldType) -> String {
@@ -66,8 +83,14 @@ fn kind(shape: &FieldType) -> String {
         FieldType::Email => "email address".to_owned(),
         FieldType::Date => "date, YYYY-MM-DD".to_owned(),
         FieldType::Formatted { what, .. } => what.clone(),
-        FieldType::Pattern { pattern, list: None } => format!("code written {pattern}"),
-        FieldType::Pattern { pattern, list: Some(list) } => format!("code of {list}, written {pattern}"),
+        FieldType::Pattern {
+            pattern,
+            list: None,
+        } => format!("code written {pattern}"),
+        FieldType::Pattern {
+            pattern,
+            list: Some(list),
+        } => format!("code of {list}, written {pattern}"),
         FieldType::Country => "2 letters, code of countries".to_owned(),
         FieldType::Id => "portal id".to_owned(),
         FieldType::LogPosition => "sequence of an event, or a moment (RFC 3339)".to_owned(),

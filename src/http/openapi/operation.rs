@@ -17,8 +17,16 @@ use crate::http::respond::code::ErrorCode;
 /// The security schemes of the API document: the name, the kind of API key and the description.
 pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
     ("taxpayer_key", KeyKind::Taxpayer, "A taxpayer's key, tpk_…"),
-    ("integrator_key", KeyKind::Integrator, "An integrator's key, sik_…"),
-    ("operator_key", KeyKind::Operator, "An operator's key, opk_…"),
+    (
+        "integrator_key",
+        KeyKind::Integrator,
+        "An integrator's key, sik_…",
+    ),
+    (
+        "operator_key",
+        KeyKind::Operator,
+        "An operator's key, opk_…",
+    ),
 ];
 
 /// An operation of the API document: the endpoint's documentation, and the path, methods and keys from the route table.
@@ -44,7 +52,10 @@ impl Operation {
     }
 
     /// Builds the document's entry for each HTTP method of this operation. Each entry has an id of its own.
-    pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
+    pub(super) fn build(
+        &self,
+        tag: &'static str,
+    ) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
         let mut built = Vec::with_capacity(self.methods.len());
         for (position, method) in self.methods.iter().enumerate() {
             let mut id = self.doc.name.to_owned();
@@ -54,7 +65,10 @@ impl Operation {
                 id = format!("{id}_by_{word}");
                 summary = format!("{summary} (by {})", word.to_uppercase());
             }
-            let operation = self.operation(tag).operation_id(Some(id)).summary(Some(summary));
+            let operation = self
+                .operation(tag)
+                .operation_id(Some(id))
+                .summary(Some(summary));
             built.push((method.clone(), operation.build()));
         }
         built
@@ -72,9 +86,13 @@ impl Operation {
     }
 
     fn operation(&self, tag: &'static str) -> OperationBuilder {
-        let schemes = SCHEMES.iter().filter(|(_, kind, _)| self.keys.contains(kind));
-        let securities = schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
-        let parameters = parameter::path_parameters(self.path).chain(self.doc.parameters.iter().cloned());
+        let schemes = SCHEMES
+            .iter()
+            .filter(|(_, kind, _)| self.keys.contains(kind));
+        let securities =
+            schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
+        let parameters =
+            parameter::path_parameters(self.path).chain(self.doc.parameters.iter().cloned());
         OperationBuilder::new()
             .description(self.description())
             .tag(tag)
@@ -85,27 +103,51 @@ impl Operation {
     }
 
     fn responses(&self) -> Responses {
-        let answers = self.doc.answers.iter().map(|(status, (message, kind, schema))| {
-            let content = ContentBuilder::new().schema(Some(schema.clone())).build();
-            (status.to_string(), ResponseBuilder::new().description(message).content(*kind, content))
-        });
+        let answers = self
+            .doc
+            .answers
+            .iter()
+            .map(|(status, (message, kind, schema))| {
+                let content = ContentBuilder::new().schema(Some(schema.clone())).build();
+                (
+                    status.to_string(),
+                    ResponseBuilder::new()
+                        .description(message)
+                        .content(*kind, content),
+                )
+            });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
         let of_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);
-        for code in self.key_error_codes.iter().chain(of_role.map(|_| &ErrorCode::RoleInsufficient)) {
-            failures.entry(code.status().as_u16()).or_default().push(*code);
+        for code in self
+            .key_error_codes
+            .iter()
+            .chain(of_role.map(|_| &ErrorCode::RoleInsufficient))
+        {
+            failures
+                .entry(code.status().as_u16())
+                .or_default()
+                .push(*code);
         }
         for (status, codes) in &self.doc.failures {
             failures.entry(*status).or_default().extend(codes);
         }
-        let failures = failures.iter().map(|(status, codes)| (status.to_string(), failure_response(codes)));
-        let all = answers.chain(failures).map(|(status, response)| (status, response.build()));
+        let failures = failures
+            .iter()
+            .map(|(status, codes)| (status.to_string(), failure_response(codes)));
+        let all = answers
+            .chain(failures)
+            .map(|(status, response)| (status, response.build()));
         ResponsesBuilder::new().responses_from_iter(all).build()
     }
 }
 
 fn failure_response(codes: &[ErrorCode]) -> ResponseBuilder {
     let named: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
-    let content = |name| ContentBuilder::new().schema(Some(schema::component(name))).build();
+    let content = |name| {
+        ContentBuilder::new()
+            .schema(Some(schema::component(name)))
+            .build()
+    };
     ResponseBuilder::new()
         .description(named.join(", "))
         .content(JSON_MEDIA_TYPE, content(FAILURE_SCHEMA))

@@ -21,8 +21,11 @@ pub(super) const JSON_MEDIA_TYPE: &str = "application/json";
 
 /// Error codes of every operation. `BODY_ERROR_CODES` has the additional error codes of the operations that read a
 /// body.
-const COMMON_ERROR_CODES: [ErrorCode; 3] =
-    [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
+const COMMON_ERROR_CODES: [ErrorCode; 3] = [
+    ErrorCode::RateLimited,
+    ErrorCode::InternalError,
+    ErrorCode::Overloaded,
+];
 const BODY_ERROR_CODES: [ErrorCode; 5] = [
     ErrorCode::MalformedJson,
     ErrorCode::RequestTimeout,
@@ -64,14 +67,22 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
 /// Returns the example of a request body: the text of the file with this name in `src/http/openapi/examples`.
 macro_rules! example {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi/examples/", $name, ".json"))
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/http/openapi/examples/",
+            $name,
+            ".json"
+        ))
     };
 }
 pub(crate) use example;
 
 impl OperationDoc {
     pub(crate) fn with_note(self, note: &'static str) -> Self {
-        Self { note: Some(note), ..self }
+        Self {
+            note: Some(note),
+            ..self
+        }
     }
 
     /// Adds an optional parameter of the query string.
@@ -86,8 +97,12 @@ impl OperationDoc {
 
     /// Adds the parameters `page` and `per_page` of a list. The argument describes `per_page`.
     pub(crate) fn with_paging(self, per_page: &'static str) -> Self {
-        self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
-            .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
+        self.parameter(parameter::query(
+            "page",
+            QueryKind::Lenient,
+            "from 1, the default",
+        ))
+        .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
     }
 
     fn parameter(mut self, parameter: Parameter) -> Self {
@@ -96,20 +111,37 @@ impl OperationDoc {
     }
 
     /// Adds a request body: the form that reads the body, and an example that the form accepts.
-    pub(crate) fn takes<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
+    pub(crate) fn takes<T>(
+        self,
+        form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+        example: &str,
+    ) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
-        Self { body: Some((FormSchema::for_form(form), example)), ..self }.fails(&BODY_ERROR_CODES)
+        Self {
+            body: Some((FormSchema::for_form(form), example)),
+            ..self
+        }
+        .fails(&BODY_ERROR_CODES)
     }
 
     /// Adds a request body that callers may leave out.
-    pub(crate) fn may_take<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
-        Self { body_may_be_absent: true, ..self.takes(form, example) }
+    pub(crate) fn may_take<T>(
+        self,
+        form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+        example: &str,
+    ) -> Self {
+        Self {
+            body_may_be_absent: true,
+            ..self.takes(form, example)
+        }
     }
 
     /// Adds the `Idempotency-Key` header and the errors that it can cause.
     pub(crate) fn writes(self) -> Self {
-        self.parameter(parameter::idempotency_key())
-            .fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
+        self.parameter(parameter::idempotency_key()).fails(&[
+            ErrorCode::IdempotencyKeyReused,
+            ErrorCode::IdempotencyInProgress,
+        ])
     }
 
     /// Adds a response that has the view `T` under `data`.
@@ -119,9 +151,14 @@ impl OperationDoc {
     }
 
     pub(crate) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let data =
-            OneOfBuilder::new().item(self.refer::<T>()).item(ObjectBuilder::new().schema_type(Type::Null));
-        self.shows(status, message, schema::envelope(Schema::from(data.build())))
+        let data = OneOfBuilder::new()
+            .item(self.refer::<T>())
+            .item(ObjectBuilder::new().schema_type(Type::Null));
+        self.shows(
+            status,
+            message,
+            schema::envelope(Schema::from(data.build())),
+        )
     }
 
     /// Adds a response that has a complete list under `data`, without pages.
@@ -145,7 +182,10 @@ impl OperationDoc {
 
     /// Adds a response. Several responses with the same status must have the same schema; their messages are joined.
     pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
-        let answer = self.answers.entry(status).or_insert((String::new(), JSON_MEDIA_TYPE, schema));
+        let answer = self
+            .answers
+            .entry(status)
+            .or_insert((String::new(), JSON_MEDIA_TYPE, schema));
         let slash = if answer.0.is_empty() { "" } else { " / " };
         answer.0 = format!("{}{slash}{message}", answer.0);
         self
@@ -153,8 +193,12 @@ impl OperationDoc {
 
     /// Adds a response that is not JSON. `kind` is the media type.
     pub(crate) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
-        let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
-        self.answers.insert(status, (message.to_owned(), kind, schema));
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .build()
+            .into();
+        self.answers
+            .insert(status, (message.to_owned(), kind, schema));
         self
     }
 
@@ -168,7 +212,10 @@ impl OperationDoc {
 
     pub(crate) fn fails(mut self, codes: &[ErrorCode]) -> Self {
         for code in codes {
-            self.failures.entry(code.status().as_u16()).or_default().push(*code);
+            self.failures
+                .entry(code.status().as_u16())
+                .or_default()
+                .push(*code);
         }
         self
     }
@@ -186,7 +233,16 @@ impl OperationDoc {
             .schema(Some(body_schema::form_schema(form)))
             .example(Some(example.clone()))
             .build();
-        let required = if self.body_may_be_absent { Required::False } else { Required::True };
-        Some(RequestBodyBuilder::new().content(JSON_MEDIA_TYPE, content).required(Some(required)).build())
+        let required = if self.body_may_be_absent {
+            Required::False
+        } else {
+            Required::True
+        };
+        Some(
+            RequestBodyBuilder::new()
+                .content(JSON_MEDIA_TYPE, content)
+                .required(Some(required))
+                .build(),
+        )
     }
 }

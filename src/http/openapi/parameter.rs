@@ -21,47 +21,91 @@ pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> 
     let text = ObjectBuilder::new().schema_type(Type::String);
     let schema = match kind {
         QueryKind::Text | QueryKind::Lenient => text,
-        QueryKind::Whole(min) => {
-            ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(usize::from(min)))
-        }
+        QueryKind::Whole(min) => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(usize::from(min))),
     };
-    let parameter =
-        ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query).required(Required::False);
-    parameter.schema(Some(schema)).description(Some(what)).build()
+    let parameter = ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False);
+    parameter
+        .schema(Some(schema))
+        .description(Some(what))
+        .build()
 }
 
 /// Returns the parameter for the `Idempotency-Key` header, which makes a write idempotent.
 pub(super) fn idempotency_key() -> Parameter {
-    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[ -~]{1,255}$"));
+    let text = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[ -~]{1,255}$"));
     let what = "carries the write out once: the same key with the same request gets the first answer again";
-    let parameter = ParameterBuilder::new().name("Idempotency-Key").parameter_in(ParameterIn::Header);
-    parameter.required(Required::False).schema(Some(text)).description(Some(what)).build()
+    let parameter = ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header);
+    parameter
+        .required(Required::False)
+        .schema(Some(text))
+        .description(Some(what))
+        .build()
 }
 
 /// Returns the parameters in a path, in the order in which the path names them.
 pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parameter> {
     // Most objects under `/ops/` have a UUID as their id. Only the objects in these paths have a numeric id.
     let has_number = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
-    let is_operated = path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
-    let names = path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
-    names.map(move |name| if is_operated { path_parameter("uuid", name) } else { path_parameter(name, name) })
+    let is_operated =
+        path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
+    let names = path
+        .split('/')
+        .filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
+    names.map(move |name| {
+        if is_operated {
+            path_parameter("uuid", name)
+        } else {
+            path_parameter(name, name)
+        }
+    })
 }
 
 fn path_parameter(kind: &str, name: &'static str) -> Parameter {
-    let integer = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-    let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
+    let integer = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1));
+    let text = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1));
     let (schema, what, example) = match kind {
         "id" => (integer, "The id, a number", Value::from(1)),
-        "irn" => (text, "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}", "INV0001-94AD90FB-20260115".into()),
+        "irn" => (
+            text,
+            "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}",
+            "INV0001-94AD90FB-20260115".into(),
+        ),
         "list" => {
             let lists = ReferenceList::ALL.iter().map(ToString::to_string);
-            (text.enum_values(Some(lists)), "The list", "currencies".into())
+            (
+                text.enum_values(Some(lists)),
+                "The list",
+                "currencies".into(),
+            )
         }
         "batch_no" => (text, "The batch number that Bulk gave", "B-1".into()),
         "token" => (text, "The token of the settings", "token".into()),
-        _ => (text, "The id, a UUID", "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab".into()),
+        _ => (
+            text,
+            "The id, a UUID",
+            "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab".into(),
+        ),
     };
-    let parameter =
-        ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
-    parameter.schema(Some(schema)).description(Some(what)).example(Some(example)).build()
+    let parameter = ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True);
+    parameter
+        .schema(Some(schema))
+        .description(Some(what))
+        .example(Some(example))
+        .build()
 }

@@ -16,11 +16,22 @@ pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
 }
 
 /// Returns the schema of a success. The `message` is a sentence, except in Submit (spec.md).
-pub(super) fn success_schema(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
-    let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
-    let fields =
-        ObjectBuilder::new().property("success", success).property("message", message).property("data", data);
-    ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
+pub(super) fn success_schema(
+    message: impl Into<RefOr<Schema>>,
+    data: impl Into<RefOr<Schema>>,
+) -> Schema {
+    let success = ObjectBuilder::new()
+        .schema_type(Type::Boolean)
+        .enum_values(Some([true]));
+    let fields = ObjectBuilder::new()
+        .property("success", success)
+        .property("message", message)
+        .property("data", data);
+    ["success", "message", "data"]
+        .into_iter()
+        .fold(fields, ObjectBuilder::required)
+        .build()
+        .into()
 }
 
 /// Returns a schema that allows every object, for an object that another system defines.
@@ -30,22 +41,37 @@ pub(crate) fn object() -> Schema {
 
 /// Returns a schema that allows every list of objects, for objects that another system defines.
 pub(crate) fn objects() -> Schema {
-    ArrayBuilder::new().items(ObjectBuilder::new()).build().into()
+    ArrayBuilder::new()
+        .items(ObjectBuilder::new())
+        .build()
+        .into()
 }
 
 /// Returns a schema that allows every JSON value, for an answer that another system defines.
 pub(crate) fn any() -> Schema {
-    ObjectBuilder::new().schema_type(SchemaType::AnyValue).build().into()
+    ObjectBuilder::new()
+        .schema_type(SchemaType::AnyValue)
+        .build()
+        .into()
 }
 
 /// Returns the schema of one page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     let names = ["current_page", "total", "per_page", "last_page"];
     let fields = names.into_iter().fold(ObjectBuilder::new(), |page, name| {
-        page.property(name, ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)))
+        page.property(
+            name,
+            ObjectBuilder::new()
+                .schema_type(Type::Integer)
+                .minimum(Some(0)),
+        )
     });
     let fields = fields.property("data", ArrayBuilder::new().items(item.into()));
-    names.into_iter().fold(fields.required("data"), ObjectBuilder::required).build().into()
+    names
+        .into_iter()
+        .fold(fields.required("data"), ObjectBuilder::required)
+        .build()
+        .into()
 }
 
 /// Returns the schemas of a failure with their names: in the envelope, and as a problem document (RFC 9457).
@@ -53,11 +79,17 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let flag = || ObjectBuilder::new().schema_type(Type::Boolean);
     let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-    let code = || text().enum_values(Some(codes.clone())).description(Some("stable: programs decide by it"));
+    let code = || {
+        text()
+            .enum_values(Some(codes.clone()))
+            .description(Some("stable: programs decide by it"))
+    };
     let texts = ArrayBuilder::new().items(text());
     let by_path = ObjectBuilder::new()
         .additional_properties(Some(Schema::from(texts.build())))
-        .description(Some("sentences by dot path, such as invoice_lines.0.quantity"));
+        .description(Some(
+            "sentences by dot path, such as invoice_lines.0.quantity",
+        ));
     let again = || flag().description(Some("whether the same call may succeed later"));
     let failure = ObjectBuilder::new()
         .property("success", flag().enum_values(Some([false])))
@@ -67,7 +99,10 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("errors", by_path)
         .property("explanations", ArrayBuilder::new().items(explanation()))
         .property("patch", patch())
-        .property("patch_suffices", flag().description(Some(SUFFICES_DESCRIPTION)))
+        .property(
+            "patch_suffices",
+            flag().description(Some(SUFFICES_DESCRIPTION)),
+        )
         .property("retryable", again())
         .property("queue", component("Queue"))
         .property("request_id", text());
@@ -76,7 +111,9 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .fold(failure, ObjectBuilder::required);
     let fault = ["pointer", "rule", "detail"]
         .into_iter()
-        .fold(explanation_fields(), |fault, name| fault.property(name, text()).required(name));
+        .fold(explanation_fields(), |fault, name| {
+            fault.property(name, text()).required(name)
+        });
     let problem = ObjectBuilder::new()
         .property("type", text())
         .property("title", text())
@@ -85,14 +122,27 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("error_code", code())
         .property("errors", ArrayBuilder::new().items(fault))
         .property("patch", patch())
-        .property("patch_suffices", flag().description(Some(SUFFICES_DESCRIPTION)))
+        .property(
+            "patch_suffices",
+            flag().description(Some(SUFFICES_DESCRIPTION)),
+        )
         .property("retryable", again())
         .property("queue", component("Queue"))
         .property("request_id", text());
-    let problem = ["type", "title", "status", "detail", "error_code", "request_id"]
-        .into_iter()
-        .fold(problem, ObjectBuilder::required);
-    [(FAILURE_SCHEMA, failure.build().into()), (PROBLEM_SCHEMA, problem.build().into())]
+    let problem = [
+        "type",
+        "title",
+        "status",
+        "detail",
+        "error_code",
+        "request_id",
+    ]
+    .into_iter()
+    .fold(problem, ObjectBuilder::required);
+    [
+        (FAILURE_SCHEMA, failure.build().into()),
+        (PROBLEM_SCHEMA, problem.build().into()),
+    ]
 }
 
 const SUFFICES_DESCRIPTION: &str =
@@ -101,11 +151,15 @@ const SUFFICES_DESCRIPTION: &str =
 /// Returns the schema of an explanation: one reason of a refusal.
 fn explanation() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
-    let path = text_or_null().description(Some("dot path; null where the words are about no field"));
-    let rule = text()
-        .description(Some("stable: programs decide by it; `authority` where the words are not understood"));
-    let reason =
-        explanation_fields().property("path", path).property("rule", rule).property("message", text());
+    let path =
+        text_or_null().description(Some("dot path; null where the words are about no field"));
+    let rule = text().description(Some(
+        "stable: programs decide by it; `authority` where the words are not understood",
+    ));
+    let reason = explanation_fields()
+        .property("path", path)
+        .property("rule", rule)
+        .property("message", text());
     ["path", "rule", "expected", "actual", "message", "source"]
         .into_iter()
         .fold(reason, ObjectBuilder::required)
@@ -117,9 +171,18 @@ fn explanation_fields() -> ObjectBuilder {
     let actual = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
     ObjectBuilder::new()
         .property("expected", text_or_null())
-        .property("actual", actual.description(Some("what was sent, shortened; null where nothing was")))
-        .property("source", text().enum_values(Some(["authority", "einvoice"])))
-        .property("authority_message", text().description(Some("the authority's own words")))
+        .property(
+            "actual",
+            actual.description(Some("what was sent, shortened; null where nothing was")),
+        )
+        .property(
+            "source",
+            text().enum_values(Some(["authority", "einvoice"])),
+        )
+        .property(
+            "authority_message",
+            text().description(Some("the authority's own words")),
+        )
 }
 
 fn text_or_null() -> ObjectBuilder {
@@ -132,12 +195,20 @@ fn patch() -> ArrayBuilder {
     let what = "an operation of RFC 6902, and why it is safe";
     let operation = ObjectBuilder::new()
         .description(Some(what))
-        .property("op", text().enum_values(Some(["add", "remove", "replace", "move"])))
+        .property(
+            "op",
+            text().enum_values(Some(["add", "remove", "replace", "move"])),
+        )
         .property("path", text())
         .property("from", text())
-        .property("value", ObjectBuilder::new().schema_type(SchemaType::AnyValue))
+        .property(
+            "value",
+            ObjectBuilder::new().schema_type(SchemaType::AnyValue),
+        )
         .property("why", text());
-    let operation = ["op", "path", "why"].into_iter().fold(operation, ObjectBuilder::required);
+    let operation = ["op", "path", "why"]
+        .into_iter()
+        .fold(operation, ObjectBuilder::required);
     ArrayBuilder::new().items(operation)
 }
 

@@ -27,8 +27,10 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 #[test]
 fn every_route_stands_in_the_document_and_nothing_else() {
     let document = parse_document();
-    let told: BTreeSet<_> =
-        operations(&document).into_iter().map(|(path, method, _)| format!("{method} {path}")).collect();
+    let told: BTreeSet<_> = operations(&document)
+        .into_iter()
+        .map(|(path, method, _)| format!("{method} {path}"))
+        .collect();
     let paths = table();
     let routed: BTreeSet<_> = paths
         .iter()
@@ -37,8 +39,16 @@ fn every_route_stands_in_the_document_and_nothing_else() {
         .filter(|(method, _)| method.as_str() != "HEAD")
         .map(|(method, path)| format!("{method} {path}"))
         .collect();
-    assert_eq!(routed.difference(&told).collect::<Vec<_>>(), [""; 0], "routes that are not told");
-    assert_eq!(told.difference(&routed).collect::<Vec<_>>(), [""; 0], "operations without a route");
+    assert_eq!(
+        routed.difference(&told).collect::<Vec<_>>(),
+        [""; 0],
+        "routes that are not told"
+    );
+    assert_eq!(
+        told.difference(&routed).collect::<Vec<_>>(),
+        [""; 0],
+        "operations without a route"
+    );
 }
 
 #[test]
@@ -46,7 +56,11 @@ fn every_magic_word_is_told() {
     let document = parse_document();
     let told = document["info"]["description"].as_str().unwrap();
     for known in sandbox::MAGIC_WORDS {
-        assert!(told.contains(&format!("| `{}` | {} |", known.word, known.happens)), "{}", known.word);
+        assert!(
+            told.contains(&format!("| `{}` | {} |", known.word, known.happens)),
+            "{}",
+            known.word
+        );
     }
 }
 
@@ -59,8 +73,9 @@ fn an_operation_has_one_name_a_key_and_its_failures() {
         let name = operation["operationId"].as_str().unwrap().to_owned();
         assert!(names.insert(name.clone()), "{name} names two operations");
         assert!(operation["responses"]["500"].is_object(), "{at}");
-        let is_keyed =
-            operation.get("security").is_some_and(|all| all.as_array().is_some_and(|all| !all.is_empty()));
+        let is_keyed = operation
+            .get("security")
+            .is_some_and(|all| all.as_array().is_some_and(|all| !all.is_empty()));
         let is_open = path.starts_with("/health")
             || path == "/metrics"
             || path.ends_with("invoice-categories")
@@ -79,7 +94,9 @@ fn a_schema_name_has_one_schema() {
     for operation in parts().iter().flat_map(Part::operations) {
         for (name, schema) in operation.doc.components {
             let schema = serde_json::to_value(schema).unwrap();
-            let first = schemas.entry(name.clone()).or_insert_with(|| schema.clone());
+            let first = schemas
+                .entry(name.clone())
+                .or_insert_with(|| schema.clone());
             assert_eq!(*first, schema, "{name} names two schemas");
         }
     }
@@ -94,11 +111,19 @@ fn a_payment_status_may_be_written_in_either_case() {
         /application~1json/schema/properties";
     for field in ["payment_status", "status"] {
         let words = &document.pointer(pointer).unwrap()[field]["anyOf"][0];
-        let listed = ["pending", "paid", "rejected", "partial", "PENDING", "PAID", "REJECTED", "PARTIAL"];
+        let listed = [
+            "pending", "paid", "rejected", "partial", "PENDING", "PAID", "REJECTED", "PARTIAL",
+        ];
         let all = |name: &str| words[name].as_array().unwrap().clone();
         assert_eq!(all("enum").len(), 8);
-        assert!(listed.iter().all(|word| all("enum").contains(&json!(word))), "{words}");
-        let names: BTreeSet<_> = all("x-enum-varnames").iter().map(ToString::to_string).collect();
+        assert!(
+            listed.iter().all(|word| all("enum").contains(&json!(word))),
+            "{words}"
+        );
+        let names: BTreeSet<_> = all("x-enum-varnames")
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(names.len(), 8, "generators need names that differ");
     }
 }
@@ -107,11 +132,17 @@ fn a_payment_status_may_be_written_in_either_case() {
 fn every_reference_leads_to_a_component() {
     let document = parse_document();
     let text = openapi_document();
-    let names: BTreeSet<_> =
-        text.split("\"#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let names: BTreeSet<_> = text
+        .split("\"#/components/schemas/")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
     assert!(names.len() > 20);
     for name in names {
-        assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        assert!(
+            document["components"]["schemas"][name].is_object(),
+            "{name}"
+        );
     }
 }
 
@@ -145,10 +176,21 @@ fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<S
 fn an_example_has_the_fields_of_its_form_and_no_others() {
     let document = parse_document();
     for (path, method, operation) in operations(&document) {
-        let Some(body) = operation.pointer("/requestBody/content/application~1json") else { continue };
-        assert_ne!(body["example"], json!(null), "{method} {path} has no example");
+        let Some(body) = operation.pointer("/requestBody/content/application~1json") else {
+            continue;
+        };
+        assert_ne!(
+            body["example"],
+            json!(null),
+            "{method} {path} has no example"
+        );
         let mut found = Vec::new();
-        unknown_fields(&body["example"], &body["schema"], &format!("{method} {path}"), &mut found);
+        unknown_fields(
+            &body["example"],
+            &body["schema"],
+            &format!("{method} {path}"),
+            &mut found,
+        );
         assert_eq!(found, [""; 0]);
     }
 }

@@ -53,6 +53,9 @@ mod tests {
     fn members_keep_their_order() {
         let mut members = Members::from([("rule", json!("min")), ("actual", json!(7))]);
         members.push("expected", Value::Null);
-        assert_eq!(serde_json::to_string(&members).unwrap(), r#"{"rule":"min","actual":7,"expected":null}"#);
+        assert_eq!(
+            serde_json::to_string(&members).unwrap(),
+            r#"{"rule":"min","actual":7,"expected":null}"#
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderName, HeaderValue, LINK, LOCATION};
+use actix_web::http::header::{
+    CACHE_CONTROL, ContentType, HeaderName, HeaderValue, LINK, LOCATION,
+};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use futures_util::Stream;
@@ -23,8 +25,16 @@ struct SuccessBody<M, D> {
 }
 
 /// Returns the body of a success as JSON text.
-pub(crate) fn success_text(message: impl Serialize, data: impl Serialize) -> Result<String, ApiError> {
-    serde_json::to_string(&SuccessBody { success: true, message, data }).map_err(ApiError::internal)
+pub(crate) fn success_text(
+    message: impl Serialize,
+    data: impl Serialize,
+) -> Result<String, ApiError> {
+    serde_json::to_string(&SuccessBody {
+        success: true,
+        message,
+        data,
+    })
+    .map_err(ApiError::internal)
 }
 
 #[derive(Debug)]
@@ -36,17 +46,33 @@ impl ApiResponse {
     }
 
     /// Returns a success whose body is made while it is sent. An error cuts the answer off.
-    pub(crate) fn from_stream(parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static) -> Self {
-        Self(HttpResponse::Ok().content_type(ContentType::json()).streaming(parts))
+    pub(crate) fn from_stream(
+        parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static,
+    ) -> Self {
+        Self(
+            HttpResponse::Ok()
+                .content_type(ContentType::json())
+                .streaming(parts),
+        )
     }
 
-    pub(crate) fn with_status(status: StatusCode, message: impl Serialize, data: impl Serialize) -> Self {
-        Self(HttpResponse::build(status).json(SuccessBody { success: true, message, data }))
+    pub(crate) fn with_status(
+        status: StatusCode,
+        message: impl Serialize,
+        data: impl Serialize,
+    ) -> Self {
+        Self(HttpResponse::build(status).json(SuccessBody {
+            success: true,
+            message,
+            data,
+        }))
     }
 
     #[must_use]
     pub(crate) fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.0.headers_mut().append(name, HeaderValue::from_static(value));
+        self.0
+            .headers_mut()
+            .append(name, HeaderValue::from_static(value));
         self
     }
 
@@ -97,7 +123,15 @@ impl ApiResponse {
 
 /// Replaces each character that a header cannot hold by `?`.
 fn replace_unsendable(text: &str) -> String {
-    text.chars().map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
+    text.chars()
+        .map(|letter| {
+            if letter == ' ' || letter.is_ascii_graphic() {
+                letter
+            } else {
+                '?'
+            }
+        })
+        .collect()
 }
 
 impl From<ApiResponse> for HttpResponse {
@@ -120,17 +154,26 @@ mod tests {
 
     #[test]
     fn each_warning_is_a_header_of_printable_ascii() {
-        let answer =
-            ApiResponse::ok("", ()).warn(&["unknown field: caf\u{e9}\r\nx: y".into(), "second".into()]);
-        let warnings: Vec<_> =
-            answer.0.headers().get_all(WARNING_HEADER).map(|value| value.to_str().unwrap()).collect();
+        let answer = ApiResponse::ok("", ())
+            .warn(&["unknown field: caf\u{e9}\r\nx: y".into(), "second".into()]);
+        let warnings: Vec<_> = answer
+            .0
+            .headers()
+            .get_all(WARNING_HEADER)
+            .map(|value| value.to_str().unwrap())
+            .collect();
         assert_eq!(warnings, ["unknown field: caf???x: y", "second"]);
     }
 
     #[test]
     fn an_answer_with_a_secret_is_not_stored() {
         assert_eq!(
-            ApiResponse::ok("", ()).forbid_storing().0.headers().get(CACHE_CONTROL).unwrap(),
+            ApiResponse::ok("", ())
+                .forbid_storing()
+                .0
+                .headers()
+                .get(CACHE_CONTROL)
+                .unwrap(),
             "no-store"
         );
     }

@@ -55,7 +55,11 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(faults: Faults) -> Self {
-        Self { message: faults.summary().into(), ..Self::new(fault_code(&faults), "") }.with_faults(faults)
+        Self {
+            message: faults.summary().into(),
+            ..Self::new(fault_code(&faults), "")
+        }
+        .with_faults(faults)
     }
 
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
@@ -65,7 +69,8 @@ impl ApiError {
 
     /// Returns the error for an interrupted request. No `Retry-After`: a repetition might record a payment twice.
     fn interruption() -> Self {
-        let message = "The request was interrupted: look whether it took effect before sending it again";
+        let message =
+            "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
     }
 
@@ -76,7 +81,8 @@ impl ApiError {
 
     /// Returns the error for a repetition of a request that is still being answered.
     pub(crate) fn idempotency_in_progress() -> Self {
-        let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
+        let message =
+            "A request with this Idempotency-Key is being answered; ask again in a moment";
         Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
     }
 
@@ -99,7 +105,10 @@ impl ApiError {
 
     #[must_use]
     pub(crate) fn with_details(self, details: Details) -> Self {
-        Self { details: Box::new(details), ..self }
+        Self {
+            details: Box::new(details),
+            ..self
+        }
     }
 
     #[must_use]
@@ -109,22 +118,37 @@ impl ApiError {
 
     #[must_use]
     pub(crate) fn retry_in(self, wait: Duration) -> Self {
-        Self { retry_after: Some(wait), ..self }
+        Self {
+            retry_after: Some(wait),
+            ..self
+        }
     }
 
     #[must_use]
     pub(crate) fn with_retryable(self, retryable: bool) -> Self {
-        Self { retryable: Some(retryable), ..self }
+        Self {
+            retryable: Some(retryable),
+            ..self
+        }
     }
 
     #[must_use]
     pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
-        Self { cause: Some(cause.to_string().into()), ..self }
+        Self {
+            cause: Some(cause.to_string().into()),
+            ..self
+        }
     }
 
     pub(crate) fn method_not_allowed(allowed: Vec<Method>) -> Self {
         let allowed = allowed.into_boxed_slice();
-        Self { allowed, ..Self::new(ErrorCode::MethodNotAllowed, "This path does not take that method") }
+        Self {
+            allowed,
+            ..Self::new(
+                ErrorCode::MethodNotAllowed,
+                "This path does not take that method",
+            )
+        }
     }
 }
 
@@ -166,7 +190,9 @@ impl From<Refusal> for ApiError {
             Refusal::ProfileIncomplete(missing) => {
                 (ErrorCode::ProfileIncomplete, missing_field_faults(&missing))
             }
-            Refusal::PaymentExceedsPayable(fault) => (ErrorCode::PaymentExceedsPayable, fault.into()),
+            Refusal::PaymentExceedsPayable(fault) => {
+                (ErrorCode::PaymentExceedsPayable, fault.into())
+            }
             Refusal::IrnServiceIdMismatch(fault) => (ErrorCode::IrnServiceIdMismatch, fault.into()),
             Refusal::InvoiceNotFound => (ErrorCode::InvoiceNotFound, Faults::default()),
             Refusal::TaxpayerNotFound => (ErrorCode::TaxpayerNotFound, Faults::default()),
@@ -197,7 +223,10 @@ impl From<Refusal> for ApiError {
 }
 
 fn missing_field_faults(missing: &[&'static str]) -> Faults {
-    missing.iter().map(|field| Fault::field(*field, FieldRule::Required)).collect()
+    missing
+        .iter()
+        .map(|field| Fault::field(*field, FieldRule::Required))
+        .collect()
 }
 
 impl From<StoreError> for ApiError {
@@ -215,7 +244,11 @@ impl From<StoreError> for ApiError {
 }
 
 pub(crate) fn overload_error(retry_after: Duration) -> ApiError {
-    ApiError::new(ErrorCode::Overloaded, "The service is busy, please try again").retry_in(retry_after)
+    ApiError::new(
+        ErrorCode::Overloaded,
+        "The service is busy, please try again",
+    )
+    .retry_in(retry_after)
 }
 
 impl From<TaxpayerError> for ApiError {
@@ -258,7 +291,9 @@ impl From<AuthorityFailure> for ApiError {
 /// Capitalizes the first letter. Error messages of lower layers begin with a lower-case letter.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 impl From<TestDeliveryError> for ApiError {
@@ -278,8 +313,12 @@ impl From<RelayError> for ApiError {
             RelayError::Authority(failure) => failure.into(),
             RelayError::Unreadable(error) => {
                 let message = match error {
-                    CryptoError::OtherDocument => "The authority sent the document of another invoice",
-                    _ => "The authority sent a document that cannot be decrypted with this service's key",
+                    CryptoError::OtherDocument => {
+                        "The authority sent the document of another invoice"
+                    }
+                    _ => {
+                        "The authority sent a document that cannot be decrypted with this service's key"
+                    }
                 };
                 Self::new(ErrorCode::AuthorityDocumentUnreadable, message).because(error)
             }
@@ -301,16 +340,21 @@ impl From<NoticeError> for ApiError {
     fn from(unresolved: NoticeError) -> Self {
         let cause = unresolved.to_string();
         match unresolved {
-            NoticeError::UnknownInvoice | NoticeError::Withheld => Self::invoice_not_found().because(cause),
+            NoticeError::UnknownInvoice | NoticeError::Withheld => {
+                Self::invoice_not_found().because(cause)
+            }
             NoticeError::Busy => overload_error(RETRY_AFTER).because(cause),
             NoticeError::Taxpayer(failure) => failure.into(),
             NoticeError::Authority(_)
             | NoticeError::TimedOut
             | NoticeError::Undecryptable(_)
             | NoticeError::WrongDocument(_) => {
-                let message = "The authority could not be asked about this invoice: send the notice again";
+                let message =
+                    "The authority could not be asked about this invoice: send the notice again";
                 let error = Self::new(ErrorCode::AuthorityUnavailable, message).because(cause);
-                error.with_status(StatusCode::SERVICE_UNAVAILABLE).retry_in(AUTHORITY_RETRY_AFTER)
+                error
+                    .with_status(StatusCode::SERVICE_UNAVAILABLE)
+                    .retry_in(AUTHORITY_RETRY_AFTER)
             }
         }
     }
@@ -349,17 +393,35 @@ mod tests {
     #[test]
     fn a_refusal_keeps_its_sentence_and_gets_its_code() {
         let locked = ApiError::from(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
-        assert_eq!((locked.status.as_u16(), locked.code), (409, ErrorCode::InvoiceLocked));
-        assert_eq!(&*locked.message, "The invoice is submitted and can no longer be changed");
-        assert_eq!(status_and_code(Refusal::InvoiceNotFound), (404, "INVOICE_NOT_FOUND"));
-        assert_eq!(status_and_code(Refusal::InvoiceNotSigned), (500, "INVOICE_NOT_SIGNED"));
+        assert_eq!(
+            (locked.status.as_u16(), locked.code),
+            (409, ErrorCode::InvoiceLocked)
+        );
+        assert_eq!(
+            &*locked.message,
+            "The invoice is submitted and can no longer be changed"
+        );
+        assert_eq!(
+            status_and_code(Refusal::InvoiceNotFound),
+            (404, "INVOICE_NOT_FOUND")
+        );
+        assert_eq!(
+            status_and_code(Refusal::InvoiceNotSigned),
+            (500, "INVOICE_NOT_SIGNED")
+        );
     }
 
     #[test]
     fn an_incomplete_profile_names_the_fields_it_lacks() {
         let error = ApiError::from(Refusal::ProfileIncomplete(vec!["city", "state"]));
-        assert_eq!(status_and_code(Refusal::ProfileIncomplete(vec![])), (403, "PROFILE_INCOMPLETE"));
-        assert_eq!(error.faults.by_path().into_keys().collect::<Vec<_>>(), ["city", "state"]);
+        assert_eq!(
+            status_and_code(Refusal::ProfileIncomplete(vec![])),
+            (403, "PROFILE_INCOMPLETE")
+        );
+        assert_eq!(
+            error.faults.by_path().into_keys().collect::<Vec<_>>(),
+            ["city", "state"]
+        );
     }
 
     #[test]
@@ -375,25 +437,52 @@ mod tests {
 
     #[test]
     fn a_busy_store_asks_to_try_again_and_a_corrupt_one_does_not() {
-        for busy in [StoreError::Stale, StoreError::NotCommitted, StoreError::Locked] {
+        for busy in [
+            StoreError::Stale,
+            StoreError::NotCommitted,
+            StoreError::Locked,
+        ] {
             let busy = ApiError::from(busy);
-            assert_eq!((busy.code, busy.retry_after), (ErrorCode::Overloaded, Some(RETRY_AFTER)));
+            assert_eq!(
+                (busy.code, busy.retry_after),
+                (ErrorCode::Overloaded, Some(RETRY_AFTER))
+            );
         }
-        let corrupt =
-            ApiError::from(StoreError::Corrupt { table: "invoices", id: "7".into(), reason: "odd".into() });
-        assert_eq!((corrupt.code, corrupt.retry_after), (ErrorCode::InternalError, None));
-        assert!(!corrupt.message.contains("invoices"), "what is wrong inside is for the log");
+        let corrupt = ApiError::from(StoreError::Corrupt {
+            table: "invoices",
+            id: "7".into(),
+            reason: "odd".into(),
+        });
+        assert_eq!(
+            (corrupt.code, corrupt.retry_after),
+            (ErrorCode::InternalError, None)
+        );
+        assert!(
+            !corrupt.message.contains("invoices"),
+            "what is wrong inside is for the log"
+        );
     }
 
     #[test]
     fn the_authoritys_failures_are_told_apart() {
-        let refused = AuthorityFailure::Refused { status: 400, message: "tin is unknown".into() };
+        let refused = AuthorityFailure::Refused {
+            status: 400,
+            message: "tin is unknown".into(),
+        };
         assert_eq!(status_and_code(refused), (422, "AUTHORITY_REJECTED"));
-        let timed_out =
-            AuthorityFailure::Unknown { reason: Cause::TimedOut { after: Duration::from_secs(30) } };
+        let timed_out = AuthorityFailure::Unknown {
+            reason: Cause::TimedOut {
+                after: Duration::from_secs(30),
+            },
+        };
         assert_eq!(status_and_code(timed_out), (504, "AUTHORITY_TIMEOUT"));
-        let down = ApiError::from(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
-        assert_eq!((down.status.as_u16(), down.retry_after), (502, Some(AUTHORITY_RETRY_AFTER)));
+        let down = ApiError::from(AuthorityFailure::Retryable {
+            reason: Cause::Down { status: 503 },
+        });
+        assert_eq!(
+            (down.status.as_u16(), down.retry_after),
+            (502, Some(AUTHORITY_RETRY_AFTER))
+        );
         assert_eq!(&*down.message, "The authority is failing (HTTP 503)");
     }
 }

@@ -36,5 +36,8 @@ pub(crate) fn remove_notice(answer: &mut HttpResponse) {
 }
 
 fn notice_cookie(text: String) -> actix_web::cookie::CookieBuilder<'static> {
-    Cookie::build(NOTICE_COOKIE, text).path("/").http_only(true).same_site(SameSite::Strict)
+    Cookie::build(NOTICE_COOKIE, text)
+        .path("/")
+        .http_only(true)
+        .same_site(SameSite::Strict)
 }

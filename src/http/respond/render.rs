@@ -148,14 +148,28 @@ mod tests {
     use crate::http::respond::code::ErrorCode;
 
     async fn body(error: &ApiError, wants_problem: bool) -> Value {
-        let answer = render_failure(error, &ResponsePrefs { request_id: "r-1".into(), wants_problem });
+        let answer = render_failure(
+            error,
+            &ResponsePrefs {
+                request_id: "r-1".into(),
+                wants_problem,
+            },
+        );
         strict_json::from_untrusted(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
     }
 
     fn two_faults() -> ApiError {
         let faults: Faults = [
-            Fault::new("customer.email", "email", "The customer.email field is odd."),
-            Fault::new("invoice_lines.0.quantity", "min", "The quantity is too small."),
+            Fault::new(
+                "customer.email",
+                "email",
+                "The customer.email field is odd.",
+            ),
+            Fault::new(
+                "invoice_lines.0.quantity",
+                "min",
+                "The quantity is too small.",
+            ),
         ]
         .into_iter()
         .collect();
@@ -186,29 +200,58 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_in_whole_seconds_and_is_never_none() {
-        let prefs = ResponsePrefs { request_id: String::new(), wants_problem: false };
+        let prefs = ResponsePrefs {
+            request_id: String::new(),
+            wants_problem: false,
+        };
         for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
-            let error = ApiError::new(ErrorCode::Overloaded, "").retry_in(Duration::from_millis(millis));
-            assert_eq!(render_failure(&error, &prefs).headers().get(RETRY_AFTER).unwrap(), seconds);
+            let error =
+                ApiError::new(ErrorCode::Overloaded, "").retry_in(Duration::from_millis(millis));
+            assert_eq!(
+                render_failure(&error, &prefs)
+                    .headers()
+                    .get(RETRY_AFTER)
+                    .unwrap(),
+                seconds
+            );
         }
     }
 
     #[test]
     fn who_is_not_known_is_told_how_to_say_who_it_is() {
-        let prefs = ResponsePrefs { request_id: String::new(), wants_problem: false };
-        let challenge =
-            |code| render_failure(&ApiError::new(code, ""), &prefs).headers().get(WWW_AUTHENTICATE).cloned();
+        let prefs = ResponsePrefs {
+            request_id: String::new(),
+            wants_problem: false,
+        };
+        let challenge = |code| {
+            render_failure(&ApiError::new(code, ""), &prefs)
+                .headers()
+                .get(WWW_AUTHENTICATE)
+                .cloned()
+        };
         for code in [ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey] {
-            assert_eq!(challenge(code).unwrap(), r#"ApiKey realm="einvoice", header="x-api-key""#);
+            assert_eq!(
+                challenge(code).unwrap(),
+                r#"ApiKey realm="einvoice", header="x-api-key""#
+            );
         }
         assert_eq!(challenge(ErrorCode::KeyNotRecognized), None);
     }
 
     #[test]
     fn a_refused_method_names_those_that_are_taken() {
-        let prefs = ResponsePrefs { request_id: String::new(), wants_problem: true };
-        let answer = render_failure(&ApiError::method_not_allowed(vec![Method::GET, Method::PUT]), &prefs);
+        let prefs = ResponsePrefs {
+            request_id: String::new(),
+            wants_problem: true,
+        };
+        let answer = render_failure(
+            &ApiError::method_not_allowed(vec![Method::GET, Method::PUT]),
+            &prefs,
+        );
         assert_eq!(answer.headers().get(ALLOW).unwrap(), "GET, PUT");
-        assert_eq!(answer.headers().get(CONTENT_TYPE).unwrap(), "application/problem+json");
+        assert_eq!(
+            answer.headers().get(CONTENT_TYPE).unwrap(),
+            "application/problem+json"
+        );
     }
 }

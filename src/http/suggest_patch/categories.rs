@@ -19,30 +19,53 @@ enum SoldKind {
 
 /// Returns the operations that move the codes of a line to the fields for goods or to the fields for services.
 pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOperation> {
-    let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
+    let Some((line, name)) = wrong.path.rsplit_once('.') else {
+        return Vec::new();
+    };
     let is_code = GOODS_FIELDS.contains(&name) || SERVICE_FIELDS.contains(&name);
     if wrong.rule != "required" || !is_code {
         return Vec::new();
     }
     let line = json_pointer(line);
-    body.pointer(&line).and_then(|fields| line_fixes(fields, &line)).unwrap_or_default()
+    body.pointer(&line)
+        .and_then(|fields| line_fixes(fields, &line))
+        .unwrap_or_default()
 }
 
 fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
-    let text =
-        |name: &str| fields.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-    let codes: Vec<&str> = GOODS_FIELDS.iter().chain(&SERVICE_FIELDS).filter_map(|name| text(name)).collect();
+    let text = |name: &str| {
+        fields
+            .get(name)
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+    };
+    let codes: Vec<&str> = GOODS_FIELDS
+        .iter()
+        .chain(&SERVICE_FIELDS)
+        .filter_map(|name| text(name))
+        .collect();
     let kind = code_kind(codes.first()?)?;
     if !codes.iter().all(|code| code_kind(code) == Some(kind)) {
         return None;
     }
     let (right, other, what) = match kind {
-        SoldKind::Goods => (GOODS_FIELDS, SERVICE_FIELDS, "goods, which are written 9999.99"),
-        SoldKind::Service => (SERVICE_FIELDS, GOODS_FIELDS, "a service, which is written 9999"),
+        SoldKind::Goods => (
+            GOODS_FIELDS,
+            SERVICE_FIELDS,
+            "goods, which are written 9999.99",
+        ),
+        SoldKind::Service => (
+            SERVICE_FIELDS,
+            GOODS_FIELDS,
+            "a service, which is written 9999",
+        ),
     };
     let mut fixes = Vec::new();
     for (right, other) in right.iter().zip(other) {
-        let Some(misplaced) = text(other) else { continue };
+        let Some(misplaced) = text(other) else {
+            continue;
+        };
         let from = format!("{line}/{other}");
         match text(right) {
             None => fixes.push(PatchOperation {
@@ -53,7 +76,9 @@ fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
             Some(there) if there == misplaced => fixes.push(PatchOperation {
                 pointer: from,
                 change: PatchAction::Remove,
-                why: format!("{right} says the same, and every code of this line is that of {what}"),
+                why: format!(
+                    "{right} says the same, and every code of this line is that of {what}"
+                ),
             }),
             Some(_) => return None,
         }
@@ -62,10 +87,13 @@ fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
 }
 
 fn code_kind(code: &str) -> Option<SoldKind> {
-    let are_digits =
-        |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits = |text: &str, count: usize| {
+        text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
     match code.split_once('.') {
-        Some((heading, rest)) => (are_digits(heading, 4) && are_digits(rest, 2)).then_some(SoldKind::Goods),
+        Some((heading, rest)) => {
+            (are_digits(heading, 4) && are_digits(rest, 2)).then_some(SoldKind::Goods)
+        }
         None => are_digits(code, 4).then_some(SoldKind::Service),
     }
 }

@@ -55,7 +55,9 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
 /// A code in the wrong case is safe, except one like `GBp`, which may mean a hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
     let other = CURRENCY_FIELDS.iter().find(|other| **other != name);
-    let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);
+    let said = other
+        .and_then(|other| body.get(*other))
+        .and_then(Value::as_str);
     match near.kind {
         MatchKind::Name => true,
         MatchKind::Spelling => {
@@ -72,7 +74,9 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {
-        Some(Value::Number(sent)) => Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&near.code)),
+        Some(Value::Number(sent)) => {
+            Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&near.code))
+        }
         _ => near.kind != MatchKind::Typo,
     }
 }

@@ -27,13 +27,19 @@ pub(crate) struct Violation {
 
 impl From<&Fault> for Violation {
     fn from(fault: &Fault) -> Self {
-        Self { path: fault.path.clone(), rule: fault.rule() }
+        Self {
+            path: fault.path.clone(),
+            rule: fault.rule(),
+        }
     }
 }
 
 impl Violation {
     pub(crate) fn for_explanation(why: &Explanation) -> Option<Self> {
-        Some(Self { path: why.path.clone()?, rule: why.rule })
+        Some(Self {
+            path: why.path.clone()?,
+            rule: why.rule,
+        })
     }
 }
 
@@ -55,7 +61,11 @@ pub(crate) struct PatchBuilder<'l> {
 
 impl<'l> PatchBuilder<'l> {
     pub(crate) fn new(body: &Map<String, Value>, context: PatchContext<'l>) -> Self {
-        Self { context, body: Value::Object(body.clone()), fixes: Vec::new() }
+        Self {
+            context,
+            body: Value::Object(body.clone()),
+            fixes: Vec::new(),
+        }
     }
 
     pub(crate) fn body(&self) -> Option<&Map<String, Value>> {
@@ -63,11 +73,16 @@ impl<'l> PatchBuilder<'l> {
     }
 
     /// Checks the body and makes safe changes until nothing is left to change. Returns true if it is then valid.
-    pub(crate) fn repair_body(&mut self, check: impl Fn(&Map<String, Value>) -> Vec<Violation>) -> bool {
+    pub(crate) fn repair_body(
+        &mut self,
+        check: impl Fn(&Map<String, Value>) -> Vec<Violation>,
+    ) -> bool {
         for _ in 0..ROUNDS_MAX {
             let mut wrong = self.body().map(&check).unwrap_or_default();
             if wrong.is_empty() {
-                wrong = totals::inclusive_total_violation(&self.body).into_iter().collect();
+                wrong = totals::inclusive_total_violation(&self.body)
+                    .into_iter()
+                    .collect();
             }
             if wrong.is_empty() {
                 return true;
@@ -87,7 +102,11 @@ impl<'l> PatchBuilder<'l> {
                 dates::fix(&self.body, each, self.context.zone),
                 codes::fix(&self.body, each, self.context.catalog),
             ];
-            for fix in found.into_iter().flatten().chain(categories::fixes(&self.body, each)) {
+            for fix in found
+                .into_iter()
+                .flatten()
+                .chain(categories::fixes(&self.body, each))
+            {
                 has_changed |= self.apply_fix(fix);
             }
         }
@@ -104,9 +123,16 @@ impl<'l> PatchBuilder<'l> {
         if self.fixes.len() >= OPERATIONS_MAX || !fix.apply(&mut self.body) {
             return false;
         }
-        match self.fixes.iter_mut().find(|earlier| earlier.0.pointer == fix.pointer) {
+        match self
+            .fixes
+            .iter_mut()
+            .find(|earlier| earlier.0.pointer == fix.pointer)
+        {
             Some(earlier)
-                if matches!((&earlier.0.change, &fix.change), (PatchAction::Set(_), PatchAction::Set(_))) =>
+                if matches!(
+                    (&earlier.0.change, &fix.change),
+                    (PatchAction::Set(_), PatchAction::Set(_))
+                ) =>
             {
                 earlier.0 = fix;
             }
@@ -117,6 +143,9 @@ impl<'l> PatchBuilder<'l> {
 
     /// Returns the operations of the patch, in the order in which the changes were made.
     pub(crate) fn operations(&self) -> Vec<Value> {
-        self.fixes.iter().map(|(fix, was_there)| fix.to_operation(*was_there)).collect()
+        self.fixes
+            .iter()
+            .map(|(fix, was_there)| fix.to_operation(*was_there))
+            .collect()
     }
 }

@@ -23,7 +23,11 @@ pub(crate) struct PatchOperation {
 
 impl PatchOperation {
     pub(crate) fn set(pointer: impl Into<String>, value: Value, why: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
+        Self {
+            pointer: pointer.into(),
+            change: PatchAction::Set(value),
+            why: why.into(),
+        }
     }
 
     /// Returns the RFC 6902 operation. `Set` becomes `replace` if the member `was_there`, else `add`.
@@ -34,8 +38,12 @@ impl PatchOperation {
             PatchAction::Set(value) if was_there => {
                 json!({ "op": "replace", "path": path, "value": value, "why": why })
             }
-            PatchAction::Set(value) => json!({ "op": "add", "path": path, "value": value, "why": why }),
-            PatchAction::MoveFrom(from) => json!({ "op": "move", "from": from, "path": path, "why": why }),
+            PatchAction::Set(value) => {
+                json!({ "op": "add", "path": path, "value": value, "why": why })
+            }
+            PatchAction::MoveFrom(from) => {
+                json!({ "op": "move", "from": from, "path": path, "why": why })
+            }
             PatchAction::Remove => json!({ "op": "remove", "path": path, "why": why }),
         }
     }
@@ -57,7 +65,9 @@ fn set_member(body: &mut Value, pointer: &str, value: Value) -> bool {
     if body.pointer(pointer) == Some(&value) {
         return false;
     }
-    let Some((parent, name)) = split_last_step(pointer) else { return false };
+    let Some((parent, name)) = split_last_step(pointer) else {
+        return false;
+    };
     match body.pointer_mut(parent) {
         Some(Value::Object(fields)) => {
             fields.insert(name, value);

@@ -7,15 +7,18 @@ use crate::domain::money::Amount;
 /// Returns the amount at a JSON Pointer; `None` if the value there is missing, is not a number or is negative.
 pub(super) fn amount_at(value: &Value, pointer: &str) -> Option<Amount> {
     match value.pointer(pointer)? {
-        Value::Number(number) => {
-            Amount::parse(&number.to_string()).ok().filter(|amount| !amount.is_negative())
-        }
+        Value::Number(number) => Amount::parse(&number.to_string())
+            .ok()
+            .filter(|amount| !amount.is_negative()),
         _ => None,
     }
 }
 
 pub(super) fn items_at<'b>(value: &'b Value, pointer: &str) -> &'b [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// The sum of the amounts of all lines of a body.
@@ -30,24 +33,40 @@ impl LineTotals {
     /// Adds up the lines. Returns `None` if there are no lines or a line has no valid amount.
     pub(super) fn from_body(body: &Value) -> Option<Self> {
         let lines = items_at(body, "/invoice_line");
-        let amounts: Option<Vec<Amount>> =
-            lines.iter().map(|line| amount_at(line, "/line_extension_amount")).collect();
+        let amounts: Option<Vec<Amount>> = lines
+            .iter()
+            .map(|line| amount_at(line, "/line_extension_amount"))
+            .collect();
         let amounts = amounts.filter(|amounts| !amounts.is_empty())?;
-        let are_proven = lines.iter().all(|line| is_quantity_times_price(line).unwrap_or(false));
-        Some(Self { sum: Amount::sum(amounts)?, are_proven })
+        let are_proven = lines
+            .iter()
+            .all(|line| is_quantity_times_price(line).unwrap_or(false));
+        Some(Self {
+            sum: Amount::sum(amounts)?,
+            are_proven,
+        })
     }
 }
 
 /// Returns true if a line's amount is its quantity times its price. Returns false for a line with a discount or a fee,
 /// because the order in which they apply is unknown, and `None` if an amount is missing or invalid.
 fn is_quantity_times_price(line: &Value) -> Option<bool> {
-    let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
-    if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {
+    let reductions = [
+        "/discount_rate",
+        "/discount_amount",
+        "/fee_rate",
+        "/fee_amount",
+    ];
+    if reductions
+        .iter()
+        .any(|name| line.pointer(name).is_some_and(|value| !value.is_null()))
+    {
         return Some(false);
     }
-    let price = amount_at(line, "/invoiced_quantity")?.times(amount_at(line, "/price/price_amount")?)?;
-    let stated =
-        amount_at(line, "/line_extension_amount")?.times(amount_at(line, "/price/base_quantity")?)?;
+    let price =
+        amount_at(line, "/invoiced_quantity")?.times(amount_at(line, "/price/price_amount")?)?;
+    let stated = amount_at(line, "/line_extension_amount")?
+        .times(amount_at(line, "/price/base_quantity")?)?;
     Some(price.is_about(stated))
 }
 
@@ -63,8 +82,14 @@ pub(super) struct TaxSubtotal {
 impl TaxSubtotal {
     fn from_part(part: &Value, digits: u32) -> Option<Self> {
         let base = amount_at(part, "/taxable_amount")?;
-        let due = amount_at(part, "/tax_category/percent")?.percent_of(base)?.round_half_up(digits);
-        Some(Self { base, stated: amount_at(part, "/tax_amount")?, due })
+        let due = amount_at(part, "/tax_category/percent")?
+            .percent_of(base)?
+            .round_half_up(digits);
+        Some(Self {
+            base,
+            stated: amount_at(part, "/tax_amount")?,
+            due,
+        })
     }
 
     pub(super) fn is_proven(&self) -> bool {
@@ -74,7 +99,9 @@ impl TaxSubtotal {
 
 /// Returns the parts of one tax total. Returns `None` if the total has no parts or one part is incomplete.
 pub(super) fn tax_parts(total: &Value, digits: u32) -> Option<Vec<TaxSubtotal>> {
-    let parts: Option<Vec<TaxSubtotal>> =
-        items_at(total, "/tax_subtotal").iter().map(|part| TaxSubtotal::from_part(part, digits)).collect();
+    let parts: Option<Vec<TaxSubtotal>> = items_at(total, "/tax_subtotal")
+        .iter()
+        .map(|part| TaxSubtotal::from_part(part, digits))
+        .collect();
     parts.filter(|parts| !parts.is_empty())
 }

@@ -24,15 +24,30 @@ fn catalog() -> &'static Catalog {
 
 fn lists() -> Catalog {
     let lists = [
-        (ReferenceList::InvoiceTypes, include_str!("../../../crates/sandbox/data/invoice-types.json")),
-        (ReferenceList::PaymentMeans, include_str!("../../../crates/sandbox/data/payment-means.json")),
-        (ReferenceList::TaxCategories, include_str!("../../../crates/sandbox/data/tax-categories.json")),
-        (ReferenceList::Currencies, include_str!("../../../crates/sandbox/data/currencies.json")),
+        (
+            ReferenceList::InvoiceTypes,
+            include_str!("../../../crates/sandbox/data/invoice-types.json"),
+        ),
+        (
+            ReferenceList::PaymentMeans,
+            include_str!("../../../crates/sandbox/data/payment-means.json"),
+        ),
+        (
+            ReferenceList::TaxCategories,
+            include_str!("../../../crates/sandbox/data/tax-categories.json"),
+        ),
+        (
+            ReferenceList::Currencies,
+            include_str!("../../../crates/sandbox/data/currencies.json"),
+        ),
         (
             ReferenceList::QuantityCodes,
             include_str!("../../../crates/sandbox/data/invoice-quantity-codes.json"),
         ),
-        (ReferenceList::Countries, include_str!("../../../crates/sandbox/data/countries.json")),
+        (
+            ReferenceList::Countries,
+            include_str!("../../../crates/sandbox/data/countries.json"),
+        ),
     ];
     let mut catalog = Catalog::default();
     for (list, text) in lists {
@@ -51,15 +66,20 @@ type Sold = (u32, u32, bool);
 /// Returns a valid body for the Validate endpoint, with these invoice lines.
 fn body(sold: &[Sold]) -> Value {
     let line = |(quantity, price, is_service): &Sold| {
-        let sum = Amount::from(i64::from(*quantity)).times(amount(*price)).unwrap();
+        let sum = Amount::from(i64::from(*quantity))
+            .times(amount(*price))
+            .unwrap();
         let price = json!({
             "price_amount": amount(*price), "base_quantity": 1, "price_unit": if *is_service { "HUR" } else { "KGM" },
         });
         let mut line = json!({
             "invoiced_quantity": quantity, "line_extension_amount": sum, "item": { "name": "Rice" }, "price": price,
         });
-        let names =
-            if *is_service { ["isic_code", "service_category"] } else { ["hsn_code", "product_category"] };
+        let names = if *is_service {
+            ["isic_code", "service_category"]
+        } else {
+            ["hsn_code", "product_category"]
+        };
         for name in names {
             line[name] = json!(if *is_service { "6201" } else { "1006.30" });
         }
@@ -67,15 +87,22 @@ fn body(sold: &[Sold]) -> Value {
     };
     let (lines, sums): (Vec<Value>, Vec<Amount>) = sold.iter().map(line).unzip();
     let sum = Amount::sum(sums).unwrap();
-    let tax = Amount::parse("7.5").unwrap().percent_of(sum).unwrap().round_half_up(2);
+    let tax = Amount::parse("7.5")
+        .unwrap()
+        .percent_of(sum)
+        .unwrap()
+        .round_half_up(2);
     let whole = sum.plus(tax).unwrap();
     let mut body = sample();
-    for (name, day) in
-        [("issue_date", "2026-01-15"), ("tax_point_date", "2026-01-15"), ("due_date", "2026-02-25")]
-    {
+    for (name, day) in [
+        ("issue_date", "2026-01-15"),
+        ("tax_point_date", "2026-01-15"),
+        ("due_date", "2026-02-25"),
+    ] {
         body[name] = json!(day);
     }
-    body["payment_means"] = json!([{ "payment_means_code": "30", "payment_due_date": "2026-02-25" }]);
+    body["payment_means"] =
+        json!([{ "payment_means_code": "30", "payment_due_date": "2026-02-25" }]);
     body["invoice_line"] = json!(lines);
     body["tax_total"] = json!([{ "tax_amount": tax, "tax_subtotal": [{
         "taxable_amount": sum, "tax_amount": tax, "tax_category": { "id": "STANDARD_VAT", "percent": number("7.5") },
@@ -94,23 +121,67 @@ type Break = (&'static str, &'static [&'static str]);
 const MENDABLE: &[Break] = &[
     (
         "/issue_date",
-        &["15/01/2026", "2026/01/15", "2026-1-15", "01/15/2026", "15 January 2026", "2026-01-15T09:00:00Z"],
+        &[
+            "15/01/2026",
+            "2026/01/15",
+            "2026-1-15",
+            "01/15/2026",
+            "15 January 2026",
+            "2026-01-15T09:00:00Z",
+        ],
     ),
-    ("/due_date", &["25.02.2026", "20260225", "25-Feb-2026", "2026-02-25T10:30:00+01:00"]),
+    (
+        "/due_date",
+        &[
+            "25.02.2026",
+            "20260225",
+            "25-Feb-2026",
+            "2026-02-25T10:30:00+01:00",
+        ],
+    ),
     ("/tax_point_date", &["2026.01.15", "2026-01-15 00:00:00"]),
-    ("/payment_means/0/payment_due_date", &["25/2/2026", "Feb 25, 2026"]),
-    ("/document_currency_code", &["ngn", "NGM", "NNG", "Nigerian Naira", "Ngn"]),
-    ("/invoice_type_code", &["Commercial Invoice", "commercial invoice", "Comercial Invoice"]),
-    ("/payment_means/0/payment_means_code", &["Credit Transfer", "credit transfer", "Credit Trnasfer"]),
+    (
+        "/payment_means/0/payment_due_date",
+        &["25/2/2026", "Feb 25, 2026"],
+    ),
+    (
+        "/document_currency_code",
+        &["ngn", "NGM", "NNG", "Nigerian Naira", "Ngn"],
+    ),
+    (
+        "/invoice_type_code",
+        &[
+            "Commercial Invoice",
+            "commercial invoice",
+            "Comercial Invoice",
+        ],
+    ),
+    (
+        "/payment_means/0/payment_means_code",
+        &["Credit Transfer", "credit transfer", "Credit Trnasfer"],
+    ),
     (
         "/tax_total/0/tax_subtotal/0/tax_category/id",
-        &["standard_vat", "STANDARD VAT", "STANDARD_VTA", "Standard Value-Added Tax"],
+        &[
+            "standard_vat",
+            "STANDARD VAT",
+            "STANDARD_VTA",
+            "Standard Value-Added Tax",
+        ],
     ),
-    ("/accounting_supplier_party/postal_address/country", &["Nigeria", "NGA", "nigeria"]),
-    ("/accounting_customer_party/postal_address/country", &["NIGERIA", "nga"]),
+    (
+        "/accounting_supplier_party/postal_address/country",
+        &["Nigeria", "NGA", "nigeria"],
+    ),
+    (
+        "/accounting_customer_party/postal_address/country",
+        &["NIGERIA", "nga"],
+    ),
 ];
-const UNITS: [(&str, &[&str]); 2] =
-    [("KGM", &["kg", "kgm", "Kilogram", "kilograms"]), ("HUR", &["hour", "Hours", "hrs", "hur"])];
+const UNITS: [(&str, &[&str]); 2] = [
+    ("KGM", &["kg", "kgm", "Kilogram", "kilograms"]),
+    ("HUR", &["hour", "Hours", "hrs", "hur"]),
+];
 /// The totals and how much a test adds to each. The amounts differ so that two wrong totals never agree by chance.
 const TOTALS: [(&str, &str); 4] = [
     ("/legal_monetary_total/line_extension_amount", "11"),
@@ -121,28 +192,44 @@ const TOTALS: [(&str, &str); 4] = [
 
 fn off(body: &Value, pointer: &str, by: &str) -> Value {
     let right = Amount::parse(&body.pointer(pointer).unwrap().to_string()).unwrap();
-    with_member(body, pointer, Some(json!(right.plus(Amount::parse(by).unwrap()).unwrap())))
+    with_member(
+        body,
+        pointer,
+        Some(json!(right.plus(Amount::parse(by).unwrap()).unwrap())),
+    )
 }
 
 fn wrong(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Violation> {
     let faults = validation::read(body, None, catalog).err();
-    faults.iter().flat_map(Faults::iter).map(Violation::from).collect()
+    faults
+        .iter()
+        .flat_map(Faults::iter)
+        .map(Violation::from)
+        .collect()
 }
 
 fn passes(body: &Value, catalog: &Catalog) -> bool {
-    wrong(&object(body.clone()), catalog).is_empty() && totals::inclusive_total_violation(body).is_none()
+    wrong(&object(body.clone()), catalog).is_empty()
+        && totals::inclusive_total_violation(body).is_none()
 }
 
 /// Repairs a body. Returns true if the repaired body is valid, the patch, and the body that an RFC 6902 library makes
 /// of the patch.
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
-    let context = PatchContext { catalog, zone: Offset::constant(1) };
+    let context = PatchContext {
+        catalog,
+        zone: Offset::constant(1),
+    };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
     let is_right = builder.repair_body(|body| wrong(body, catalog));
     let patch: json_patch::Patch = serde_json::from_value(json!(builder.operations())).unwrap();
     let mut patched = body.clone();
     json_patch::patch(&mut patched, &patch).unwrap();
-    assert_eq!(patched.as_object(), builder.body(), "the patch says what was done");
+    assert_eq!(
+        patched.as_object(),
+        builder.body(),
+        "the patch says what was done"
+    );
     (is_right, builder.operations(), patched)
 }
 
@@ -157,7 +244,9 @@ fn same(one: &Value, other: &Value) -> bool {
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
-                && one.iter().all(|(name, value)| other.get(name).is_some_and(|other| same(value, other)))
+                && one
+                    .iter()
+                    .all(|(name, value)| other.get(name).is_some_and(|other| same(value, other)))
         }
         _ => one == other,
     }
@@ -177,17 +266,35 @@ fn break_body(base: Value, breaks: &[(Break, usize)]) -> Value {
 /// Breaks a line. The unit becomes a common word, and one code is put into the field for the other kind of sale.
 fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let line = format!("/invoice_line/{place}");
-    let unit = body.pointer(&format!("{line}/price/price_unit")).unwrap().as_str().unwrap();
+    let unit = body
+        .pointer(&format!("{line}/price/price_unit"))
+        .unwrap()
+        .as_str()
+        .unwrap();
     let (_, words) = UNITS.iter().find(|(code, _)| *code == unit).unwrap();
-    let mut body =
-        with_member(body, &format!("{line}/price/price_unit"), Some(json!(words[which % words.len()])));
-    let pairs = [("hsn_code", "isic_code"), ("product_category", "service_category")];
+    let mut body = with_member(
+        body,
+        &format!("{line}/price/price_unit"),
+        Some(json!(words[which % words.len()])),
+    );
+    let pairs = [
+        ("hsn_code", "isic_code"),
+        ("product_category", "service_category"),
+    ];
     let (goods, service) = pairs[which % 2];
-    let (from, to) = if unit == "KGM" { (goods, service) } else { (service, goods) };
+    let (from, to) = if unit == "KGM" {
+        (goods, service)
+    } else {
+        (service, goods)
+    };
     let code = body.pointer(&format!("{line}/{from}")).cloned();
     body = with_member(&body, &format!("{line}/{to}"), code);
     // In a third of the cases the code is in both fields, otherwise only in the wrong one.
-    if which.is_multiple_of(3) { body } else { with_member(&body, &format!("{line}/{from}"), None) }
+    if which.is_multiple_of(3) {
+        body
+    } else {
+        with_member(&body, &format!("{line}/{from}"), None)
+    }
 }
 
 proptest! {
@@ -310,10 +417,15 @@ fn pointers(value: &Value, here: &str) -> Vec<String> {
         all
     };
     match value {
-        Value::Object(fields) => fields.iter().flat_map(|(name, value)| below(name, value)).collect(),
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(place, item)| below(&place.to_string(), item)).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, value)| below(name, value))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .flat_map(|(place, item)| below(&place.to_string(), item))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -325,7 +437,11 @@ fn each_operation_says_what_it_does_and_why() {
     let odd = with_member(&right, "/issue_date", Some(json!("15/01/2026")));
     let odd = with_member(&odd, "/legal_monetary_total/line_extension_amount", None);
     let odd = with_member(&odd, "/invoice_line/0/product_category", None);
-    let odd = with_member(&odd, "/invoice_line/0/service_category", Some(json!("1006.30")));
+    let odd = with_member(
+        &odd,
+        "/invoice_line/0/service_category",
+        Some(json!("1006.30")),
+    );
     let (is_right, operations, _) = mend(&odd, catalog);
     assert!(is_right);
     insta::assert_snapshot!(serde_json::to_string_pretty(&operations).unwrap());
@@ -345,7 +461,10 @@ fn goods_that_are_called_a_service_are_neither() {
 #[test]
 fn without_the_lists_no_code_is_guessed() {
     let catalog = &Catalog::default();
-    let odd =
-        with_member(&body(&[(10, 1_000, false)]), "/invoice_line/0/price/price_unit", Some(json!("each")));
+    let odd = with_member(
+        &body(&[(10, 1_000, false)]),
+        "/invoice_line/0/price/price_unit",
+        Some(json!("each")),
+    );
     assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new());
 }

@@ -23,11 +23,14 @@ pub(super) fn concerns_totals(wrong: &Violation) -> bool {
 
 /// Returns a violation if the total without tax plus taxes is not the total with tax. No form checks this.
 pub(super) fn inclusive_total_violation(body: &Value) -> Option<Violation> {
-    let taxes: Option<Vec<Amount>> =
-        items_at(body, "/tax_total").iter().map(|total| amount_at(total, "/tax_amount")).collect();
+    let taxes: Option<Vec<Amount>> = items_at(body, "/tax_total")
+        .iter()
+        .map(|total| amount_at(total, "/tax_amount"))
+        .collect();
     let expected = amount_at(body, TAX_EXCLUSIVE_POINTER)?.plus(Amount::sum(taxes?)?)?;
     let path = format!("{TOTAL_FIELD}.tax_inclusive_amount");
-    (!amount_at(body, TAX_INCLUSIVE_POINTER)?.is_about(expected)).then_some(Violation { path, rule: "sum" })
+    (!amount_at(body, TAX_INCLUSIVE_POINTER)?.is_about(expected))
+        .then_some(Violation { path, rule: "sum" })
 }
 
 /// The sum of a body's taxes after the correction, and the operations that correct the taxes.
@@ -40,7 +43,10 @@ struct Taxes {
 
 /// Returns the operations that correct the totals. Returns no operation if the right value of one total is unknown.
 pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOperation> {
-    let currency = body.get("document_currency_code").and_then(Value::as_str).unwrap_or_default();
+    let currency = body
+        .get("document_currency_code")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let digits = catalog.currency_digits(currency);
     let found = LineTotals::from_body(body).and_then(|lines| {
         let taxes = taxes(body, lines, digits)?;
@@ -57,11 +63,16 @@ fn total_fixes(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<Pat
     // With allowances or charges on the document, the sum of the lines is not the total without tax, so the stated
     // total is used.
     let is_charged = !items_at(body, "/allowance_charge").is_empty();
-    let exclusive = if is_charged { amount_at(body, TAX_EXCLUSIVE_POINTER)? } else { lines.sum };
+    let exclusive = if is_charged {
+        amount_at(body, TAX_EXCLUSIVE_POINTER)?
+    } else {
+        lines.sum
+    };
     let inclusive = exclusive.plus(taxes.sum)?;
     let payable = amount_at(body, PAYABLE_POINTER)?;
     let is_proven = lines.are_proven && taxes.are_proven && !is_charged;
-    let stands = amount_at(body, TAX_INCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(inclusive))
+    let stands = amount_at(body, TAX_INCLUSIVE_POINTER)
+        .is_some_and(|stated| stated.is_about(inclusive))
         && amount_at(body, TAX_EXCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(exclusive));
     let is_agreed = payable.is_about(inclusive) || stands;
     if !is_agreed && !is_proven || is_charged && !lines.are_proven {
@@ -76,7 +87,8 @@ fn total_fixes(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<Pat
     ];
     // A prepayment may be the reason for a lower payable amount. So this amount is corrected only if it equals the
     // stated total with tax, and that total is wrong.
-    let follows = amount_at(body, TAX_INCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(payable));
+    let follows =
+        amount_at(body, TAX_INCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(payable));
     if !is_agreed && follows {
         wanted.push((
             PAYABLE_POINTER,
@@ -87,16 +99,26 @@ fn total_fixes(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<Pat
         return None;
     }
     let wanted = wanted.into_iter().filter(|(pointer, right, _)| {
-        let Some(stated) = amount_at(body, pointer) else { return true };
+        let Some(stated) = amount_at(body, pointer) else {
+            return true;
+        };
         let is_below = *pointer == TAX_INCLUSIVE_POINTER && stated < exclusive;
         is_below || !stated.is_about(*right)
     });
-    Some(wanted.map(|(pointer, right, why)| PatchOperation::set(pointer, json!(right), why)).collect())
+    Some(
+        wanted
+            .map(|(pointer, right, why)| PatchOperation::set(pointer, json!(right), why))
+            .collect(),
+    )
 }
 
 fn taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<Taxes> {
     let totals = items_at(body, "/tax_total");
-    let mut taxes = Taxes { sum: Amount::ZERO, are_proven: totals.len() == 1, fixes: Vec::new() };
+    let mut taxes = Taxes {
+        sum: Amount::ZERO,
+        are_proven: totals.len() == 1,
+        fixes: Vec::new(),
+    };
     for (place, total) in totals.iter().enumerate() {
         let at = format!("/tax_total/{place}");
         let parts = tax_parts(total, digits)?;
@@ -109,11 +131,19 @@ fn taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<Taxes> {
             Some(stated) if stated.is_about(sum) => stated,
             _ if are_proven => {
                 let why = "the sum of its parts, each of which is its percent";
-                taxes.fixes.push(PatchOperation::set(format!("{at}/tax_amount"), json!(sum), why));
+                taxes.fixes.push(PatchOperation::set(
+                    format!("{at}/tax_amount"),
+                    json!(sum),
+                    why,
+                ));
                 sum
             }
             Some(stated) if stated.is_about(due) => {
-                for (place, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_proven()) {
+                for (place, part) in parts
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, part)| !part.is_proven())
+                {
                     let pointer = format!("{at}/tax_subtotal/{place}/tax_amount");
                     taxes.fixes.push(PatchOperation::set(
                         pointer,

@@ -78,9 +78,15 @@ const UNIT_WORDS: [(&str, &str); 66] = [
 pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
-    let known = |word: &str| UNIT_WORDS.iter().find(|(name, _)| *name == word).map(|(_, code)| *code);
+    let known = |word: &str| {
+        UNIT_WORDS
+            .iter()
+            .find(|(name, _)| *name == word)
+            .map(|(_, code)| *code)
+    };
     let by_word = known(&word).or_else(|| singular.and_then(known));
-    let by_word = by_word.filter(|code| catalog.has(ReferenceList::QuantityCodes, code) == Some(true));
+    let by_word =
+        by_word.filter(|code| catalog.has(ReferenceList::QuantityCodes, code) == Some(true));
     let by_list = nearest_code(catalog, ReferenceList::QuantityCodes, text)
         .filter(|near| near.kind != MatchKind::Typo)
         .or_else(|| {
@@ -89,7 +95,10 @@ pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
         });
     match (by_word, by_list) {
         (Some(code), Some(near)) => (near.code == code).then_some(near),
-        (Some(code), None) => Some(CodeMatch { code: code.to_owned(), kind: MatchKind::Name }),
+        (Some(code), None) => Some(CodeMatch {
+            code: code.to_owned(),
+            kind: MatchKind::Name,
+        }),
         (None, Some(near)) => Some(near),
         (None, None) => nearest_code(catalog, ReferenceList::QuantityCodes, text),
     }
@@ -130,7 +139,13 @@ mod tests {
             ("m3", "MTQ"),
             ("cubic metres", "MTQ"),
         ] {
-            assert_eq!(meant_code(&catalog(), text).map(|near| near.code).as_deref(), Some(code), "{text}");
+            assert_eq!(
+                meant_code(&catalog(), text)
+                    .map(|near| near.code)
+                    .as_deref(),
+                Some(code),
+                "{text}"
+            );
         }
     }
 
@@ -145,7 +160,8 @@ mod tests {
     fn the_words_are_written_as_they_are_looked_up() {
         for (word, code) in UNIT_WORDS {
             assert!(
-                word.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit()),
+                word.chars()
+                    .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit()),
                 "{word}"
             );
             assert!(code.len() <= 3, "{code}");

@@ -40,20 +40,27 @@ pub(crate) async fn build_patch(
     let authority = authority.on_behalf_of(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..AUTHORITY_CALLS_MAX {
-        let is_right = builder.repair_body(|body| match validation::read(body, Some(taxpayer), catalog) {
-            Ok(_) => Vec::new(),
-            Err(faults) => faults.iter().map(Violation::from).collect(),
-        });
-        let read = builder.body().and_then(|body| validation::read(body, Some(taxpayer), catalog).ok());
-        let Some(form) = read.filter(|_| is_right) else { break };
+        let is_right =
+            builder.repair_body(
+                |body| match validation::read(body, Some(taxpayer), catalog) {
+                    Ok(_) => Vec::new(),
+                    Err(faults) => faults.iter().map(Violation::from).collect(),
+                },
+            );
+        let read = builder
+            .body()
+            .and_then(|body| validation::read(body, Some(taxpayer), catalog).ok());
+        let Some(form) = read.filter(|_| is_right) else {
+            break;
+        };
         let words = match authority.validate(form.value.document.as_json()).await {
             Ok(()) => {
                 suffices = Some(true);
                 break;
             }
-            Err(AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message }) => {
-                message
-            }
+            Err(
+                AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message },
+            ) => message,
             // The authority gave no verdict, so it is unknown whether the patch suffices. The patch is returned anyway.
             Err(_) => {
                 suffices = None;
@@ -61,10 +68,16 @@ pub(crate) async fn build_patch(
             }
         };
         let reasons = authority::explain(&words, form.value.document.as_json());
-        let wrong: Vec<Violation> = reasons.iter().filter_map(Violation::for_explanation).collect();
+        let wrong: Vec<Violation> = reasons
+            .iter()
+            .filter_map(Violation::for_explanation)
+            .collect();
         if !builder.apply_fixes(&wrong) {
             break;
         }
     }
-    Patch { operations: builder.operations(), suffices }
+    Patch {
+        operations: builder.operations(),
+        suffices,
+    }
 }

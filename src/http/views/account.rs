@@ -84,8 +84,17 @@ pub(crate) struct ChangedContact {
 
 impl RevokedKeys {
     pub(crate) fn new(id: i64, ended: Revocation) -> Self {
-        let Revocation { revoked, revoked_of_taxpayers, sessions } = ended;
-        Self { id, revoked, revoked_of_taxpayers, ended_sessions: sessions }
+        let Revocation {
+            revoked,
+            revoked_of_taxpayers,
+            sessions,
+        } = ended;
+        Self {
+            id,
+            revoked,
+            revoked_of_taxpayers,
+            ended_sessions: sessions,
+        }
     }
 }
 
@@ -98,7 +107,11 @@ impl<'a> AccountView<'a> {
             role: holder.role,
             created_at: precise_time(holder.created_at),
             disabled_at: holder.disabled_at.map(precise_time),
-            api_keys: holder.keys.iter().map(|key| ApiKeyView::new(key, now)).collect(),
+            api_keys: holder
+                .keys
+                .iter()
+                .map(|key| ApiKeyView::new(key, now))
+                .collect(),
         }
     }
 }

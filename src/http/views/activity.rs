@@ -31,7 +31,10 @@ struct EntryView {
 impl ActivityView {
     pub(crate) fn new(entries: Vec<ActivityEntry>, next: Option<ActivityCursor>) -> Self {
         let entries = entries.into_iter().map(EntryView::from).collect();
-        Self { entries, next_cursor: next.map(|next| next.to_string()) }
+        Self {
+            entries,
+            next_cursor: next.map(|next| next.to_string()),
+        }
     }
 }
 

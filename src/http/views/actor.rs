@@ -17,6 +17,10 @@ pub(crate) struct ActorView {
 
 impl From<NamedActor> for ActorView {
     fn from(actor: NamedActor) -> Self {
-        Self { kind: actor.kind, id: actor.id, name: actor.name }
+        Self {
+            kind: actor.kind,
+            id: actor.id,
+            name: actor.name,
+        }
     }
 }

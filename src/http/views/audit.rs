@@ -56,7 +56,9 @@ impl<'a> AuditView<'a> {
             at: precise_time(entry.at),
             actor: entry.actor.kind(),
             operator_id,
-            operator: operator_id.and_then(|id| operators.get(&id)).map(String::as_str),
+            operator: operator_id
+                .and_then(|id| operators.get(&id))
+                .map(String::as_str),
             contact_id: entry.actor.contact_id(),
             integrator_id: entry.integrator_id,
             action: entry.action,

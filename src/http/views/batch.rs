@@ -16,7 +16,10 @@ pub(crate) struct BatchCreated<'a> {
 
 impl<'a> From<&'a Batch> for BatchCreated<'a> {
     fn from(batch: &'a Batch) -> Self {
-        Self { batch_no: &batch.batch_no, created: batch.count(ItemOutcome::Created) }
+        Self {
+            batch_no: &batch.batch_no,
+            created: batch.count(ItemOutcome::Created),
+        }
     }
 }
 

@@ -49,6 +49,14 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
 }
 
 fn held_taxpayers(view: &BreakerView) -> Option<Vec<i64>> {
-    let HeldCallers::Accounts(accounts) = &view.held else { return None };
-    Some(accounts.iter().filter_map(|account| account.taxpayer()).map(|id| id.0).collect())
+    let HeldCallers::Accounts(accounts) = &view.held else {
+        return None;
+    };
+    Some(
+        accounts
+            .iter()
+            .filter_map(|account| account.taxpayer())
+            .map(|id| id.0)
+            .collect(),
+    )
 }

@@ -23,6 +23,9 @@ pub(crate) struct Enums {
 
 impl SelectOption {
     pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { label: label.into(), value: value.into() }
+        Self {
+            label: label.into(),
+            value: value.into(),
+        }
     }
 }

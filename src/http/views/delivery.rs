@@ -35,7 +35,10 @@ struct AttemptView<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PhaseDurations)]
-#[expect(clippy::struct_field_names, reason = "a unit stands in the name of each field of the interface")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "a unit stands in the name of each field of the interface"
+)]
 struct PhasesView {
     dns_ms: Option<i64>,
     connect_ms: Option<i64>,
@@ -73,8 +76,18 @@ impl<'a> From<&'a DeliveryAttempt> for AttemptView<'a> {
 
 impl From<PhaseDurations> for PhasesView {
     fn from(phases: PhaseDurations) -> Self {
-        let PhaseDurations { dns_ms, connect_ms, wait_ms, read_ms } = phases;
-        Self { dns_ms, connect_ms, wait_ms, read_ms }
+        let PhaseDurations {
+            dns_ms,
+            connect_ms,
+            wait_ms,
+            read_ms,
+        } = phases;
+        Self {
+            dns_ms,
+            connect_ms,
+            wait_ms,
+            read_ms,
+        }
     }
 }
 
@@ -96,6 +109,11 @@ impl<'a> From<&'a LoggedDelivery> for DeadLetter<'a> {
         let Guidance { why, what_to_do } =
             Guidance::for_failure(failure, last.and_then(|attempt| attempt.status));
         let delivery = DeliveryView::from(logged);
-        Self { taxpayer_id: logged.delivery.taxpayer_id, delivery, why, what_to_do }
+        Self {
+            taxpayer_id: logged.delivery.taxpayer_id,
+            delivery,
+            why,
+            what_to_do,
+        }
     }
 }

@@ -21,8 +21,13 @@ impl EndpointAnswer {
             ApiError::new(ErrorCode::WebhookUnreachable, capitalize(&why))
         })?;
         let text = &attempt.response_head;
-        let body = strict_json::from_untrusted(text.as_bytes())
-            .unwrap_or_else(|_| if text.is_empty() { Value::Null } else { Value::from(text.as_str()) });
+        let body = strict_json::from_untrusted(text.as_bytes()).unwrap_or_else(|_| {
+            if text.is_empty() {
+                Value::Null
+            } else {
+                Value::from(text.as_str())
+            }
+        });
         Ok(Self { status, body })
     }
 }
@@ -39,22 +44,35 @@ mod tests {
     fn attempt(outcome: AttemptOutcome, status: Option<u16>, text: &str) -> AttemptResult {
         let response_head = text.to_owned();
         let phases = PhaseTimes::default();
-        AttemptResult { outcome, status, duration: Duration::ZERO, phases, retry_after: None, response_head }
+        AttemptResult {
+            outcome,
+            status,
+            duration: Duration::ZERO,
+            phases,
+            retry_after: None,
+            response_head,
+        }
     }
 
     #[test]
     fn an_answer_is_shown_as_json_where_it_is() {
         let deep = "[".repeat(100_000);
         for (text, body) in [
-            (r#"{"ok": true, "n": 1.50}"#, strict_json::from_trusted(r#"{"ok": true, "n": 1.50}"#).unwrap()),
+            (
+                r#"{"ok": true, "n": 1.50}"#,
+                strict_json::from_trusted(r#"{"ok": true, "n": 1.50}"#).unwrap(),
+            ),
             ("", Value::Null),
             ("thanks", json!("thanks")),
             (r#"{"cut": "#, json!(r#"{"cut": "#)),
             (deep.as_str(), json!(deep)),
         ] {
-            let answer =
-                EndpointAnswer::from_attempt(&attempt(AttemptOutcome::Rejected(500), Some(500), text))
-                    .unwrap();
+            let answer = EndpointAnswer::from_attempt(&attempt(
+                AttemptOutcome::Rejected(500),
+                Some(500),
+                text,
+            ))
+            .unwrap();
             assert_eq!((answer.status, answer.body), (500, body));
         }
     }
@@ -67,7 +85,10 @@ mod tests {
             "",
         ))
         .unwrap_err();
-        assert_eq!((error.status.as_u16(), error.code), (502, ErrorCode::WebhookUnreachable));
+        assert_eq!(
+            (error.status.as_u16(), error.code),
+            (502, ErrorCode::WebhookUnreachable)
+        );
         assert_eq!(&*error.message, "The endpoint's name does not resolve");
     }
 }

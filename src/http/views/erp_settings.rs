@@ -63,17 +63,32 @@ struct FormatSettings {
 
 impl ErpSettings {
     pub(crate) fn new(taxpayer_id: TaxpayerId, stored: Option<Integration>) -> Self {
-        let (created_at, updated_at) =
-            stored.as_ref().map(|one| (plain_time(one.created_at), plain_time(one.updated_at))).unzip();
+        let (created_at, updated_at) = stored
+            .as_ref()
+            .map(|one| (plain_time(one.created_at), plain_time(one.updated_at)))
+            .unzip();
         let integration = stored.unwrap_or_default();
-        let IntegrationSummary { erp_system, auth_type, data_format } = integration.summary();
+        let IntegrationSummary {
+            erp_system,
+            auth_type,
+            data_format,
+        } = integration.summary();
         Self {
             taxpayer_id,
             erp_system,
             auth_type,
             data_format,
-            secrets_set: integration.auth.secrets().into_iter().map(|(name, _)| name).collect(),
-            allowed_networks: integration.allowed_networks.iter().map(ToString::to_string).collect(),
+            secrets_set: integration
+                .auth
+                .secrets()
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect(),
+            allowed_networks: integration
+                .allowed_networks
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             auth: AuthSettings::from_auth(integration.auth),
             origin: integration.origin.map(|origin| origin.to_string()),
             format: FormatSettings::from_format(integration.format),
@@ -87,11 +102,21 @@ impl AuthSettings {
     fn from_auth(auth: Auth) -> Self {
         match auth {
             Auth::None => Self::default(),
-            Auth::Basic { username, .. } => Self { username: Some(username), ..Self::default() },
-            Auth::ApiKey { header, .. } => Self { header: Some(header), ..Self::default() },
-            Auth::Ntlm { username, domain, .. } => {
-                Self { username: Some(username), domain, ..Self::default() }
-            }
+            Auth::Basic { username, .. } => Self {
+                username: Some(username),
+                ..Self::default()
+            },
+            Auth::ApiKey { header, .. } => Self {
+                header: Some(header),
+                ..Self::default()
+            },
+            Auth::Ntlm {
+                username, domain, ..
+            } => Self {
+                username: Some(username),
+                domain,
+                ..Self::default()
+            },
             Auth::OAuth2 { client, .. } | Auth::ClientCredentials { client } => Self {
                 token_url: Some(client.token_url),
                 client_id: Some(client.client_id),
@@ -107,14 +132,24 @@ impl FormatSettings {
     fn from_format(format: Format) -> Self {
         match format {
             Format::Rest | Format::OData => Self::default(),
-            Format::Soap { action, namespace, method } => Self {
+            Format::Soap {
+                action,
+                namespace,
+                method,
+            } => Self {
                 action: Some(action),
                 namespace: Some(namespace),
                 method: Some(method),
                 ..Self::default()
             },
-            Format::GraphQl { mutation } => Self { mutation: Some(mutation), ..Self::default() },
-            Format::JsonRpc { method } => Self { method: Some(method), ..Self::default() },
+            Format::GraphQl { mutation } => Self {
+                mutation: Some(mutation),
+                ..Self::default()
+            },
+            Format::JsonRpc { method } => Self {
+                method: Some(method),
+                ..Self::default()
+            },
         }
     }
 }

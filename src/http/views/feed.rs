@@ -40,8 +40,15 @@ impl Feed {
     /// events follow this page.
     pub(crate) fn new(events: Vec<Event>, after: i64, has_more: bool) -> Result<Self, StoreError> {
         let next_after = events.last().map_or(after, |event| event.sequence);
-        let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;
-        Ok(Self { events, next_after, has_more })
+        let events = events
+            .into_iter()
+            .map(EventView::try_from)
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            events,
+            next_after,
+            has_more,
+        })
     }
 }
 
@@ -60,7 +67,11 @@ impl TryFrom<Event> for EventView {
             sequence: event.sequence,
             timestamp: precise_time(event.timestamp),
             irn: event.irn,
-            actor: event.actor.as_deref().and_then(NamedActor::parse).map(ActorView::from),
+            actor: event
+                .actor
+                .as_deref()
+                .and_then(NamedActor::parse)
+                .map(ActorView::from),
             data,
             hash: event.hash,
         })
@@ -91,13 +102,18 @@ mod tests {
             data: json!({ "a": 1.50 }).to_string(),
             actor: None,
         };
-        (1..=count).map(|n| head.append(occurrence(), seal(n))).collect()
+        (1..=count)
+            .map(|n| head.append(occurrence(), seal(n)))
+            .collect()
     }
 
     #[test]
     fn a_feed_says_where_to_go_on() {
         let feed = Feed::new(log(2), 0, true).unwrap();
-        assert_eq!((feed.events.len(), feed.next_after, feed.has_more), (2, 2, true));
+        assert_eq!(
+            (feed.events.len(), feed.next_after, feed.has_more),
+            (2, 2, true)
+        );
         let end = Feed::new(vec![], 9, false).unwrap();
         assert_eq!((end.next_after, end.has_more), (9, false));
     }

@@ -28,14 +28,19 @@ struct CheckView<'a> {
 impl<'a> From<&'a GradeReport> for GradeView<'a> {
     fn from(graded: &'a GradeReport) -> Self {
         let checks = graded.checks.iter().map(CheckView::from).collect();
-        Self { grade: graded.grade, score: graded.score, checks }
+        Self {
+            grade: graded.grade,
+            score: graded.score,
+            checks,
+        }
     }
 }
 
 impl<'a> From<&'a CheckResult> for CheckView<'a> {
     fn from(result: &'a CheckResult) -> Self {
-        let duration_ms =
-            result.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+        let duration_ms = result
+            .duration
+            .map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
         Self {
             name: result.check,
             passed: result.passed,

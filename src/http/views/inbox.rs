@@ -59,6 +59,9 @@ pub(crate) struct NoticeView {
 
 impl From<&Notice> for NoticeView {
     fn from(notice: &Notice) -> Self {
-        Self { irn: notice.irn.clone(), message: notice.message }
+        Self {
+            irn: notice.irn.clone(),
+            message: notice.message,
+        }
     }
 }

@@ -45,7 +45,9 @@ impl HealthView {
             state: EndpointHealth::new(endpoint.is_active, failing),
             failures: failing.map_or(0, |failing| failing.failures),
             failing_since: failing.map(|failing| precise_time(failing.since)),
-            parked_until: failing.and_then(|failing| failing.parked_until).map(precise_time),
+            parked_until: failing
+                .and_then(|failing| failing.parked_until)
+                .map(precise_time),
         }
     }
 }
@@ -73,6 +75,9 @@ impl<'a> Integration<'a> {
 
     /// Sets the health of the endpoint. `failing` is the current streak of failed attempts, if there is one.
     pub(crate) fn with_health(self, endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
-        Self { health: HealthView::new(endpoint, failing), ..self }
+        Self {
+            health: HealthView::new(endpoint, failing),
+            ..self
+        }
     }
 }

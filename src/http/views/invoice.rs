@@ -25,7 +25,11 @@ impl Included {
     /// Parses the value of `include`: words separated by commas, in upper or lower case.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut included = Self::default();
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        for word in text
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+        {
             match word.to_ascii_lowercase().as_str() {
                 "lines" => included.lines = true,
                 "ledger" => included.ledger = true,
@@ -49,10 +53,16 @@ pub(crate) struct InvoiceView<'a> {
 
 impl<'a> InvoiceView<'a> {
     /// Creates the view. The ledger is shown only if `entries` is given.
-    pub(crate) fn new(invoice: &'a Invoice, included: &Included, entries: Option<Vec<LedgerEntry>>) -> Self {
+    pub(crate) fn new(
+        invoice: &'a Invoice,
+        included: &Included,
+        entries: Option<Vec<LedgerEntry>>,
+    ) -> Self {
         Self {
             object: InvoiceObject::from(invoice),
-            lines: included.lines.then(|| invoice.lines.iter().map(LineView::from).collect()),
+            lines: included
+                .lines
+                .then(|| invoice.lines.iter().map(LineView::from).collect()),
             ledger: entries.map(|entries| LedgerView::new(invoice.payment.payable, entries)),
         }
     }
@@ -145,7 +155,11 @@ mod tests {
 
     #[test]
     fn what_is_to_be_included_is_said_in_words() {
-        let both = Included { lines: true, ledger: true, unknown: Vec::new() };
+        let both = Included {
+            lines: true,
+            ledger: true,
+            unknown: Vec::new(),
+        };
         assert_eq!(Included::from_text("lines,ledger"), both);
         assert_eq!(Included::from_text(" Ledger ,LINES,lines,"), both);
         assert_eq!(Included::from_text(""), Included::default());

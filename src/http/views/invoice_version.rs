@@ -53,7 +53,15 @@ impl<'a> InvoiceVersion<'a> {
 
 impl<'a> From<&'a ChangedField> for FieldChange<'a> {
     fn from(change: &'a ChangedField) -> Self {
-        let ChangedField { field, before, after } = change;
-        Self { field, before: before.as_deref(), after: after.as_deref() }
+        let ChangedField {
+            field,
+            before,
+            after,
+        } = change;
+        Self {
+            field,
+            before: before.as_deref(),
+            after: after.as_deref(),
+        }
     }
 }

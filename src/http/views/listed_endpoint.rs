@@ -46,7 +46,9 @@ impl<'a> From<&'a endpoint_list::ListedEndpoint> for ListedEndpoint<'a> {
             failures: streak.map_or(0, |streak| streak.failures),
             last_failure: streak.and_then(|streak| streak.last_failure.as_deref()),
             last_failure_at: streak.map(|streak| precise_time(streak.last)),
-            parked_until: streak.and_then(|streak| streak.parked_until).map(precise_time),
+            parked_until: streak
+                .and_then(|streak| streak.parked_until)
+                .map(precise_time),
             pending: listed.pending,
             dead: listed.dead,
         }

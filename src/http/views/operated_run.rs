@@ -66,6 +66,9 @@ pub(crate) struct OperatedRunWithSteps<'a> {
 
 impl<'a> OperatedRunWithSteps<'a> {
     pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord], now: Timestamp) -> Self {
-        Self { run: OperatedRun::new(run, now), steps: steps.iter().map(StepView::from).collect() }
+        Self {
+            run: OperatedRun::new(run, now),
+            steps: steps.iter().map(StepView::from).collect(),
+        }
     }
 }

@@ -40,7 +40,10 @@ impl<'a> OutageView<'a> {
         queued: &HashSet<OutageEvent>,
         now: Timestamp,
     ) -> Self {
-        let event = |edge| OutageEvent { outage: outage.id, edge };
+        let event = |edge| OutageEvent {
+            outage: outage.id,
+            edge,
+        };
         let count = |edge| notified.get(&event(edge)).copied().unwrap_or(0);
         Self {
             id: outage.id,
@@ -51,7 +54,10 @@ impl<'a> OutageView<'a> {
             announced: Announced {
                 started: count(OutageEdge::Started),
                 ended: count(OutageEdge::Ended),
-                under_way: OutageEdge::ALL.iter().copied().find(|edge| queued.contains(&event(*edge))),
+                under_way: OutageEdge::ALL
+                    .iter()
+                    .copied()
+                    .find(|edge| queued.contains(&event(*edge))),
             },
         }
     }

@@ -51,8 +51,19 @@ pub(crate) struct EndpointGroup {
 
 impl RunGroup {
     pub(crate) fn new(group: &UnfinishedRuns, now: Timestamp) -> Self {
-        let UnfinishedRuns { state, wait_reason, runs, oldest, .. } = group;
+        let UnfinishedRuns {
+            state,
+            wait_reason,
+            runs,
+            oldest,
+            ..
+        } = group;
         let oldest_age_s = now.duration_since(*oldest).as_secs().max(0);
-        Self { state: *state, wait_reason: *wait_reason, runs: *runs, oldest_age_s }
+        Self {
+            state: *state,
+            wait_reason: *wait_reason,
+            runs: *runs,
+            oldest_age_s,
+        }
     }
 }

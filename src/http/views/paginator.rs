@@ -16,7 +16,13 @@ pub(crate) struct Paginator<T> {
 impl<T> Paginator<T> {
     pub(crate) fn new(page: Page, total: u64, data: Vec<T>) -> Self {
         let last_page = total.div_ceil(page.per_page).max(1);
-        Self { current_page: page.number, data, total, per_page: page.per_page, last_page }
+        Self {
+            current_page: page.number,
+            data,
+            total,
+            per_page: page.per_page,
+            last_page,
+        }
     }
 }
 
@@ -26,7 +32,17 @@ mod tests {
 
     #[test]
     fn an_empty_list_has_one_page() {
-        let last = |total| Paginator::<u8>::new(Page { number: 1, per_page: 10 }, total, vec![]).last_page;
+        let last = |total| {
+            Paginator::<u8>::new(
+                Page {
+                    number: 1,
+                    per_page: 10,
+                },
+                total,
+                vec![],
+            )
+            .last_page
+        };
         assert_eq!([last(0), last(1), last(10), last(11)], [1, 1, 1, 2]);
     }
 }

@@ -94,6 +94,9 @@ pub(crate) struct ReconciliationWithFindings<'a> {
 impl<'a> ReconciliationWithFindings<'a> {
     pub(crate) fn new(one: &'a Reconciliation, findings: &'a [Finding]) -> Self {
         let findings = findings.iter().map(FindingView::from).collect();
-        Self { reconciliation: ReconciliationView::from(one), findings }
+        Self {
+            reconciliation: ReconciliationView::from(one),
+            findings,
+        }
     }
 }

@@ -57,7 +57,10 @@ impl ReplayView {
     /// Creates the view. If the endpoint is disabled, an unfinished replay waits until the endpoint is enabled.
     pub(crate) fn for_endpoint(endpoint: Option<&Endpoint>, replay: &Replay) -> Self {
         let is_held = replay.is_open() && endpoint.is_some_and(|endpoint| !endpoint.is_active);
-        Self { waits_for: is_held.then_some(DISABLED_REASON), ..Self::from(replay) }
+        Self {
+            waits_for: is_held.then_some(DISABLED_REASON),
+            ..Self::from(replay)
+        }
     }
 }
 
@@ -76,6 +79,9 @@ impl<'a> Enabled<'a> {
         kinds: &'a IntegrationSummary,
         replay: Option<&Replay>,
     ) -> Self {
-        Self { integration: Integration::new(endpoint, kinds), replay: replay.map(ReplayView::from) }
+        Self {
+            integration: Integration::new(endpoint, kinds),
+            replay: replay.map(ReplayView::from),
+        }
     }
 }

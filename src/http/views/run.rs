@@ -107,7 +107,13 @@ pub(crate) struct TransmissionResult<'a> {
 impl<'a> TransmissionResult<'a> {
     pub(crate) fn new(run: &'a Run, delivered: bool) -> Self {
         let transmitted_at = precise_time(run.updated_at);
-        Self { ok: true, irn: run.irn.as_str(), transmitted: true, delivered, transmitted_at }
+        Self {
+            ok: true,
+            irn: run.irn.as_str(),
+            transmitted: true,
+            delivered,
+            transmitted_at,
+        }
     }
 }
 
@@ -121,7 +127,11 @@ pub(crate) struct ReportResult<'a> {
 
 impl<'a> From<&'a Run> for ReportResult<'a> {
     fn from(run: &'a Run) -> Self {
-        Self { invoice_number: run.irn.invoice_no(), ok: true, irn: run.irn.as_str() }
+        Self {
+            invoice_number: run.irn.invoice_no(),
+            ok: true,
+            irn: run.irn.as_str(),
+        }
     }
 }
 
@@ -136,7 +146,15 @@ pub(crate) struct PaymentResult<'a> {
 
 impl<'a> PaymentResult<'a> {
     pub(crate) fn from_run(run: &'a Run) -> Option<Self> {
-        let RelayedPayment { payment_status, remark } = run.payload.payment()?.clone();
-        Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain_time(run.updated_at) })
+        let RelayedPayment {
+            payment_status,
+            remark,
+        } = run.payload.payment()?.clone();
+        Some(Self {
+            irn: run.irn.as_str(),
+            payment_status,
+            remark,
+            updated_at: plain_time(run.updated_at),
+        })
     }
 }

@@ -34,7 +34,10 @@ struct EntryView<'a> {
 
 impl<'a> TimelineView<'a> {
     pub(crate) fn new(irn: &'a Irn, timeline: &'a Timeline) -> Self {
-        Self { irn: irn.as_str(), entries: timeline.entries.iter().map(EntryView::from).collect() }
+        Self {
+            irn: irn.as_str(),
+            entries: timeline.entries.iter().map(EntryView::from).collect(),
+        }
     }
 }
 

@@ -14,6 +14,10 @@ pub(crate) struct Validated<'a> {
 
 impl<'a> Validated<'a> {
     pub(crate) fn new(irn: &'a Irn, warnings: &'a [String]) -> Self {
-        Self { ok: true, irn: irn.as_str(), warnings }
+        Self {
+            ok: true,
+            irn: irn.as_str(),
+            warnings,
+        }
     }
 }

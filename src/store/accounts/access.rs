@@ -12,8 +12,8 @@ use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::{
-    AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock_account, operator_row,
-    second_factors, sessions,
+    AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock_account,
+    operator_row, second_factors, sessions,
 };
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
@@ -43,7 +43,10 @@ pub async fn revoke(
         return Ok(None);
     }
     let ended = end_keys_and_sessions(&tx, &change, includes_taxpayers).await?;
-    let actions = [AuditAction::RevokeIntegratorKeys, AuditAction::RevokeOperatorKeys];
+    let actions = [
+        AuditAction::RevokeIntegratorKeys,
+        AuditAction::RevokeOperatorKeys,
+    ];
     audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
     key_leases::await_acknowledgements(store).await;
@@ -83,11 +86,17 @@ pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcom
     let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
     audit::append(&tx, &[change.audit_entry(actions, None)]).await?;
     tx.commit().await?;
-    Ok(AccessOutcome::Done(Revocation { sessions, ..Revocation::default() }))
+    Ok(AccessOutcome::Done(Revocation {
+        sessions,
+        ..Revocation::default()
+    }))
 }
 
 /// Removes an operator for good. Integrators are disabled instead, because their taxpayers stay.
-pub async fn remove_operator(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
+pub async fn remove_operator(
+    store: &Store,
+    change: AccountChange,
+) -> Result<AccessOutcome, StoreError> {
     let tx = store.begin().await?;
     let had = match lock_and_check_admins_left(&tx, &change, None).await? {
         Ok(had) => had,
@@ -96,9 +105,18 @@ pub async fn remove_operator(store: &Store, change: AccountChange) -> Result<Acc
     let ended = end_keys_and_sessions(&tx, &change, false).await?;
     invitations::delete_owned_by(&tx, change.session_owner()).await?;
     second_factors::delete_owned_by(&tx, change.session_owner()).await?;
-    operator_row::Entity::delete_by_id(change.owner.id).exec(&tx).await?;
+    operator_row::Entity::delete_by_id(change.owner.id)
+        .exec(&tx)
+        .await?;
     let entry = change.audit_entry([AuditAction::RemoveOperator; 2], Some(ended.to_string()));
-    audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;
+    audit::append(
+        &tx,
+        &[AuditEntry {
+            from_state: Some(had),
+            ..entry
+        }],
+    )
+    .await?;
     tx.commit().await?;
     key_leases::await_acknowledgements(store).await;
     Ok(AccessOutcome::Done(ended))
@@ -122,7 +140,14 @@ pub async fn set_role(
         .exec(&tx)
         .await?;
     let entry = change.audit_entry([AuditAction::ChangeOperatorRole; 2], Some(role.to_string()));
-    audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;
+    audit::append(
+        &tx,
+        &[AuditEntry {
+            from_state: Some(had),
+            ..entry
+        }],
+    )
+    .await?;
     tx.commit().await?;
     key_leases::await_acknowledgements(store).await;
     Ok(AccessOutcome::Done(Revocation::default()))
@@ -142,7 +167,11 @@ async fn end_keys_and_sessions(
         _ => 0,
     };
     let sessions = sessions::close_all(tx, change.session_owner()).await?;
-    Ok(Revocation { revoked, revoked_of_taxpayers, sessions })
+    Ok(Revocation {
+        revoked,
+        revoked_of_taxpayers,
+        sessions,
+    })
 }
 
 async fn set_disabled(
@@ -155,12 +184,18 @@ async fn set_disabled(
         KeyKind::Operator => {
             let update = operator_row::Entity::update_many();
             let update = update.col_expr(operator_row::Column::DisabledAt, at);
-            update.filter(operator_row::Column::Id.eq(change.owner.id)).exec(tx).await?;
+            update
+                .filter(operator_row::Column::Id.eq(change.owner.id))
+                .exec(tx)
+                .await?;
         }
         KeyKind::Integrator | KeyKind::Taxpayer => {
             let update = integrator_row::Entity::update_many();
             let update = update.col_expr(integrator_row::Column::DisabledAt, at);
-            update.filter(integrator_row::Column::Id.eq(change.owner.id)).exec(tx).await?;
+            update
+                .filter(integrator_row::Column::Id.eq(change.owner.id))
+                .exec(tx)
+                .await?;
         }
     }
     Ok(())
@@ -182,7 +217,11 @@ async fn lock_and_check_admins_left(
     let mut admins_left = to == Some(OperatorRole::Admin);
     let mut found = None;
     for row in all.lock_exclusive().all(tx).await? {
-        let role: OperatorRole = RowRef { table: "operators", id: row.id }.parse(&row.role)?;
+        let role: OperatorRole = RowRef {
+            table: "operators",
+            id: row.id,
+        }
+        .parse(&row.role)?;
         let is_admin = role == OperatorRole::Admin && row.disabled_at.is_none();
         if row.id == change.owner.id {
             found = Some((row, role, is_admin));
@@ -220,12 +259,22 @@ mod tests {
             role,
             key: NewKey::from(SecretString::from(format!("opk_{name}"))),
         };
-        let id = accounts::add_operator(&test.store, &new, NOW).await.unwrap();
-        KeyOwner { kind: KeyKind::Operator, id }
+        let id = accounts::add_operator(&test.store, &new, NOW)
+            .await
+            .unwrap();
+        KeyOwner {
+            kind: KeyKind::Operator,
+            id,
+        }
     }
 
     fn change(owner: KeyOwner) -> AccountChange {
-        AccountChange { owner, by: Actor::CommandLine, reason: None, now: NOW }
+        AccountChange {
+            owner,
+            by: Actor::CommandLine,
+            reason: None,
+            now: NOW,
+        }
     }
 
     #[tokio::test]
@@ -235,9 +284,17 @@ mod tests {
             operator(&test, "ada", OperatorRole::Admin).await;
             let bola = operator(&test, "bola", OperatorRole::Operator).await;
             let owner = SessionOwner::Operator(bola.id);
-            let limits = SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
+            let limits = SessionLimits {
+                idle: Duration::from_mins(30),
+                longest: Duration::from_hours(12),
+            };
             let tokens = ["open", "waiting", "late"].map(SecretString::from);
-            let is_found = async |token| sessions::find(store, token, limits, NOW).await.unwrap().is_some();
+            let is_found = async |token| {
+                sessions::find(store, token, limits, NOW)
+                    .await
+                    .unwrap()
+                    .is_some()
+            };
             let place = SignInPlace::default();
             let [open, waiting, late] = tokens.each_ref().map(|token| NewSession {
                 token,
@@ -246,13 +303,29 @@ mod tests {
                 place: &place,
                 replaces: None,
             });
-            sessions::open(store, open, limits, NOW).await.unwrap().unwrap();
-            sessions::await_code(store, waiting, NOW).await.unwrap().unwrap();
+            sessions::open(store, open, limits, NOW)
+                .await
+                .unwrap()
+                .unwrap();
+            sessions::await_code(store, waiting, NOW)
+                .await
+                .unwrap()
+                .unwrap();
             assert!(is_found(&tokens[0]).await && is_found(&tokens[1]).await);
-            let ended = Revocation { revoked: 1, sessions: 2, ..Revocation::default() };
-            assert_eq!(disable(store, change(bola), false).await.unwrap(), AccessOutcome::Done(ended));
+            let ended = Revocation {
+                revoked: 1,
+                sessions: 2,
+                ..Revocation::default()
+            };
+            assert_eq!(
+                disable(store, change(bola), false).await.unwrap(),
+                AccessOutcome::Done(ended)
+            );
             // This sign-in checked the password before the account was disabled.
-            assert_eq!(sessions::open(store, late, limits, NOW).await.unwrap(), None);
+            assert_eq!(
+                sessions::open(store, late, limits, NOW).await.unwrap(),
+                None
+            );
             for token in &tokens {
                 assert!(!is_found(token).await);
             }
@@ -265,7 +338,9 @@ mod tests {
 
     async fn role_of_key(test: &TestStore, name: &str) -> Option<OperatorRole> {
         let key = format!("opk_{name}");
-        let found = keys::find_valid(&test.store, KeyKind::Operator, &key, NOW).await.unwrap();
+        let found = keys::find_valid(&test.store, KeyKind::Operator, &key, NOW)
+            .await
+            .unwrap();
         found.and_then(|key| key.role)
     }
 
@@ -278,16 +353,40 @@ mod tests {
             let refused = AccessOutcome::LastAdmin;
             assert_eq!(disable(store, change(ada), false).await.unwrap(), refused);
             assert_eq!(remove_operator(store, change(ada)).await.unwrap(), refused);
-            assert_eq!(set_role(store, change(ada), OperatorRole::Operator).await.unwrap(), refused);
+            assert_eq!(
+                set_role(store, change(ada), OperatorRole::Operator)
+                    .await
+                    .unwrap(),
+                refused
+            );
             assert_eq!(role_of_key(&test, "ada").await, Some(OperatorRole::Admin));
             let done = AccessOutcome::Done(Revocation::default());
-            assert_eq!(set_role(store, change(ada), OperatorRole::Admin).await.unwrap(), done);
-            assert_eq!(set_role(store, change(bola), OperatorRole::Admin).await.unwrap(), done);
-            assert!(matches!(disable(store, change(ada), false).await.unwrap(), AccessOutcome::Done(_)));
+            assert_eq!(
+                set_role(store, change(ada), OperatorRole::Admin)
+                    .await
+                    .unwrap(),
+                done
+            );
+            assert_eq!(
+                set_role(store, change(bola), OperatorRole::Admin)
+                    .await
+                    .unwrap(),
+                done
+            );
+            assert!(matches!(
+                disable(store, change(ada), false).await.unwrap(),
+                AccessOutcome::Done(_)
+            ));
             // A disabled admin does not count, and may still be removed.
             assert_eq!(disable(store, change(bola), false).await.unwrap(), refused);
-            assert!(matches!(remove_operator(store, change(ada)).await.unwrap(), AccessOutcome::Done(_)));
-            assert_eq!(remove_operator(store, change(ada)).await.unwrap(), AccessOutcome::Unknown);
+            assert!(matches!(
+                remove_operator(store, change(ada)).await.unwrap(),
+                AccessOutcome::Done(_)
+            ));
+            assert_eq!(
+                remove_operator(store, change(ada)).await.unwrap(),
+                AccessOutcome::Unknown
+            );
         }
     }
 
@@ -323,19 +422,40 @@ mod tests {
                 key: NewKey::from(SecretString::from("sik_one")),
             };
             let id = accounts::add_integrator(store, &new, NOW).await.unwrap().0;
-            let integrator = KeyOwner { kind: KeyKind::Integrator, id };
+            let integrator = KeyOwner {
+                kind: KeyKind::Integrator,
+                id,
+            };
             for (owner, key) in [(bola, "opk_bola"), (integrator, "sik_one")] {
-                let ended = Revocation { revoked: 1, ..Revocation::default() };
-                assert!(keys::find_valid(store, owner.kind, key, NOW).await.unwrap().is_some());
+                let ended = Revocation {
+                    revoked: 1,
+                    ..Revocation::default()
+                };
+                assert!(
+                    keys::find_valid(store, owner.kind, key, NOW)
+                        .await
+                        .unwrap()
+                        .is_some()
+                );
                 let done = disable(store, change(owner), false).await.unwrap();
                 assert_eq!(done, AccessOutcome::Done(ended));
-                assert_eq!(keys::find_valid(store, owner.kind, key, NOW).await.unwrap(), None);
+                assert_eq!(
+                    keys::find_valid(store, owner.kind, key, NOW).await.unwrap(),
+                    None
+                );
                 let next = NewKey::from(SecretString::from(format!("{key}_next")));
-                let rotated = accounts::rotate_key(store, change(owner), &next).await.unwrap();
+                let rotated = accounts::rotate_key(store, change(owner), &next)
+                    .await
+                    .unwrap();
                 assert_eq!(rotated, RotationOutcome::Disabled);
                 enable(store, change(owner)).await.unwrap();
-                assert_eq!(keys::find_valid(store, owner.kind, key, NOW).await.unwrap(), None);
-                let rotated = accounts::rotate_key(store, change(owner), &next).await.unwrap();
+                assert_eq!(
+                    keys::find_valid(store, owner.kind, key, NOW).await.unwrap(),
+                    None
+                );
+                let rotated = accounts::rotate_key(store, change(owner), &next)
+                    .await
+                    .unwrap();
                 assert_eq!(rotated, RotationOutcome::Done);
             }
         }

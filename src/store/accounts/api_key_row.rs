@@ -34,7 +34,10 @@ impl TryFrom<Model> for ApiKey {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let id: String = row.hash.chars().take(ID_CHARS).collect();
-        let at = RowRef { table: "api_keys", id: id.as_str() };
+        let at = RowRef {
+            table: "api_keys",
+            id: id.as_str(),
+        };
         let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
         Ok(Self {
             scope: at.parse(&row.scope)?,

@@ -36,7 +36,10 @@ impl TryFrom<Model> for Contact {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "contacts", id: row.id };
+        let at = RowRef {
+            table: "contacts",
+            id: row.id,
+        };
         Ok(Self {
             id: row.id,
             created_at: at.moment(row.created_at)?,

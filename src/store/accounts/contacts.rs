@@ -57,14 +57,28 @@ pub enum ContactChangeResult {
 }
 
 /// Loads the contact persons of a taxpayer, ordered by id.
-pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<ContactAccess>, StoreError> {
-    let people = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_asc(Column::Id);
-    people.all(store.reader()).await?.into_iter().map(ContactAccess::try_from).collect()
+pub async fn owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<ContactAccess>, StoreError> {
+    let people = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .order_by_asc(Column::Id);
+    people
+        .all(store.reader())
+        .await?
+        .into_iter()
+        .map(ContactAccess::try_from)
+        .collect()
 }
 
 /// Adds a contact person and returns its id. Fails with `StoreError::Duplicate` if a contact person already has this
 /// email.
-pub async fn add(store: &Store, change: ContactChange, person: &NewPerson) -> Result<ContactId, StoreError> {
+pub async fn add(
+    store: &Store,
+    change: ContactChange,
+    person: &NewPerson,
+) -> Result<ContactId, StoreError> {
     let id = store.ids().next(IdKind::Contact).await?;
     let row = Model {
         taxpayer_id: change.taxpayer.0,
@@ -81,9 +95,15 @@ pub async fn add(store: &Store, change: ContactChange, person: &NewPerson) -> Re
         disabled_at: None,
     };
     let tx = store.begin().await?;
-    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    Entity::insert(row.into_active_model())
+        .exec_without_returning(&tx)
+        .await?;
     let entry = change.audit_entry(AuditAction::AddContact, ContactId(id));
-    audit::append(&tx, &[entry.with_states(None, Some(person.role.to_string()))]).await?;
+    audit::append(
+        &tx,
+        &[entry.with_states(None, Some(person.role.to_string()))],
+    )
+    .await?;
     tx.commit().await?;
     Ok(ContactId(id))
 }
@@ -97,7 +117,9 @@ pub async fn set_role(
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
     let before =
-        match lock_role_unless_last_owner(&tx, change.taxpayer, id, role == ContactRole::Owner).await? {
+        match lock_role_unless_last_owner(&tx, change.taxpayer, id, role == ContactRole::Owner)
+            .await?
+        {
             Ok(before) => before,
             Err(refused) => return Ok(refused),
         };
@@ -109,8 +131,14 @@ pub async fn set_role(
         .exec(&tx)
         .await?;
     let entry = change.audit_entry(AuditAction::ChangeContactRole, id);
-    audit::append(&tx, &[entry.with_states(Some(before.to_string()), Some(role.to_string()))]).await?;
-    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions: 0 })
+    audit::append(
+        &tx,
+        &[entry.with_states(Some(before.to_string()), Some(role.to_string()))],
+    )
+    .await?;
+    tx.commit()
+        .await
+        .map(|()| ContactChangeResult::Done { ended_sessions: 0 })
 }
 
 /// Disables a contact person and ends its sessions and its invitation. The person keeps role and password, but cannot
@@ -127,7 +155,9 @@ pub async fn disable(
     set_disabled(&tx, change, id, true).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     audit::append(&tx, &[change.audit_entry(AuditAction::DisableContact, id)]).await?;
-    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
+    tx.commit()
+        .await
+        .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 /// Lets a disabled contact person sign in again. Sessions are ended here once more to be sure, although
@@ -144,7 +174,9 @@ pub async fn enable(
     set_disabled(&tx, change, id, false).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     audit::append(&tx, &[change.audit_entry(AuditAction::EnableContact, id)]).await?;
-    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
+    tx.commit()
+        .await
+        .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 async fn set_disabled(
@@ -175,12 +207,23 @@ pub async fn remove(
         Ok(before) => before,
         Err(refused) => return Ok(refused),
     };
-    Entity::delete_by_id((change.taxpayer.0, id.0)).exec(&tx).await?;
-    second_factors::delete_owned_by(&tx, SessionOwner::Contact { taxpayer: change.taxpayer, id }).await?;
+    Entity::delete_by_id((change.taxpayer.0, id.0))
+        .exec(&tx)
+        .await?;
+    second_factors::delete_owned_by(
+        &tx,
+        SessionOwner::Contact {
+            taxpayer: change.taxpayer,
+            id,
+        },
+    )
+    .await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     let entry = change.audit_entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.with_states(Some(before.to_string()), None)]).await?;
-    tx.commit().await.map(|()| ContactChangeResult::Done { ended_sessions })
+    tx.commit()
+        .await
+        .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
 /// Locks the contact persons of an account and returns the present role of one of them. Returns `LastOwner` if this
@@ -191,23 +234,36 @@ async fn lock_role_unless_last_owner(
     id: ContactId,
     stays_owner: bool,
 ) -> Result<Result<ContactRole, ContactChangeResult>, StoreError> {
-    let people = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_asc(Column::Id);
+    let people = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .order_by_asc(Column::Id);
     let people = people.lock_exclusive().all(tx).await?;
-    let people: Vec<_> = people.into_iter().map(ContactAccess::try_from).collect::<Result<_, _>>()?;
+    let people: Vec<_> = people
+        .into_iter()
+        .map(ContactAccess::try_from)
+        .collect::<Result<_, _>>()?;
     let Some(person) = people.iter().find(|person| person.contact.id == id.0) else {
         return Ok(Err(ContactChangeResult::Unknown));
     };
-    let is_owner = |person: &ContactAccess| person.role == ContactRole::Owner && !person.is_disabled;
+    let is_owner =
+        |person: &ContactAccess| person.role == ContactRole::Owner && !person.is_disabled;
     let mut others = people.iter().filter(|other| other.contact.id != id.0);
     let keeps_owner = stays_owner || others.any(is_owner);
     let loses_none = !is_owner(person) || keeps_owner;
-    Ok(if loses_none { Ok(person.role) } else { Err(ContactChangeResult::LastOwner) })
+    Ok(if loses_none {
+        Ok(person.role)
+    } else {
+        Err(ContactChangeResult::LastOwner)
+    })
 }
 
 impl ContactChange {
     /// Ends the sessions and the invitation of a person. Returns the number of ended sessions.
     async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
-        let owner = SessionOwner::Contact { taxpayer: self.taxpayer, id };
+        let owner = SessionOwner::Contact {
+            taxpayer: self.taxpayer,
+            id,
+        };
         invitations::delete_owned_by(tx, owner).await?;
         sessions::close_all(tx, owner).await
     }
@@ -221,10 +277,19 @@ impl TryFrom<Model> for ContactAccess {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let role = RowRef { table: "contacts", id: row.id }.parse(&row.role)?;
+        let role = RowRef {
+            table: "contacts",
+            id: row.id,
+        }
+        .parse(&row.role)?;
         let has_password = row.password_hash.is_some();
         let is_disabled = row.disabled_at.is_some();
-        Ok(Self { contact: Contact::try_from(row)?, role, has_password, is_disabled })
+        Ok(Self {
+            contact: Contact::try_from(row)?,
+            role,
+            has_password,
+            is_disabled,
+        })
     }
 }
 
@@ -233,41 +298,81 @@ mod tests {
     use super::*;
     use crate::store::testing::{TestStore, stores};
 
-    const CHANGE: ContactChange =
-        ContactChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+    const CHANGE: ContactChange = ContactChange {
+        taxpayer: TaxpayerId(1),
+        by: Actor::CommandLine,
+        now: Timestamp::UNIX_EPOCH,
+    };
 
     const DONE: ContactChangeResult = ContactChangeResult::Done { ended_sessions: 0 };
 
-    async fn add_person(test: &TestStore, email: &str, role: ContactRole) -> Result<ContactId, StoreError> {
-        let person =
-            NewPerson { first_name: "Ada".into(), last_name: "Obi".into(), email: email.into(), role };
+    async fn add_person(
+        test: &TestStore,
+        email: &str,
+        role: ContactRole,
+    ) -> Result<ContactId, StoreError> {
+        let person = NewPerson {
+            first_name: "Ada".into(),
+            last_name: "Obi".into(),
+            email: email.into(),
+            role,
+        };
         add(&test.store, CHANGE, &person).await
     }
 
     async fn roles(test: &TestStore) -> Vec<ContactRole> {
-        owned_by(&test.store, TaxpayerId(1)).await.unwrap().iter().map(|person| person.role).collect()
+        owned_by(&test.store, TaxpayerId(1))
+            .await
+            .unwrap()
+            .iter()
+            .map(|person| person.role)
+            .collect()
     }
 
     #[tokio::test]
     async fn an_account_keeps_an_owner() {
         for test in stores().await {
-            add_person(&test, "a@example.com", ContactRole::Owner).await.unwrap();
-            add_person(&test, "b@example.com", ContactRole::ReadOnly).await.unwrap();
-            let twice = add_person(&test, "A@example.com", ContactRole::Owner).await.unwrap_err();
+            add_person(&test, "a@example.com", ContactRole::Owner)
+                .await
+                .unwrap();
+            add_person(&test, "b@example.com", ContactRole::ReadOnly)
+                .await
+                .unwrap();
+            let twice = add_person(&test, "A@example.com", ContactRole::Owner)
+                .await
+                .unwrap_err();
             assert!(matches!(twice, StoreError::Duplicate(_)), "{twice}");
             let people = owned_by(&test.store, TaxpayerId(1)).await.unwrap();
             let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
             let demote = async |id, role| set_role(&test.store, CHANGE, id, role).await.unwrap();
-            assert_eq!(demote(first, ContactRole::Accountant).await, ContactChangeResult::LastOwner);
-            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), ContactChangeResult::LastOwner);
+            assert_eq!(
+                demote(first, ContactRole::Accountant).await,
+                ContactChangeResult::LastOwner
+            );
+            assert_eq!(
+                remove(&test.store, CHANGE, first).await.unwrap(),
+                ContactChangeResult::LastOwner
+            );
             assert_eq!(demote(first, ContactRole::Owner).await, DONE);
             assert_eq!(demote(second, ContactRole::Owner).await, DONE);
             assert_eq!(demote(first, ContactRole::ReadOnly).await, DONE);
-            assert_eq!(roles(&test).await, [ContactRole::ReadOnly, ContactRole::Owner]);
+            assert_eq!(
+                roles(&test).await,
+                [ContactRole::ReadOnly, ContactRole::Owner]
+            );
             assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), DONE);
-            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), ContactChangeResult::Unknown);
-            let other = ContactChange { taxpayer: TaxpayerId(2), ..CHANGE };
-            assert_eq!(remove(&test.store, other, second).await.unwrap(), ContactChangeResult::Unknown);
+            assert_eq!(
+                remove(&test.store, CHANGE, first).await.unwrap(),
+                ContactChangeResult::Unknown
+            );
+            let other = ContactChange {
+                taxpayer: TaxpayerId(2),
+                ..CHANGE
+            };
+            assert_eq!(
+                remove(&test.store, other, second).await.unwrap(),
+                ContactChangeResult::Unknown
+            );
             assert_eq!(roles(&test).await, [ContactRole::Owner]);
         }
     }
@@ -282,16 +387,34 @@ mod tests {
             let people = owned_by(store, TaxpayerId(1)).await.unwrap();
             let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
             assert_eq!(disable(store, CHANGE, first).await.unwrap(), DONE);
-            assert_eq!(disable(store, CHANGE, second).await.unwrap(), ContactChangeResult::LastOwner);
-            assert_eq!(remove(store, CHANGE, second).await.unwrap(), ContactChangeResult::LastOwner);
+            assert_eq!(
+                disable(store, CHANGE, second).await.unwrap(),
+                ContactChangeResult::LastOwner
+            );
+            assert_eq!(
+                remove(store, CHANGE, second).await.unwrap(),
+                ContactChangeResult::LastOwner
+            );
             assert_eq!(enable(store, CHANGE, first).await.unwrap(), DONE);
             assert_eq!(disable(store, CHANGE, second).await.unwrap(), DONE);
             let enabled: Vec<_> = owned_by(store, TaxpayerId(1)).await.unwrap();
-            assert_eq!([false, true], [enabled[0].is_disabled, enabled[1].is_disabled]);
-            let other = ContactChange { taxpayer: TaxpayerId(2), ..CHANGE };
+            assert_eq!(
+                [false, true],
+                [enabled[0].is_disabled, enabled[1].is_disabled]
+            );
+            let other = ContactChange {
+                taxpayer: TaxpayerId(2),
+                ..CHANGE
+            };
             for id in [first, second] {
-                assert_eq!(disable(store, other, id).await.unwrap(), ContactChangeResult::Unknown);
-                assert_eq!(enable(store, other, id).await.unwrap(), ContactChangeResult::Unknown);
+                assert_eq!(
+                    disable(store, other, id).await.unwrap(),
+                    ContactChangeResult::Unknown
+                );
+                assert_eq!(
+                    enable(store, other, id).await.unwrap(),
+                    ContactChangeResult::Unknown
+                );
             }
         }
     }

@@ -18,12 +18,18 @@ pub struct Device(u128);
 /// Makes the token of a browser in which this person has signed in.
 pub fn new_token(store: &Store, owner: SessionOwner) -> Result<SecretString, StoreError> {
     let device: u128 = clock::system_rng().random();
-    store.vault().seal(&vault_owner(owner), &format!("{device:032x}")).map(SecretString::from)
+    store
+        .vault()
+        .seal(&vault_owner(owner), &format!("{device:032x}"))
+        .map(SecretString::from)
 }
 
 /// Returns the browser if the token was made for this person, otherwise `None`.
 pub fn recognise(store: &Store, owner: SessionOwner, token: &SecretString) -> Option<Device> {
-    let opened = store.vault().open(&vault_owner(owner), token.expose_secret()).ok()?;
+    let opened = store
+        .vault()
+        .open(&vault_owner(owner), token.expose_secret())
+        .ok()?;
     u128::from_str_radix(&opened, 16).ok().map(Device)
 }
 
@@ -43,11 +49,19 @@ mod tests {
         let store = &sqlite_store().await.store;
         let person = SessionOwner::Operator(7);
         let other = SessionOwner::Operator(8);
-        let tokens = [new_token(store, person).unwrap(), new_token(store, person).unwrap()];
-        let devices = tokens.each_ref().map(|token| recognise(store, person, token).unwrap());
+        let tokens = [
+            new_token(store, person).unwrap(),
+            new_token(store, person).unwrap(),
+        ];
+        let devices = tokens
+            .each_ref()
+            .map(|token| recognise(store, person, token).unwrap());
         assert_ne!(devices[0], devices[1]);
         assert_eq!(recognise(store, other, &tokens[0]), None);
-        assert_eq!(recognise(store, SessionOwner::Integrator(IntegratorId(7)), &tokens[0]), None);
+        assert_eq!(
+            recognise(store, SessionOwner::Integrator(IntegratorId(7)), &tokens[0]),
+            None
+        );
         for forged in ["", "v2.x.y", &"0".repeat(32)] {
             assert_eq!(recognise(store, person, &forged.to_owned().into()), None);
         }

@@ -30,14 +30,20 @@ impl TryFrom<Model> for KeyHolder {
 
     /// Converts the account without its keys, which are rows of another table.
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "integrators", id: row.id };
+        let at = RowRef {
+            table: "integrators",
+            id: row.id,
+        };
         Ok(Self {
             id: row.id,
             name: Some(row.name),
             email: row.email,
             role: None,
             created_at: at.moment(row.created_at)?,
-            disabled_at: row.disabled_at.map(|micros| at.moment(micros)).transpose()?,
+            disabled_at: row
+                .disabled_at
+                .map(|micros| at.moment(micros))
+                .transpose()?,
             keys: Vec::new(),
         })
     }

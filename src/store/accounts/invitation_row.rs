@@ -26,7 +26,10 @@ impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
     pub(super) fn owner(&self) -> Result<SessionOwner, StoreError> {
-        let place = RowRef { table: "invitations", id: self.account_id };
+        let place = RowRef {
+            table: "invitations",
+            id: self.account_id,
+        };
         to_owner(&place, &self.kind, self.account_id, self.taxpayer_id)
     }
 }

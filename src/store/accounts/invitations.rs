@@ -27,14 +27,25 @@ pub struct NewInvitation<'a> {
 /// Stores an invitation and ends the previous one of the person. Returns the time at which the new one expires; `None`
 /// if there is no such person.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
-    let NewInvitation { owner, token, by, reason, now } = new;
-    let expires_at = now.saturating_add(INVITATION_LIFETIME).unwrap_or(Timestamp::MAX);
+    let NewInvitation {
+        owner,
+        token,
+        by,
+        reason,
+        now,
+    } = new;
+    let expires_at = now
+        .saturating_add(INVITATION_LIFETIME)
+        .unwrap_or(Timestamp::MAX);
     let tx = store.begin().await?;
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     delete_owned_by(&tx, owner).await?;
-    Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(&tx).await?;
+    Entity::delete_many()
+        .filter(Column::ExpiresAt.lte(now.as_microsecond()))
+        .exec(&tx)
+        .await?;
     let row = Model {
         hash: token.hash(),
         kind: owner.kind().to_string(),
@@ -43,7 +54,9 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
         created_at: now.as_microsecond(),
         expires_at: expires_at.as_microsecond(),
     };
-    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    Entity::insert(row.into_active_model())
+        .exec_without_returning(&tx)
+        .await?;
     let entry = sessions::audit_entry(by, owner, AuditAction::MakeInvitation, now);
     let entry = AuditEntry { reason, ..entry };
     audit::append(&tx, &[entry]).await?;
@@ -59,7 +72,9 @@ pub async fn find(
     now: Timestamp,
 ) -> Result<Option<Person>, StoreError> {
     let row = Entity::find_by_id(token.hash()).one(store.reader()).await?;
-    let Some(row) = row.filter(|row| row.expires_at > now.as_microsecond()) else { return Ok(None) };
+    let Some(row) = row.filter(|row| row.expires_at > now.as_microsecond()) else {
+        return Ok(None);
+    };
     people::with_owner(store, row.owner()?).await
 }
 
@@ -72,27 +87,43 @@ pub async fn accept(
     now: Timestamp,
 ) -> Result<Option<SessionOwner>, StoreError> {
     let tx = store.begin().await?;
-    let Some(row) = Entity::find_by_id(token.hash()).one(&tx).await? else { return Ok(None) };
+    let Some(row) = Entity::find_by_id(token.hash()).one(&tx).await? else {
+        return Ok(None);
+    };
     let owner = row.owner()?;
     // Locks the person's row before it deletes the link. `add` uses the same order, so the two cannot deadlock.
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
-    let used = Entity::delete_by_id(token.hash()).filter(Column::ExpiresAt.gt(now.as_microsecond()));
+    let used =
+        Entity::delete_by_id(token.hash()).filter(Column::ExpiresAt.gt(now.as_microsecond()));
     if used.exec(&tx).await?.rows_affected == 0
         || !people::write_password(&tx, owner, password_hash, now).await?
     {
         return Ok(None);
     }
     sessions::close_all(&tx, owner).await?;
-    audit::append(&tx, &[sessions::own_audit_entry(owner, AuditAction::AcceptInvitation, now)]).await?;
+    audit::append(
+        &tx,
+        &[sessions::own_audit_entry(
+            owner,
+            AuditAction::AcceptInvitation,
+            now,
+        )],
+    )
+    .await?;
     tx.commit().await?;
     Ok(Some(owner))
 }
 
 /// Ends the link of a person, if there is one.
-pub(super) async fn delete_owned_by(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
-    let of_owner = Column::Kind.eq(owner.kind().as_str()).and(Column::AccountId.eq(owner.id()));
+pub(super) async fn delete_owned_by(
+    tx: &Transaction,
+    owner: SessionOwner,
+) -> Result<(), StoreError> {
+    let of_owner = Column::Kind
+        .eq(owner.kind().as_str())
+        .and(Column::AccountId.eq(owner.id()));
     Entity::delete_many().filter(of_owner).exec(tx).await?;
     Ok(())
 }
@@ -108,8 +139,11 @@ mod tests {
     use crate::store::accounts::people::PasswordChange;
     use crate::store::testing::{TestStore, stores};
 
-    const CHANGE: ContactChange =
-        ContactChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+    const CHANGE: ContactChange = ContactChange {
+        taxpayer: TaxpayerId(1),
+        by: Actor::CommandLine,
+        now: Timestamp::UNIX_EPOCH,
+    };
 
     async fn person(test: &TestStore, name: &str) -> SessionOwner {
         let new = NewPerson {
@@ -119,13 +153,21 @@ mod tests {
             role: ContactRole::Owner,
         };
         let id = contacts::add(&test.store, CHANGE, &new).await.unwrap();
-        SessionOwner::Contact { taxpayer: TaxpayerId(1), id }
+        SessionOwner::Contact {
+            taxpayer: TaxpayerId(1),
+            id,
+        }
     }
 
     async fn invite(test: &TestStore, owner: SessionOwner, byte: u8) -> InvitationToken {
         let token = InvitationToken::new([byte; 32]);
-        let new =
-            NewInvitation { owner, token: &token, by: Actor::CommandLine, reason: None, now: CHANGE.now };
+        let new = NewInvitation {
+            owner,
+            token: &token,
+            by: Actor::CommandLine,
+            reason: None,
+            now: CHANGE.now,
+        };
         let expires_at = add(&test.store, new).await.unwrap().unwrap();
         assert_eq!(expires_at, CHANGE.now + INVITATION_LIFETIME);
         token
@@ -146,14 +188,35 @@ mod tests {
             let other = person(&test, "bola").await;
             let first = invite(&test, one, 1).await;
             let token = invite(&test, one, 2).await;
-            assert!(!is_open(&test, &first, CHANGE.now).await, "a new link replaces the one before");
-            let found = find(&test.store, &token, CHANGE.now).await.unwrap().unwrap();
-            assert_eq!((found.owner, found.email.as_str()), (one, "ada@example.com"));
-            assert_eq!(hash_of(&test, one).await, None, "a link alone changes nothing");
+            assert!(
+                !is_open(&test, &first, CHANGE.now).await,
+                "a new link replaces the one before"
+            );
+            let found = find(&test.store, &token, CHANGE.now)
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(
+                (found.owner, found.email.as_str()),
+                (one, "ada@example.com")
+            );
+            assert_eq!(
+                hash_of(&test, one).await,
+                None,
+                "a link alone changes nothing"
+            );
             for (token, expected) in [(&first, None), (&token, Some(one)), (&token, None)] {
-                assert_eq!(accept(&test.store, token, "hash", CHANGE.now).await.unwrap(), expected);
+                assert_eq!(
+                    accept(&test.store, token, "hash", CHANGE.now)
+                        .await
+                        .unwrap(),
+                    expected
+                );
             }
-            assert_eq!((hash_of(&test, one).await, hash_of(&test, other).await), (Some("hash".into()), None));
+            assert_eq!(
+                (hash_of(&test, one).await, hash_of(&test, other).await),
+                (Some("hash".into()), None)
+            );
         }
     }
 
@@ -167,17 +230,48 @@ mod tests {
             for (now, is_valid) in [(end - Duration::from_secs(1), true), (end, false)] {
                 assert_eq!(is_open(&test, &token, now).await, is_valid);
             }
-            assert_eq!(accept(&test.store, &token, "late", end).await.unwrap(), None);
-            let change = PasswordChange { owner, hash: "own", by: owner.actor() };
-            people::set_password(&test.store, change, CHANGE.now).await.unwrap().unwrap();
-            assert_eq!(accept(&test.store, &token, "hash", CHANGE.now).await.unwrap(), None);
+            assert_eq!(
+                accept(&test.store, &token, "late", end).await.unwrap(),
+                None
+            );
+            let change = PasswordChange {
+                owner,
+                hash: "own",
+                by: owner.actor(),
+            };
+            people::set_password(&test.store, change, CHANGE.now)
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(
+                accept(&test.store, &token, "hash", CHANGE.now)
+                    .await
+                    .unwrap(),
+                None
+            );
             let token = invite(&test, owner, 2).await;
-            contacts::remove(&test.store, CHANGE, ContactId(owner.id())).await.unwrap();
+            contacts::remove(&test.store, CHANGE, ContactId(owner.id()))
+                .await
+                .unwrap();
             assert!(!is_open(&test, &token, CHANGE.now).await);
-            assert_eq!(accept(&test.store, &token, "hash", CHANGE.now).await.unwrap(), None);
-            let new =
-                NewInvitation { owner, token: &token, by: owner.actor(), reason: None, now: CHANGE.now };
-            assert_eq!(add(&test.store, new).await.unwrap(), None, "the person was removed");
+            assert_eq!(
+                accept(&test.store, &token, "hash", CHANGE.now)
+                    .await
+                    .unwrap(),
+                None
+            );
+            let new = NewInvitation {
+                owner,
+                token: &token,
+                by: owner.actor(),
+                reason: None,
+                now: CHANGE.now,
+            };
+            assert_eq!(
+                add(&test.store, new).await.unwrap(),
+                None,
+                "the person was removed"
+            );
         }
     }
 }

@@ -36,7 +36,10 @@ pub struct KeyLease {
 
 impl KeyLease {
     pub fn new(store: Store) -> Self {
-        Self { store, renewed: None }
+        Self {
+            store,
+            renewed: None,
+        }
     }
 
     /// Waits until a request needs the lease, then holds it until no request has needed it for a while.
@@ -54,7 +57,9 @@ impl KeyLease {
         let cache = self.store.key_cache();
         let (current, _) = current_and_oldest_generation(&self.store).await?;
         let is_new = cache.observe_generation(current);
-        let is_old = self.renewed.is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
+        let is_old = self
+            .renewed
+            .is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
         if is_old && !cache.take_used() {
             self.release().await?;
             return Ok(false);
@@ -73,9 +78,13 @@ impl KeyLease {
         self.store.key_cache().distrust();
         self.renewed = None;
         let process = self.store.key_cache().process().into();
-        execute(&self.store, "DELETE FROM key_leases WHERE process = $1 RETURNING process", [process])
-            .await
-            .map(drop)
+        execute(
+            &self.store,
+            "DELETE FROM key_leases WHERE process = $1 RETURNING process",
+            [process],
+        )
+        .await
+        .map(drop)
     }
 }
 
@@ -85,7 +94,8 @@ impl KeyLease {
 pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError> {
     let now = dialect(tx.get_database_backend()).clock();
     let next = format!("CASE WHEN current < {now} THEN {now} ELSE current + 1 END");
-    tx.execute_unprepared(&format!("UPDATE key_generation SET current = {next}")).await?;
+    tx.execute_unprepared(&format!("UPDATE key_generation SET current = {next}"))
+        .await?;
     Ok(())
 }
 
@@ -93,7 +103,10 @@ pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError>
 /// after the commit and before answering.
 pub async fn await_acknowledgements(store: &Store) {
     let mut target = None;
-    if timeout(LEASE_DURATION, wait_for_acknowledgement(store, &mut target)).await.is_ok() {
+    if timeout(LEASE_DURATION, wait_for_acknowledgement(store, &mut target))
+        .await
+        .is_ok()
+    {
         return;
     }
     tracing::warn!("a process has not acknowledged a change of API keys; its lease has ended");
@@ -115,7 +128,9 @@ async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
                     return;
                 }
             }
-            Err(error) => tracing::debug!(%error, "failed to read the leases of API keys; will retry"),
+            Err(error) => {
+                tracing::debug!(%error, "failed to read the leases of API keys; will retry");
+            }
         }
         sleep(ACKNOWLEDGEMENT_LOOK_EVERY).await;
     }
@@ -128,7 +143,11 @@ async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64
                FROM key_generation";
     let process = store.key_cache().process().into();
     let statement = Statement::from_sql_and_values(store.backend(), sql, [process]);
-    let row = store.reader().query_one_raw(statement).await?.ok_or(StoreError::Stale)?;
+    let row = store
+        .reader()
+        .query_one_raw(statement)
+        .await?
+        .ok_or(StoreError::Stale)?;
     Ok((row.try_get("", "current")?, row.try_get("", "oldest")?))
 }
 
@@ -140,7 +159,12 @@ async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
          ON CONFLICT (process) DO UPDATE SET generation = excluded.generation RETURNING process",
         dialect(store.backend()).share_lock()
     );
-    execute(store, &sql, [store.key_cache().process().into(), current.into()]).await
+    execute(
+        store,
+        &sql,
+        [store.key_cache().process().into(), current.into()],
+    )
+    .await
 }
 
 /// Executes one statement and commits it, so its locks end with the statement. A transaction of several statements
@@ -170,25 +194,38 @@ mod tests {
     use crate::store::db::vault::{KEY_LEN, Vault};
     use crate::store::testing::{TestStore, stores};
 
-    const OWNER: KeyOwner = KeyOwner { kind: KeyKind::Integrator, id: 7 };
+    const OWNER: KeyOwner = KeyOwner {
+        kind: KeyKind::Integrator,
+        id: 7,
+    };
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     /// Opens the database again, as another process would.
     async fn other_process(test: &TestStore) -> Store {
         let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
-        Store::open(&test.url, &PoolSettings::default(), vault).await.unwrap()
+        Store::open(&test.url, &PoolSettings::default(), vault)
+            .await
+            .unwrap()
     }
 
     async fn rotate(store: &Store, text: &str, overlap: Duration) {
-        let terms = KeyTerms { overlap, ..KeyTerms::default() };
+        let terms = KeyTerms {
+            overlap,
+            ..KeyTerms::default()
+        };
         let tx = store.begin().await.unwrap();
-        keys::rotate(&tx, OWNER, &NewKey::new(text.to_owned().into(), terms), NOW).await.unwrap();
+        keys::rotate(&tx, OWNER, &NewKey::new(text.to_owned().into(), terms), NOW)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         await_acknowledgements(store).await;
     }
 
     async fn is_valid_at(store: &Store, text: &str, now: Timestamp) -> bool {
-        keys::find_valid(store, OWNER.kind, text, now).await.unwrap().is_some()
+        keys::find_valid(store, OWNER.kind, text, now)
+            .await
+            .unwrap()
+            .is_some()
     }
 
     async fn is_valid(store: &Store, text: &str) -> bool {
@@ -206,7 +243,9 @@ mod tests {
 
     /// Deletes all keys without starting a new generation, which no writer of this program does.
     async fn delete_silently(store: &Store) {
-        execute(store, "DELETE FROM api_keys RETURNING hash", []).await.unwrap();
+        execute(store, "DELETE FROM api_keys RETURNING hash", [])
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -216,8 +255,14 @@ mod tests {
             rotate(store, "sik_a", Duration::ZERO).await;
             let _lease = hold_lease(store, "sik_a").await;
             delete_silently(store).await;
-            assert!(is_valid(store, "sik_a").await, "the key comes from the cache");
-            assert!(!is_valid(store, "sik_b").await, "an unknown key is never cached");
+            assert!(
+                is_valid(store, "sik_a").await,
+                "the key comes from the cache"
+            );
+            assert!(
+                !is_valid(store, "sik_b").await,
+                "an unknown key is never cached"
+            );
             let tx = store.begin().await.unwrap();
             keys::revoke(&tx, OWNER).await.unwrap();
             tx.commit().await.unwrap();
@@ -256,7 +301,10 @@ mod tests {
             let begun = Instant::now();
             rotate(first, "sik_b", Duration::ZERO).await;
             assert!(!is_valid(&second, "sik_a").await);
-            assert!(begun.elapsed() < TRUSTED_FOR, "acknowledged before the lease ended");
+            assert!(
+                begun.elapsed() < TRUSTED_FOR,
+                "acknowledged before the lease ended"
+            );
             follows.abort();
         }
     }
@@ -283,7 +331,10 @@ mod tests {
             assert!(!is_valid(&second, "sik_a").await && !is_valid(&second, "sik_b").await);
             let begun = Instant::now();
             rotate(first, "sik_d", Duration::ZERO).await;
-            assert!(begun.elapsed() < TRUSTED_FOR, "the ended lease is forgotten");
+            assert!(
+                begun.elapsed() < TRUSTED_FOR,
+                "the ended lease is forgotten"
+            );
             assert!(lease.refresh().await.unwrap());
             assert!(is_valid(&second, "sik_d").await);
         }
@@ -310,14 +361,26 @@ mod tests {
             let second = other_process(&test).await;
             rotate(store, "sik_a", Duration::ZERO).await;
             let mut lease = hold_lease(store, "sik_a").await;
-            assert!(current_and_oldest_generation(&second).await.unwrap().1.is_some());
+            assert!(
+                current_and_oldest_generation(&second)
+                    .await
+                    .unwrap()
+                    .1
+                    .is_some()
+            );
             sleep(RENEW_AFTER).await;
             assert!(lease.refresh().await.unwrap(), "a request needed it");
             sleep(RENEW_AFTER).await;
             assert!(!lease.refresh().await.unwrap());
-            assert_eq!(current_and_oldest_generation(&second).await.unwrap().1, None);
+            assert_eq!(
+                current_and_oldest_generation(&second).await.unwrap().1,
+                None
+            );
             delete_silently(store).await;
-            assert!(!is_valid(store, "sik_a").await, "without a lease the database is asked");
+            assert!(
+                !is_valid(store, "sik_a").await,
+                "without a lease the database is asked"
+            );
         }
     }
 
@@ -334,7 +397,10 @@ mod tests {
             }
             for number in before.saturating_sub(1)..=before {
                 let is_valid = is_valid(&store, &format!("sik_{number}")).await;
-                assert!(!is_valid || number >= before, "key {number} was replaced {before} rotations ago");
+                assert!(
+                    !is_valid || number >= before,
+                    "key {number} was replaced {before} rotations ago"
+                );
                 accepted += usize::from(is_valid);
             }
             tokio::task::yield_now().await;
@@ -358,7 +424,12 @@ mod tests {
             let replaced = AtomicUsize::new(0);
             let rotates = async {
                 for number in 1..=ROTATIONS {
-                    rotate([&first, &second][number % 2], &format!("sik_{number}"), Duration::ZERO).await;
+                    rotate(
+                        [&first, &second][number % 2],
+                        &format!("sik_{number}"),
+                        Duration::ZERO,
+                    )
+                    .await;
                     replaced.store(number, Ordering::SeqCst);
                     sleep(Duration::from_millis(2)).await;
                 }
@@ -366,7 +437,10 @@ mod tests {
             let one = ask(first.clone(), &replaced);
             let two = ask(second.clone(), &replaced);
             let ((), one, two) = tokio::join!(rotates, one, two);
-            assert!(one > ROTATIONS && two > ROTATIONS, "{one} and {two} accepted");
+            assert!(
+                one > ROTATIONS && two > ROTATIONS,
+                "{one} and {two} accepted"
+            );
             for lease in leases {
                 lease.abort();
             }

@@ -60,15 +60,20 @@ pub async fn find_valid(
     }
     let generation = cache.generation();
     let hash = hex::encode(digest);
-    let found = Entity::find_by_id(hash.as_str()).one(store.reader()).await?;
-    let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))) else {
+    let found = Entity::find_by_id(hash.as_str())
+        .one(store.reader())
+        .await?;
+    let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes())))
+    else {
         return Ok(None);
     };
     let mut key = cached_key(store, &row, generation).await?;
     if key.owner.kind == KeyKind::Operator {
         // Reads the role after the generation. Every change of a role raises the generation, so the cache never serves
         // an old role.
-        let Some(role) = operator_role(store, key.owner.id).await? else { return Ok(None) };
+        let Some(role) = operator_role(store, key.owner.id).await? else {
+            return Ok(None);
+        };
         key.role = Some(role);
     }
     let valid = as_valid_key(&key, kind, digest, now);
@@ -78,7 +83,12 @@ pub async fn find_valid(
 
 /// Returns the key if it is valid at this time. If this use is due to be recorded, marks it as recorded already, so
 /// that other requests do not record it again.
-fn as_valid_key(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) -> Option<ValidKey> {
+fn as_valid_key(
+    key: &CachedKey,
+    kind: KeyKind,
+    digest: KeyDigest,
+    now: Timestamp,
+) -> Option<ValidKey> {
     if key.owner.kind != kind || key.expires_at.is_some_and(|end| end <= now) {
         return None;
     }
@@ -89,7 +99,10 @@ fn as_valid_key(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestam
         key.last_used.store(now.as_microsecond(), Ordering::Relaxed);
     }
     Some(ValidKey {
-        account: PayingAccount { integrator: key.payer, owner: key.owner },
+        account: PayingAccount {
+            integrator: key.payer,
+            owner: key.owner,
+        },
         scope: key.scope,
         role: key.role,
         digest,
@@ -100,14 +113,30 @@ fn as_valid_key(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestam
 
 /// Returns the role of an operator; `None` if the operator is disabled or no longer exists.
 async fn operator_role(store: &Store, operator: i64) -> Result<Option<OperatorRole>, StoreError> {
-    let found = operator_row::Entity::find_by_id(operator).one(store.reader()).await?;
+    let found = operator_row::Entity::find_by_id(operator)
+        .one(store.reader())
+        .await?;
     let enabled = found.filter(|row| row.disabled_at.is_none());
-    enabled.map(|row| RowRef { table: "operators", id: row.id }.parse(&row.role)).transpose()
+    enabled
+        .map(|row| {
+            RowRef {
+                table: "operators",
+                id: row.id,
+            }
+            .parse(&row.role)
+        })
+        .transpose()
 }
 
 async fn cached_key(store: &Store, row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
-    let at = RowRef { table: "api_keys", id: row.owner_id };
-    let owner = KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id };
+    let at = RowRef {
+        table: "api_keys",
+        id: row.owner_id,
+    };
+    let owner = KeyOwner {
+        kind: at.parse(&row.kind)?,
+        id: row.owner_id,
+    };
     let payer = match owner.kind {
         KeyKind::Taxpayer => taxpayers::load_payer(store, TaxpayerId(owner.id)).await?,
         KeyKind::Integrator => Some(IntegratorId(owner.id)),
@@ -127,8 +156,10 @@ async fn cached_key(store: &Store, row: &Model, generation: i64) -> Result<Cache
 
 /// True if the account has any key, valid or expired.
 pub async fn has_any(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
-    let found =
-        Entity::find().filter(is_owned_by(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
+    let found = Entity::find()
+        .filter(is_owned_by(KeyOwner { kind, id: owner_id }))
+        .one(store.reader())
+        .await?;
     Ok(found.is_some())
 }
 
@@ -147,7 +178,9 @@ pub async fn owned_by_accounts(
             .all(store.reader())
             .await?;
         for row in rows {
-            keys.entry(row.owner_id).or_default().push(ApiKey::try_from(row)?);
+            keys.entry(row.owner_id)
+                .or_default()
+                .push(ApiKey::try_from(row)?);
         }
     }
     Ok(keys)
@@ -162,14 +195,25 @@ pub async fn rotate(
     new: &NewKey,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let rows = Entity::find().filter(is_owned_by(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
-    let at = RowRef { table: "api_keys", id: owner.id };
+    let rows = Entity::find()
+        .filter(is_owned_by(owner))
+        .order_by_desc(Column::CreatedAt)
+        .all(tx)
+        .await?;
+    let at = RowRef {
+        table: "api_keys",
+        id: owner.id,
+    };
     if !rows.is_empty() {
         key_leases::raise_generation(tx).await?;
     }
     let present_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
     let mut kept = 0;
-    let replaced = if new.terms.keeps_others { Vec::new() } else { rows };
+    let replaced = if new.terms.keeps_others {
+        Vec::new()
+    } else {
+        rows
+    };
     for row in replaced {
         let had = row.expires_at.map(|end| at.moment(end)).transpose()?;
         let end = new.terms.replaced_key_end(now, had);
@@ -189,31 +233,49 @@ pub async fn rotate(
         kind: owner.kind.to_string(),
         owner_id: owner.id,
         created_at: now.as_microsecond(),
-        scope: new.terms.scope.or(present_scope).unwrap_or(KeyScope::Full).to_string(),
+        scope: new
+            .terms
+            .scope
+            .or(present_scope)
+            .unwrap_or(KeyScope::Full)
+            .to_string(),
         expires_at: new.terms.expires_at.map(Timestamp::as_microsecond),
         last_used_at: None,
         name: new.name.clone(),
         last_four: Some(new.last_four()),
     };
-    Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    Entity::insert(row.into_active_model())
+        .exec_without_returning(tx)
+        .await?;
     Ok(())
 }
 
 /// Revokes all keys of an account. Returns the number of revoked keys.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
     key_leases::raise_generation(tx).await?;
-    Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
+    Ok(Entity::delete_many()
+        .filter(is_owned_by(owner))
+        .exec(tx)
+        .await?
+        .rows_affected)
 }
 
 /// Revokes the key with this id (`ApiKey::id`), if the account has it.
 pub async fn revoke_one(tx: &Transaction, owner: KeyOwner, id: &str) -> Result<(), StoreError> {
     key_leases::raise_generation(tx).await?;
-    Entity::delete_many().filter(is_owned_by(owner)).filter(Column::Hash.starts_with(id)).exec(tx).await?;
+    Entity::delete_many()
+        .filter(is_owned_by(owner))
+        .filter(Column::Hash.starts_with(id))
+        .exec(tx)
+        .await?;
     Ok(())
 }
 
 /// Revokes all keys of the taxpayers that an integrator onboarded. Returns the number of revoked keys.
-pub async fn revoke_taxpayer_keys(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
+pub async fn revoke_taxpayer_keys(
+    tx: &Transaction,
+    integrator: IntegratorId,
+) -> Result<u64, StoreError> {
     key_leases::raise_generation(tx).await?;
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
@@ -229,12 +291,17 @@ pub async fn revoke_taxpayer_keys(tx: &Transaction, integrator: IntegratorId) ->
 }
 
 /// Records `at` as the last use of these keys. Skips a locked row, because the exact time does not matter.
-pub async fn record_uses(store: &Store, keys: &[KeyDigest], at: Timestamp) -> Result<(), StoreError> {
+pub async fn record_uses(
+    store: &Store,
+    keys: &[KeyDigest],
+    at: Timestamp,
+) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in statement_portions(keys) {
         let hashes = portion.iter().map(hex::encode);
-        let older =
-            Condition::any().add(Column::LastUsedAt.is_null()).add(Expr::col(Column::LastUsedAt).lt(at));
+        let older = Condition::any()
+            .add(Column::LastUsedAt.is_null())
+            .add(Expr::col(Column::LastUsedAt).lt(at));
         let tx = store.begin().await?;
         let free: Vec<String> = Entity::find()
             .select_only()
@@ -257,7 +324,9 @@ pub async fn record_uses(store: &Store, keys: &[KeyDigest], at: Timestamp) -> Re
 }
 
 fn is_owned_by(owner: KeyOwner) -> Condition {
-    Condition::all().add(Column::Kind.eq(owner.kind.as_str())).add(Column::OwnerId.eq(owner.id))
+    Condition::all()
+        .add(Column::Kind.eq(owner.kind.as_str()))
+        .add(Column::OwnerId.eq(owner.id))
 }
 
 fn key_hash(key: &str) -> String {
@@ -270,11 +339,20 @@ mod tests {
     use crate::domain::access::api_key::KeyTerms;
     use crate::store::testing::stores;
 
-    const OWNER: KeyOwner = KeyOwner { kind: KeyKind::Integrator, id: 7 };
+    const OWNER: KeyOwner = KeyOwner {
+        kind: KeyKind::Integrator,
+        id: 7,
+    };
     const HOUR: Duration = Duration::from_hours(1);
 
     fn key(text: &str, overlap: Duration) -> NewKey {
-        NewKey::new(text.to_owned().into(), KeyTerms { overlap, ..KeyTerms::default() })
+        NewKey::new(
+            text.to_owned().into(),
+            KeyTerms {
+                overlap,
+                ..KeyTerms::default()
+            },
+        )
     }
 
     async fn rotate_key(store: &Store, new: NewKey, now: Timestamp) {
@@ -287,7 +365,11 @@ mod tests {
     async fn valid_of<'k>(store: &Store, keys: &[&'k str], now: Timestamp) -> Vec<&'k str> {
         let mut found = Vec::new();
         for key in keys {
-            if find_valid(store, OWNER.kind, key, now).await.unwrap().is_some() {
+            if find_valid(store, OWNER.kind, key, now)
+                .await
+                .unwrap()
+                .is_some()
+            {
                 found.push(*key);
             }
         }
@@ -302,14 +384,28 @@ mod tests {
             let all = ["sik_a", "sik_b", "sik_c", "sik_d"];
             rotate_key(store, key("sik_a", Duration::ZERO), start).await;
             rotate_key(store, key("sik_b", 2 * HOUR), start + HOUR).await;
-            assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
+            assert_eq!(
+                valid_of(store, &all, start + HOUR).await,
+                ["sik_a", "sik_b"]
+            );
             // A later rotation does not extend the life of a key that was replaced earlier.
             rotate_key(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
-            assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
-            assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);
+            assert_eq!(
+                valid_of(store, &all, start + 2 * HOUR).await,
+                ["sik_a", "sik_b", "sik_c"]
+            );
+            assert_eq!(
+                valid_of(store, &all, start + 3 * HOUR).await,
+                ["sik_b", "sik_c"]
+            );
             rotate_key(store, key("sik_d", Duration::ZERO), start + 4 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 4 * HOUR).await, ["sik_d"]);
-            assert_eq!(find_valid(store, KeyKind::Operator, "sik_d", start).await.unwrap(), None);
+            assert_eq!(
+                find_valid(store, KeyKind::Operator, "sik_d", start)
+                    .await
+                    .unwrap(),
+                None
+            );
         }
     }
 
@@ -326,7 +422,10 @@ mod tests {
             }
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();
             let now = start + Duration::from_secs(count as u64);
-            assert_eq!(valid_of(store, &texts, now).await, texts[count - VALID_KEYS_MAX..]);
+            assert_eq!(
+                valid_of(store, &texts, now).await,
+                texts[count - VALID_KEYS_MAX..]
+            );
         }
     }
 
@@ -336,16 +435,22 @@ mod tests {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
             rotate_key(store, key("sik_first", Duration::ZERO), start).await;
-            let terms = KeyTerms { keeps_others: true, ..KeyTerms::default() };
-            let second =
-                NewKey::new("sik_night".to_owned().into(), terms).with_name(Some("Night run".into()));
+            let terms = KeyTerms {
+                keeps_others: true,
+                ..KeyTerms::default()
+            };
+            let second = NewKey::new("sik_night".to_owned().into(), terms)
+                .with_name(Some("Night run".into()));
             rotate_key(store, second, start + HOUR).await;
             assert_eq!(
                 valid_of(store, &["sik_first", "sik_night"], start + HOUR).await,
                 ["sik_first", "sik_night"]
             );
-            let keys =
-                owned_by_accounts(store, OWNER.kind, &[OWNER.id]).await.unwrap().remove(&OWNER.id).unwrap();
+            let keys = owned_by_accounts(store, OWNER.kind, &[OWNER.id])
+                .await
+                .unwrap()
+                .remove(&OWNER.id)
+                .unwrap();
             let labels: Vec<_> = keys.iter().map(ApiKey::label).collect();
             assert_eq!(labels, ["Night run (…ight)", "…irst"]);
         }
@@ -362,12 +467,26 @@ mod tests {
                 ..KeyTerms::default()
             };
             rotate_key(store, NewKey::new("sik_a".to_owned().into(), terms), start).await;
-            let found = find_valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
-            assert_eq!((found.account.owner, found.scope), (OWNER, KeyScope::ReadOnly));
+            let found = find_valid(store, OWNER.kind, "sik_a", start)
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(
+                (found.account.owner, found.scope),
+                (OWNER, KeyScope::ReadOnly)
+            );
             assert_eq!(found.account.integrator, Some(IntegratorId(OWNER.id)));
-            assert_eq!(find_valid(store, OWNER.kind, "sik_a", start + HOUR).await.unwrap(), None);
+            assert_eq!(
+                find_valid(store, OWNER.kind, "sik_a", start + HOUR)
+                    .await
+                    .unwrap(),
+                None
+            );
             rotate_key(store, key("sik_b", Duration::ZERO), start).await;
-            let found = find_valid(store, OWNER.kind, "sik_b", start + HOUR).await.unwrap().unwrap();
+            let found = find_valid(store, OWNER.kind, "sik_b", start + HOUR)
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(
                 found.scope,
                 KeyScope::ReadOnly,
@@ -382,12 +501,21 @@ mod tests {
             let store = &test.store;
             let start = Timestamp::UNIX_EPOCH;
             rotate_key(store, key("sik_a", Duration::ZERO), start).await;
-            let found = find_valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
+            let found = find_valid(store, OWNER.kind, "sik_a", start)
+                .await
+                .unwrap()
+                .unwrap();
             assert!(found.must_store_use);
-            record_uses(store, &[found.digest, [0; 32]], start).await.unwrap();
+            record_uses(store, &[found.digest, [0; 32]], start)
+                .await
+                .unwrap();
             let is_due = async |seconds| {
                 let now = start + Duration::from_secs(seconds);
-                find_valid(store, OWNER.kind, "sik_a", now).await.unwrap().unwrap().must_store_use
+                find_valid(store, OWNER.kind, "sik_a", now)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .must_store_use
             };
             assert_eq!((is_due(59).await, is_due(60).await), (false, true));
             let listed = owned_by_accounts(store, OWNER.kind, &[7, 8]).await.unwrap();

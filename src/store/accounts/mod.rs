@@ -64,8 +64,19 @@ pub async fn add_integrator(
         disabled_at: None,
     };
     let tx = store.begin().await?;
-    integrator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id }, &new.key, now).await?;
+    integrator_row::Entity::insert(row.into_active_model())
+        .exec_without_returning(&tx)
+        .await?;
+    keys::rotate(
+        &tx,
+        KeyOwner {
+            kind: KeyKind::Integrator,
+            id,
+        },
+        &new.key,
+        now,
+    )
+    .await?;
     let entry = AuditEntry::new(Actor::CommandLine, AuditAction::CreateIntegrator, &id, now);
     audit::append(&tx, &[entry.for_integrator(IntegratorId(id))]).await?;
     tx.commit().await?;
@@ -80,7 +91,16 @@ pub async fn replace_integrator_key(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id: id.0 }, key, now).await?;
+    keys::rotate(
+        &tx,
+        KeyOwner {
+            kind: KeyKind::Integrator,
+            id: id.0,
+        },
+        key,
+        now,
+    )
+    .await?;
     tx.commit().await?;
     key_leases::await_acknowledgements(store).await;
     Ok(())
@@ -107,8 +127,15 @@ pub struct Revocation {
 /// The text of the audit entry.
 impl fmt::Display for Revocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { revoked, revoked_of_taxpayers, sessions } = self;
-        write!(f, "keys {revoked}, of taxpayers {revoked_of_taxpayers}, sessions {sessions}")
+        let Self {
+            revoked,
+            revoked_of_taxpayers,
+            sessions,
+        } = self;
+        write!(
+            f,
+            "keys {revoked}, of taxpayers {revoked_of_taxpayers}, sessions {sessions}"
+        )
     }
 }
 
@@ -126,17 +153,31 @@ impl AccountChange {
     fn session_owner(&self) -> SessionOwner {
         match self.owner.kind {
             KeyKind::Operator => SessionOwner::Operator(self.owner.id),
-            KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(self.owner.id)),
+            KeyKind::Integrator | KeyKind::Taxpayer => {
+                SessionOwner::Integrator(IntegratorId(self.owner.id))
+            }
         }
     }
 
     fn audit_entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
         let [of_integrator, of_operator] = actions;
         let is_integrator = self.owner.kind == KeyKind::Integrator;
-        let action = if is_integrator { of_integrator } else { of_operator };
-        let entry = AuditEntry::new(self.by, action, &self.owner.id, self.now).with_states(None, noted);
-        let entry = AuditEntry { reason: self.reason.clone(), ..entry };
-        if is_integrator { entry.for_integrator(IntegratorId(self.owner.id)) } else { entry }
+        let action = if is_integrator {
+            of_integrator
+        } else {
+            of_operator
+        };
+        let entry =
+            AuditEntry::new(self.by, action, &self.owner.id, self.now).with_states(None, noted);
+        let entry = AuditEntry {
+            reason: self.reason.clone(),
+            ..entry
+        };
+        if is_integrator {
+            entry.for_integrator(IntegratorId(self.owner.id))
+        } else {
+            entry
+        }
     }
 }
 
@@ -153,7 +194,10 @@ pub async fn rotate_key(
         Some(AccountState::Enabled) => {}
     }
     keys::rotate(&tx, change.owner, new, change.now).await?;
-    let actions = [AuditAction::RotateIntegratorKey, AuditAction::RotateOperatorKey];
+    let actions = [
+        AuditAction::RotateIntegratorKey,
+        AuditAction::RotateOperatorKey,
+    ];
     audit::append(&tx, &[change.audit_entry(actions, new.terms.audit_note())]).await?;
     tx.commit().await?;
     key_leases::await_acknowledgements(store).await;
@@ -168,23 +212,42 @@ enum AccountState {
 }
 
 /// Locks an account for the rest of the transaction. Returns `None` if the account does not exist.
-async fn lock_account(tx: &Transaction, owner: KeyOwner) -> Result<Option<AccountState>, StoreError> {
+async fn lock_account(
+    tx: &Transaction,
+    owner: KeyOwner,
+) -> Result<Option<AccountState>, StoreError> {
     let disabled_at = match owner.kind {
         KeyKind::Integrator => {
-            let found = integrator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?;
+            let found = integrator_row::Entity::find_by_id(owner.id)
+                .lock_exclusive()
+                .one(tx)
+                .await?;
             found.map(|row| row.disabled_at)
         }
         KeyKind::Operator => {
-            let found = operator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?;
+            let found = operator_row::Entity::find_by_id(owner.id)
+                .lock_exclusive()
+                .one(tx)
+                .await?;
             found.map(|row| row.disabled_at)
         }
         KeyKind::Taxpayer => None,
     };
-    Ok(disabled_at.map(|at| if at.is_some() { AccountState::Disabled } else { AccountState::Enabled }))
+    Ok(disabled_at.map(|at| {
+        if at.is_some() {
+            AccountState::Disabled
+        } else {
+            AccountState::Enabled
+        }
+    }))
 }
 
 /// Loads one page of the integrators or the operators with their keys, ordered by id, and the number of all of them.
-pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHolder>, u64), StoreError> {
+pub async fn page(
+    store: &Store,
+    kind: KeyKind,
+    page: Page,
+) -> Result<(Vec<KeyHolder>, u64), StoreError> {
     let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
         KeyKind::Operator => {
             let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
@@ -204,7 +267,10 @@ pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHo
 }
 
 /// Finds an integrator by email, ignoring case.
-pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<IntegratorId>, StoreError> {
+pub async fn integrator_with_email(
+    store: &Store,
+    email: &str,
+) -> Result<Option<IntegratorId>, StoreError> {
     let found = integrator_row::Entity::find()
         .filter(integrator_row::Column::EmailKey.eq(caseless(email)))
         .one(store.reader())
@@ -214,7 +280,10 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
 
 /// True if there is an integrator. Only a new database has none.
 pub async fn has_integrator(store: &Store) -> Result<bool, StoreError> {
-    Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
+    Ok(integrator_row::Entity::find()
+        .one(store.reader())
+        .await?
+        .is_some())
 }
 
 /// An operator that is not stored yet.
@@ -227,7 +296,11 @@ pub struct NewOperator {
 }
 
 /// Adds an operator with its first key. Returns its id.
-pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> Result<i64, StoreError> {
+pub async fn add_operator(
+    store: &Store,
+    new: &NewOperator,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
     let id = store.ids().next(IdKind::Operator).await?;
     let row = operator_row::Model {
         id,
@@ -239,9 +312,29 @@ pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> R
         disabled_at: None,
     };
     let tx = store.begin().await?;
-    operator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    keys::rotate(&tx, KeyOwner { kind: KeyKind::Operator, id }, &new.key, now).await?;
-    audit::append(&tx, &[AuditEntry::new(Actor::CommandLine, AuditAction::CreateOperator, &id, now)]).await?;
+    operator_row::Entity::insert(row.into_active_model())
+        .exec_without_returning(&tx)
+        .await?;
+    keys::rotate(
+        &tx,
+        KeyOwner {
+            kind: KeyKind::Operator,
+            id,
+        },
+        &new.key,
+        now,
+    )
+    .await?;
+    audit::append(
+        &tx,
+        &[AuditEntry::new(
+            Actor::CommandLine,
+            AuditAction::CreateOperator,
+            &id,
+            now,
+        )],
+    )
+    .await?;
     tx.commit().await?;
     Ok(id)
 }

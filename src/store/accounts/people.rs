@@ -30,13 +30,18 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
     let key = caseless(email);
     let contact = contact_row::Entity::find().filter(contact_row::Column::EmailKey.eq(&key));
     let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.eq(&key));
-    let integrator = integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.eq(&key));
+    let integrator =
+        integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.eq(&key));
     let mut found = Vec::new();
     if let Some(row) = contact.one(store.reader()).await?
         && let Some(password_hash) = row.password_hash.clone()
     {
         let is_disabled = row.disabled_at.is_some();
-        found.push(SignIn { password_hash, is_disabled, person: contact_person(row)? });
+        found.push(SignIn {
+            password_hash,
+            is_disabled,
+            person: contact_person(row)?,
+        });
     }
     if let Some(row) = operator.one(store.reader()).await? {
         found.push(SignIn {
@@ -49,29 +54,47 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
         && let Some(password_hash) = row.password_hash.clone()
     {
         let is_disabled = row.disabled_at.is_some();
-        found.push(SignIn { password_hash, is_disabled, person: integrator_person(row) });
+        found.push(SignIn {
+            password_hash,
+            is_disabled,
+            person: integrator_person(row),
+        });
     }
     for account in &mut found {
-        account.person.has_second_factor = second_factors::is_on(store, account.person.owner).await?;
+        account.person.has_second_factor =
+            second_factors::is_on(store, account.person.owner).await?;
     }
     Ok(found)
 }
 
 /// Returns the password hash of an account with this email. A new password of another account with the same email is
 /// hashed with the same salt, so that one hash checks both.
-pub async fn password_hash_with_email(store: &Store, email: &str) -> Result<Option<String>, StoreError> {
-    Ok(with_email(store, email).await?.into_iter().next().map(|found| found.password_hash))
+pub async fn password_hash_with_email(
+    store: &Store,
+    email: &str,
+) -> Result<Option<String>, StoreError> {
+    Ok(with_email(store, email)
+        .await?
+        .into_iter()
+        .next()
+        .map(|found| found.password_hash))
 }
 
 /// Returns the hash of a person's password; `None` if the person has none.
-pub async fn password_hash(store: &Store, owner: SessionOwner) -> Result<Option<String>, StoreError> {
+pub async fn password_hash(
+    store: &Store,
+    owner: SessionOwner,
+) -> Result<Option<String>, StoreError> {
     let reader = store.reader();
     Ok(match owner {
-        SessionOwner::Operator(id) => {
-            operator_row::Entity::find_by_id(id).one(reader).await?.map(|row| row.password_hash)
-        }
+        SessionOwner::Operator(id) => operator_row::Entity::find_by_id(id)
+            .one(reader)
+            .await?
+            .map(|row| row.password_hash),
         SessionOwner::Contact { taxpayer, id } => {
-            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).one(reader).await?;
+            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0))
+                .one(reader)
+                .await?;
             found.and_then(|row| row.password_hash)
         }
         SessionOwner::Integrator(id) => {
@@ -87,20 +110,35 @@ pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Per
     let person = match owner {
         SessionOwner::Operator(id) => {
             let found = operator_row::Entity::find_by_id(id).one(reader).await?;
-            found.filter(|row| row.disabled_at.is_none()).map(operator_person).transpose()?
+            found
+                .filter(|row| row.disabled_at.is_none())
+                .map(operator_person)
+                .transpose()?
         }
         SessionOwner::Contact { taxpayer, id } => {
-            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).one(reader).await?;
-            found.filter(|row| row.disabled_at.is_none()).map(contact_person).transpose()?
+            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0))
+                .one(reader)
+                .await?;
+            found
+                .filter(|row| row.disabled_at.is_none())
+                .map(contact_person)
+                .transpose()?
         }
         SessionOwner::Integrator(id) => {
             let found = integrator_row::Entity::find_by_id(id.0).one(reader).await?;
-            found.filter(|row| row.disabled_at.is_none()).map(integrator_person)
+            found
+                .filter(|row| row.disabled_at.is_none())
+                .map(integrator_person)
         }
     };
-    let Some(person) = person else { return Ok(None) };
+    let Some(person) = person else {
+        return Ok(None);
+    };
     let has_second_factor = second_factors::is_on(store, owner).await?;
-    Ok(Some(Person { has_second_factor, ..person }))
+    Ok(Some(Person {
+        has_second_factor,
+        ..person
+    }))
 }
 
 /// Loads one page of the operators, ordered by id, and the number of all of them. Leaves `has_second_factor` false;
@@ -132,7 +170,16 @@ pub async fn set_password(
     }
     invitations::delete_owned_by(&tx, owner).await?;
     sessions::close_all(&tx, owner).await?;
-    audit::append(&tx, &[sessions::audit_entry(by, owner, AuditAction::ChangePassword, now)]).await?;
+    audit::append(
+        &tx,
+        &[sessions::audit_entry(
+            by,
+            owner,
+            AuditAction::ChangePassword,
+            now,
+        )],
+    )
+    .await?;
     tx.commit().await.map(Some)
 }
 
@@ -145,7 +192,10 @@ pub(super) struct LockedAccount {
 
 impl LockedAccount {
     fn new(password_hash: Option<String>, disabled_at: Option<i64>) -> Self {
-        Self { password_hash, is_disabled: disabled_at.is_some() }
+        Self {
+            password_hash,
+            is_disabled: disabled_at.is_some(),
+        }
     }
 
     /// True if a password with this hash opens the account now.
@@ -155,18 +205,30 @@ impl LockedAccount {
 }
 
 /// Locks the account of a person for the rest of the transaction. `None` if the account does not exist.
-pub(super) async fn lock(tx: &Transaction, owner: SessionOwner) -> Result<Option<LockedAccount>, StoreError> {
+pub(super) async fn lock(
+    tx: &Transaction,
+    owner: SessionOwner,
+) -> Result<Option<LockedAccount>, StoreError> {
     Ok(match owner {
         SessionOwner::Operator(id) => {
-            let found = operator_row::Entity::find_by_id(id).lock_exclusive().one(tx).await?;
+            let found = operator_row::Entity::find_by_id(id)
+                .lock_exclusive()
+                .one(tx)
+                .await?;
             found.map(|row| LockedAccount::new(Some(row.password_hash), row.disabled_at))
         }
         SessionOwner::Contact { taxpayer, id } => {
-            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).lock_exclusive().one(tx).await?;
+            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0))
+                .lock_exclusive()
+                .one(tx)
+                .await?;
             found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
         }
         SessionOwner::Integrator(id) => {
-            let found = integrator_row::Entity::find_by_id(id.0).lock_exclusive().one(tx).await?;
+            let found = integrator_row::Entity::find_by_id(id.0)
+                .lock_exclusive()
+                .one(tx)
+                .await?;
             found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
         }
     })
@@ -183,28 +245,47 @@ pub(super) async fn write_password(
         SessionOwner::Operator(id) => {
             let change = operator_row::Entity::update_many()
                 .col_expr(operator_row::Column::PasswordHash, Expr::value(hash));
-            change.filter(operator_row::Column::Id.eq(id)).exec(tx).await?
+            change
+                .filter(operator_row::Column::Id.eq(id))
+                .exec(tx)
+                .await?
         }
         SessionOwner::Contact { taxpayer, id } => {
             let change = contact_row::Entity::update_many()
                 .col_expr(contact_row::Column::PasswordHash, Expr::value(hash))
-                .col_expr(contact_row::Column::UpdatedAt, Expr::value(now.as_microsecond()));
+                .col_expr(
+                    contact_row::Column::UpdatedAt,
+                    Expr::value(now.as_microsecond()),
+                );
             let change = change.filter(contact_row::Column::TaxpayerId.eq(taxpayer.0));
-            change.filter(contact_row::Column::Id.eq(id.0)).exec(tx).await?
+            change
+                .filter(contact_row::Column::Id.eq(id.0))
+                .exec(tx)
+                .await?
         }
         SessionOwner::Integrator(id) => {
             let change = integrator_row::Entity::update_many()
                 .col_expr(integrator_row::Column::PasswordHash, Expr::value(hash));
-            change.filter(integrator_row::Column::Id.eq(id.0)).exec(tx).await?
+            change
+                .filter(integrator_row::Column::Id.eq(id.0))
+                .exec(tx)
+                .await?
         }
     };
     Ok(changed.rows_affected > 0)
 }
 
 fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
-    let role: ContactRole = RowRef { table: "contacts", id: row.id }.parse(&row.role)?;
+    let role: ContactRole = RowRef {
+        table: "contacts",
+        id: row.id,
+    }
+    .parse(&row.role)?;
     Ok(Person {
-        owner: SessionOwner::Contact { taxpayer: TaxpayerId(row.taxpayer_id), id: ContactId(row.id) },
+        owner: SessionOwner::Contact {
+            taxpayer: TaxpayerId(row.taxpayer_id),
+            id: ContactId(row.id),
+        },
         email: row.email,
         name: Some(format!("{} {}", row.first_name, row.last_name)),
         rights: Rights::Account(role),
@@ -221,7 +302,11 @@ impl TryFrom<operator_row::Model> for Person {
 }
 
 fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
-    let role = RowRef { table: "operators", id: row.id }.parse(&row.role)?;
+    let role = RowRef {
+        table: "operators",
+        id: row.id,
+    }
+    .parse(&row.role)?;
     Ok(Person {
         owner: SessionOwner::Operator(row.id),
         email: row.email,

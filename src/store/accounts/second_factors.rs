@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QuerySelect, UpdateMany};
+use sea_orm::{
+    ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QuerySelect, UpdateMany,
+};
 
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
@@ -55,12 +57,22 @@ pub async fn find(
     now: Timestamp,
 ) -> Result<Option<SecondFactor>, StoreError> {
     let key = person_key(owner);
-    let Some(row) = Entity::find_by_id(key.as_str()).one(store.reader()).await? else { return Ok(None) };
+    let Some(row) = Entity::find_by_id(key.as_str()).one(store.reader()).await? else {
+        return Ok(None);
+    };
     let text = store.vault().open(&key, &row.secret)?;
-    let place = RowRef { table: "second_factors", id: owner.id() };
-    let secret = TotpSecret::parse(&text).ok_or_else(|| place.corrupt("the TOTP secret is not base32"))?;
+    let place = RowRef {
+        table: "second_factors",
+        id: owner.id(),
+    };
+    let secret =
+        TotpSecret::parse(&text).ok_or_else(|| place.corrupt("the TOTP secret is not base32"))?;
     let is_confirmed = row.confirmed_at.is_some();
-    Ok(Some(SecondFactor { secret, is_confirmed, is_locked: is_locked(&row, now) }))
+    Ok(Some(SecondFactor {
+        secret,
+        is_confirmed,
+        is_locked: is_locked(&row, now),
+    }))
 }
 
 /// The states of the second factors of some people.
@@ -69,7 +81,10 @@ pub struct FactorStates(HashMap<String, FactorState>);
 
 impl FactorStates {
     pub fn get(&self, owner: SessionOwner) -> FactorState {
-        self.0.get(&person_key(owner)).copied().unwrap_or(FactorState::Off)
+        self.0
+            .get(&person_key(owner))
+            .copied()
+            .unwrap_or(FactorState::Off)
     }
 }
 
@@ -80,9 +95,16 @@ pub async fn states(
     now: Timestamp,
 ) -> Result<FactorStates, StoreError> {
     let found = Entity::find().filter(Column::Owner.is_in(owners.map(person_key)));
-    let found = found.filter(Column::ConfirmedAt.is_not_null()).all(store.reader()).await?;
+    let found = found
+        .filter(Column::ConfirmedAt.is_not_null())
+        .all(store.reader())
+        .await?;
     let states = found.into_iter().map(|row| {
-        let state = if is_locked(&row, now) { FactorState::Locked } else { FactorState::On };
+        let state = if is_locked(&row, now) {
+            FactorState::Locked
+        } else {
+            FactorState::On
+        };
         (row.owner, state)
     });
     Ok(FactorStates(states.collect()))
@@ -90,7 +112,9 @@ pub async fn states(
 
 /// True if a sign-in of this person needs a code in addition to the password.
 pub(super) async fn is_on(store: &Store, owner: SessionOwner) -> Result<bool, StoreError> {
-    let found = Entity::find_by_id(person_key(owner)).one(store.reader()).await?;
+    let found = Entity::find_by_id(person_key(owner))
+        .one(store.reader())
+        .await?;
     Ok(found.is_some_and(|row| row.confirmed_at.is_some()))
 }
 
@@ -99,7 +123,9 @@ fn is_locked(row: &Model, now: Timestamp) -> bool {
 }
 
 fn day_before(now: Timestamp) -> i64 {
-    now.saturating_sub(DAY).unwrap_or(Timestamp::MIN).as_microsecond()
+    now.saturating_sub(DAY)
+        .unwrap_or(Timestamp::MIN)
+        .as_microsecond()
 }
 
 /// Stores a secret that the person has yet to confirm. `None` if the person has a second factor already, or does not
@@ -123,9 +149,17 @@ pub async fn begin(
     if Entity::find_by_id(key.as_str()).one(&tx).await?.is_some() {
         return Ok(None);
     }
-    let row =
-        Model { owner: key, secret: sealed, confirmed_at: None, last_step: 0, refused: 0, refused_since: 0 };
-    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    let row = Model {
+        owner: key,
+        secret: sealed,
+        confirmed_at: None,
+        last_step: 0,
+        refused: 0,
+        refused_since: 0,
+    };
+    Entity::insert(row.into_active_model())
+        .exec_without_returning(&tx)
+        .await?;
     tx.commit().await.map(Some)
 }
 
@@ -156,11 +190,25 @@ pub async fn confirm(
         return Ok(None);
     }
     let rows = codes.iter().map(|code| {
-        second_factor_code_row::Model { owner: person_key(owner), hash: code.hash() }.into_active_model()
+        second_factor_code_row::Model {
+            owner: person_key(owner),
+            hash: code.hash(),
+        }
+        .into_active_model()
     });
-    second_factor_code_row::Entity::insert_many(rows).exec_without_returning(&tx).await?;
+    second_factor_code_row::Entity::insert_many(rows)
+        .exec_without_returning(&tx)
+        .await?;
     sessions::close_all(&tx, owner).await?;
-    audit::append(&tx, &[sessions::own_audit_entry(owner, AuditAction::EnableSecondFactor, now)]).await?;
+    audit::append(
+        &tx,
+        &[sessions::own_audit_entry(
+            owner,
+            AuditAction::EnableSecondFactor,
+            now,
+        )],
+    )
+    .await?;
     tx.commit().await.map(Some)
 }
 
@@ -172,7 +220,9 @@ pub async fn use_step(
     step: i64,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let is_open = Column::Refused.lt(WRONG_CODES_PER_DAY_MAX).or(Column::RefusedSince.lte(day_before(now)));
+    let is_open = Column::Refused
+        .lt(WRONG_CODES_PER_DAY_MAX)
+        .or(Column::RefusedSince.lte(day_before(now)));
     let tx = store.begin().await?;
     let used = owned_by(owner)
         .filter(Column::ConfirmedAt.is_not_null())
@@ -194,35 +244,71 @@ pub async fn use_recovery_code(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    let used =
-        second_factor_code_row::Entity::delete_by_id((person_key(owner), code.hash())).exec(&tx).await?;
+    let used = second_factor_code_row::Entity::delete_by_id((person_key(owner), code.hash()))
+        .exec(&tx)
+        .await?;
     if used.rows_affected == 0 {
         return Ok(false);
     }
-    owned_by(owner).col_expr(Column::Refused, Expr::value(0_i64)).exec(&tx).await?;
-    audit::append(&tx, &[sessions::own_audit_entry(owner, AuditAction::UseRecoveryCode, now)]).await?;
+    owned_by(owner)
+        .col_expr(Column::Refused, Expr::value(0_i64))
+        .exec(&tx)
+        .await?;
+    audit::append(
+        &tx,
+        &[sessions::own_audit_entry(
+            owner,
+            AuditAction::UseRecoveryCode,
+            now,
+        )],
+    )
+    .await?;
     tx.commit().await?;
     Ok(true)
 }
 
 /// Counts a wrong code and records it in the audit. If it is the last one that a day allows, also records that the
 /// app's codes are refused from now on.
-pub async fn record_wrong_code(store: &Store, owner: SessionOwner, now: Timestamp) -> Result<(), StoreError> {
+pub async fn record_wrong_code(
+    store: &Store,
+    owner: SessionOwner,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let Some(row) = Entity::find_by_id(person_key(owner)).lock_exclusive().one(&tx).await? else {
+    let Some(row) = Entity::find_by_id(person_key(owner))
+        .lock_exclusive()
+        .one(&tx)
+        .await?
+    else {
         return Ok(());
     };
     let is_new_day = row.refused == 0 || row.refused_since <= day_before(now);
-    let refused = if is_new_day { 1 } else { row.refused.saturating_add(1) };
-    let since = if is_new_day { now.as_microsecond() } else { row.refused_since };
+    let refused = if is_new_day {
+        1
+    } else {
+        row.refused.saturating_add(1)
+    };
+    let since = if is_new_day {
+        now.as_microsecond()
+    } else {
+        row.refused_since
+    };
     owned_by(owner)
         .col_expr(Column::Refused, Expr::value(refused))
         .col_expr(Column::RefusedSince, Expr::value(since))
         .exec(&tx)
         .await?;
-    let mut entries = vec![sessions::own_audit_entry(owner, AuditAction::RefuseCode, now)];
+    let mut entries = vec![sessions::own_audit_entry(
+        owner,
+        AuditAction::RefuseCode,
+        now,
+    )];
     if refused == WRONG_CODES_PER_DAY_MAX {
-        entries.push(sessions::own_audit_entry(owner, AuditAction::LockSecondFactor, now));
+        entries.push(sessions::own_audit_entry(
+            owner,
+            AuditAction::LockSecondFactor,
+            now,
+        ));
     }
     audit::append(&tx, &entries).await?;
     tx.commit().await
@@ -241,7 +327,13 @@ pub struct FactorRemoval {
 /// Removes a second factor with its recovery codes and ends the person's sessions. Returns true if the factor was
 /// confirmed, false if there was no confirmed one, and `None` if there is no such person.
 pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool>, StoreError> {
-    let FactorRemoval { owner, by, action, reason, now } = removal;
+    let FactorRemoval {
+        owner,
+        by,
+        action,
+        reason,
+        now,
+    } = removal;
     let tx = store.begin().await?;
     if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
@@ -249,17 +341,26 @@ pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool
     let row = Entity::find_by_id(person_key(owner)).one(&tx).await?;
     delete_owned_by(&tx, owner).await?;
     sessions::close_all(&tx, owner).await?;
-    let entry = AuditEntry { reason, ..sessions::audit_entry(by, owner, action, now) };
+    let entry = AuditEntry {
+        reason,
+        ..sessions::audit_entry(by, owner, action, now)
+    };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
     Ok(Some(row.is_some_and(|row| row.confirmed_at.is_some())))
 }
 
 /// Deletes the second factor of a person, with its recovery codes.
-pub(super) async fn delete_owned_by(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
+pub(super) async fn delete_owned_by(
+    tx: &Transaction,
+    owner: SessionOwner,
+) -> Result<(), StoreError> {
     Entity::delete_by_id(person_key(owner)).exec(tx).await?;
     let codes = second_factor_code_row::Entity::delete_many();
-    codes.filter(second_factor_code_row::Column::Owner.eq(person_key(owner))).exec(tx).await?;
+    codes
+        .filter(second_factor_code_row::Column::Owner.eq(person_key(owner)))
+        .exec(tx)
+        .await?;
     Ok(())
 }
 
@@ -287,23 +388,43 @@ mod tests {
             key: NewKey::from(secrecy::SecretString::from("opk_1")),
         };
         add_operator(&test.store, &new, now()).await.unwrap();
-        people::with_email(&test.store, "op@example.com").await.unwrap()[0].person.owner
+        people::with_email(&test.store, "op@example.com")
+            .await
+            .unwrap()[0]
+            .person
+            .owner
     }
 
     async fn is_in_force(test: &TestStore, owner: SessionOwner) -> bool {
-        let person = people::with_owner(&test.store, owner).await.unwrap().unwrap();
+        let person = people::with_owner(&test.store, owner)
+            .await
+            .unwrap()
+            .unwrap();
         person.has_second_factor
     }
 
     /// Puts a second factor with these recovery codes in force.
     async fn enrol(test: &TestStore, owner: SessionOwner, codes: &[RecoveryCode]) {
-        begin(&test.store, owner, &TotpSecret::new([7; 20])).await.unwrap().unwrap();
-        let confirmation = CodeConfirmation { owner, step: 1, now: now() };
-        confirm(&test.store, confirmation, codes).await.unwrap().unwrap();
+        begin(&test.store, owner, &TotpSecret::new([7; 20]))
+            .await
+            .unwrap()
+            .unwrap();
+        let confirmation = CodeConfirmation {
+            owner,
+            step: 1,
+            now: now(),
+        };
+        confirm(&test.store, confirmation, codes)
+            .await
+            .unwrap()
+            .unwrap();
     }
 
     async fn state(test: &TestStore, owner: SessionOwner, now: Timestamp) -> FactorState {
-        states(&test.store, std::iter::once(owner), now).await.unwrap().get(owner)
+        states(&test.store, std::iter::once(owner), now)
+            .await
+            .unwrap()
+            .get(owner)
     }
 
     #[tokio::test]
@@ -313,24 +434,56 @@ mod tests {
             let owner = operator(&test).await;
             let secret = TotpSecret::new([7; 20]);
             let codes = RecoveryCode::draw_set(|| [1; 10]);
-            let confirmation = CodeConfirmation { owner, step: 100, now: now() };
-            assert_eq!(confirm(store, confirmation, &codes[..1]).await.unwrap(), None, "nothing is begun");
+            let confirmation = CodeConfirmation {
+                owner,
+                step: 100,
+                now: now(),
+            };
+            assert_eq!(
+                confirm(store, confirmation, &codes[..1]).await.unwrap(),
+                None,
+                "nothing is begun"
+            );
             begin(store, owner, &secret).await.unwrap().unwrap();
-            assert!(!is_in_force(&test, owner).await && !use_step(store, owner, 99, now()).await.unwrap());
-            confirm(store, confirmation, &codes[..1]).await.unwrap().unwrap();
+            assert!(
+                !is_in_force(&test, owner).await
+                    && !use_step(store, owner, 99, now()).await.unwrap()
+            );
+            confirm(store, confirmation, &codes[..1])
+                .await
+                .unwrap()
+                .unwrap();
             assert!(is_in_force(&test, owner).await);
             let found = find(store, owner, now()).await.unwrap().unwrap();
-            assert_eq!(found, SecondFactor { secret, is_confirmed: true, is_locked: false });
             assert_eq!(
-                begin(store, owner, &TotpSecret::new([8; 20])).await.unwrap(),
+                found,
+                SecondFactor {
+                    secret,
+                    is_confirmed: true,
+                    is_locked: false
+                }
+            );
+            assert_eq!(
+                begin(store, owner, &TotpSecret::new([8; 20]))
+                    .await
+                    .unwrap(),
                 None,
                 "one is in force"
             );
             for (step, is_new) in [(100, false), (101, true), (101, false), (99, false)] {
-                assert_eq!(use_step(store, owner, step, now()).await.unwrap(), is_new, "{step}");
+                assert_eq!(
+                    use_step(store, owner, step, now()).await.unwrap(),
+                    is_new,
+                    "{step}"
+                );
             }
             for is_left in [true, false] {
-                assert_eq!(use_recovery_code(store, owner, &codes[0], now()).await.unwrap(), is_left);
+                assert_eq!(
+                    use_recovery_code(store, owner, &codes[0], now())
+                        .await
+                        .unwrap(),
+                    is_left
+                );
             }
         }
     }
@@ -345,7 +498,10 @@ mod tests {
             for _ in 1..WRONG_CODES_PER_DAY_MAX {
                 record_wrong_code(store, owner, now()).await.unwrap();
             }
-            assert!(use_step(store, owner, 2, now()).await.unwrap(), "a right code is accepted");
+            assert!(
+                use_step(store, owner, 2, now()).await.unwrap(),
+                "a right code is accepted"
+            );
             assert_eq!(state(&test, owner, now()).await, FactorState::On);
             record_wrong_code(store, owner, now()).await.unwrap();
             assert_eq!(state(&test, owner, now()).await, FactorState::Locked);
@@ -353,7 +509,11 @@ mod tests {
             let later = now() + DAY;
             assert_eq!(state(&test, owner, later).await, FactorState::On);
             assert!(use_step(store, owner, 4, later).await.unwrap());
-            assert!(use_recovery_code(store, owner, &codes[0], now()).await.unwrap());
+            assert!(
+                use_recovery_code(store, owner, &codes[0], now())
+                    .await
+                    .unwrap()
+            );
             assert_eq!(state(&test, owner, now()).await, FactorState::On);
             assert!(use_step(store, owner, 5, now()).await.unwrap());
         }
@@ -379,7 +539,11 @@ mod tests {
             assert_eq!(remove(store, removal(nobody)).await.unwrap(), None);
             assert_eq!(find(store, owner, now()).await.unwrap(), None);
             assert_eq!(state(&test, owner, now()).await, FactorState::Off);
-            assert!(!use_recovery_code(store, owner, &codes[0], now()).await.unwrap());
+            assert!(
+                !use_recovery_code(store, owner, &codes[0], now())
+                    .await
+                    .unwrap()
+            );
         }
     }
 }

@@ -44,7 +44,12 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub(super) fn new(hash: String, new: &NewSession<'_>, times: &SessionTimes, awaits_code: bool) -> Self {
+    pub(super) fn new(
+        hash: String,
+        new: &NewSession<'_>,
+        times: &SessionTimes,
+        awaits_code: bool,
+    ) -> Self {
         let NewSession { owner, place, .. } = new;
         Self {
             hash,
@@ -57,12 +62,21 @@ impl Model {
             awaits_code,
             address: place.address.map(|address| address.to_string()),
             browser: place.browser.clone(),
-            confirmed_at: if awaits_code { 0 } else { times.created_at.as_microsecond() },
+            confirmed_at: if awaits_code {
+                0
+            } else {
+                times.created_at.as_microsecond()
+            },
         }
     }
 
     pub(super) fn owner(&self) -> Result<SessionOwner, StoreError> {
-        to_owner(&self.row_ref(), &self.kind, self.account_id, self.taxpayer_id)
+        to_owner(
+            &self.row_ref(),
+            &self.kind,
+            self.account_id,
+            self.taxpayer_id,
+        )
     }
 
     pub(super) fn times(&self) -> Result<SessionTimes, StoreError> {
@@ -76,8 +90,15 @@ impl Model {
 
     pub(super) fn place_of_sign_in(&self) -> Result<SignInPlace, StoreError> {
         let at = self.row_ref();
-        let address = self.address.as_ref().map(|address| at.parse(address)).transpose()?;
-        Ok(SignInPlace { address, browser: self.browser.clone() })
+        let address = self
+            .address
+            .as_ref()
+            .map(|address| at.parse(address))
+            .transpose()?;
+        Ok(SignInPlace {
+            address,
+            browser: self.browser.clone(),
+        })
     }
 
     pub(super) fn confirmed_at(&self) -> Result<Timestamp, StoreError> {
@@ -86,7 +107,10 @@ impl Model {
 
     /// Returns the reference to this row for errors. It names the account, because the hash would identify a session.
     fn row_ref(&self) -> RowRef<i64> {
-        RowRef { table: "sessions", id: self.account_id }
+        RowRef {
+            table: "sessions",
+            id: self.account_id,
+        }
     }
 }
 
@@ -100,9 +124,10 @@ pub(super) fn to_owner(
     match (place.parse(kind)?, taxpayer_id) {
         (SessionKind::Operator, None) => Ok(SessionOwner::Operator(account_id)),
         (SessionKind::Integrator, None) => Ok(SessionOwner::Integrator(IntegratorId(account_id))),
-        (SessionKind::Contact, Some(taxpayer)) => {
-            Ok(SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(account_id) })
-        }
+        (SessionKind::Contact, Some(taxpayer)) => Ok(SessionOwner::Contact {
+            taxpayer: TaxpayerId(taxpayer),
+            id: ContactId(account_id),
+        }),
         _ => Err(place.corrupt("only a contact has a taxpayer")),
     }
 }

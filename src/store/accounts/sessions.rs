@@ -31,7 +31,10 @@ pub async fn open(
         return Ok(None);
     }
     let address = new.place.address;
-    let entry = AuditEntry { address, ..own_audit_entry(new.owner, AuditAction::SignIn, now) };
+    let entry = AuditEntry {
+        address,
+        ..own_audit_entry(new.owner, AuditAction::SignIn, now)
+    };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await.map(Some)
 }
@@ -45,15 +48,23 @@ async fn insert(
     awaits_code: bool,
     now: Timestamp,
 ) -> Result<Option<()>, StoreError> {
-    if !people::lock(tx, new.owner).await?.is_some_and(|account| account.opens_with(new.password_hash)) {
+    if !people::lock(tx, new.owner)
+        .await?
+        .is_some_and(|account| account.opens_with(new.password_hash))
+    {
         return Ok(None);
     }
-    Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(tx).await?;
+    Entity::delete_many()
+        .filter(Column::ExpiresAt.lte(now.as_microsecond()))
+        .exec(tx)
+        .await?;
     if let Some(replaced) = new.replaces {
         Entity::delete_by_id(token_hash(replaced)).exec(tx).await?;
     }
     let row = Model::new(token_hash(new.token), new, &limits.begin(now), awaits_code);
-    Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    Entity::insert(row.into_active_model())
+        .exec_without_returning(tx)
+        .await?;
     Ok(Some(()))
 }
 
@@ -61,8 +72,10 @@ async fn insert(
 const ID_CHARS: usize = 16;
 
 /// The time that a person has for the code, after the password.
-const CODE_LIMITS: SessionLimits =
-    SessionLimits { idle: Duration::from_mins(5), longest: Duration::from_mins(5) };
+const CODE_LIMITS: SessionLimits = SessionLimits {
+    idle: Duration::from_mins(5),
+    longest: Duration::from_mins(5),
+};
 
 /// Opens the session of a person whose password was right, and who has yet to enter a code. `None` if that password no
 /// longer opens the account.
@@ -86,10 +99,16 @@ pub async fn find(
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
     let found = peek(store, token, limits, now).await?;
-    if found.as_ref().is_some_and(|session| session.times.must_store_use(now)) {
+    if found
+        .as_ref()
+        .is_some_and(|session| session.times.must_store_use(now))
+    {
         let tx = store.begin().await?;
-        let seen = Entity::update_many().col_expr(Column::SeenAt, Expr::value(now.as_microsecond()));
-        seen.filter(Column::Hash.eq(token_hash(token))).exec(&tx).await?;
+        let seen =
+            Entity::update_many().col_expr(Column::SeenAt, Expr::value(now.as_microsecond()));
+        seen.filter(Column::Hash.eq(token_hash(token)))
+            .exec(&tx)
+            .await?;
         tx.commit().await?;
     }
     Ok(found)
@@ -103,7 +122,12 @@ pub async fn peek(
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
-    let Some(row) = Entity::find_by_id(token_hash(token)).one(store.reader()).await? else { return Ok(None) };
+    let Some(row) = Entity::find_by_id(token_hash(token))
+        .one(store.reader())
+        .await?
+    else {
+        return Ok(None);
+    };
     let times = row.times()?;
     if !limits.allow(&times, now) {
         return Ok(None);
@@ -111,13 +135,23 @@ pub async fn peek(
     let awaits_code = row.awaits_code;
     let confirmed_at = row.confirmed_at()?;
     let person = people::with_owner(store, row.owner()?).await?;
-    Ok(person.map(|person| Session { person, times, awaits_code, confirmed_at }))
+    Ok(person.map(|person| Session {
+        person,
+        times,
+        awaits_code,
+        confirmed_at,
+    }))
 }
 
 /// Records that the person of a session showed password and code.
-pub async fn confirm(store: &Store, token: &SecretString, now: Timestamp) -> Result<(), StoreError> {
+pub async fn confirm(
+    store: &Store,
+    token: &SecretString,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let confirmed = Entity::update_many().col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()));
+    let confirmed =
+        Entity::update_many().col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()));
     confirmed
         .filter(Column::Hash.eq(token_hash(token)))
         .filter(Column::AwaitsCode.eq(false))
@@ -141,7 +175,11 @@ pub async fn close(
 
 /// Ends all sessions of a person, also those that wait for a code. Returns their number.
 pub(super) async fn close_all(tx: &Transaction, owner: SessionOwner) -> Result<u64, StoreError> {
-    Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
+    Ok(Entity::delete_many()
+        .filter(is_owned_by(owner))
+        .exec(tx)
+        .await?
+        .rows_affected)
 }
 
 /// Loads the sessions of a person that are in force, the one that was used last first. `own` is the token of the
@@ -153,8 +191,13 @@ pub async fn owned_by(
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Vec<OpenSession>, StoreError> {
-    let found = Entity::find().filter(is_owned_by(owner)).filter(Column::AwaitsCode.eq(false));
-    let rows = found.order_by_desc(Column::SeenAt).all(store.reader()).await?;
+    let found = Entity::find()
+        .filter(is_owned_by(owner))
+        .filter(Column::AwaitsCode.eq(false));
+    let rows = found
+        .order_by_desc(Column::SeenAt)
+        .all(store.reader())
+        .await?;
     let own = token_hash(own);
     let mut sessions = Vec::with_capacity(rows.len());
     for row in rows {
@@ -181,14 +224,20 @@ pub async fn close_others(
     now: Timestamp,
 ) -> Result<u64, StoreError> {
     let tx = store.begin().await?;
-    let others = Entity::delete_many().filter(is_owned_by(owner)).filter(Column::Hash.ne(token_hash(own)));
+    let others = Entity::delete_many()
+        .filter(is_owned_by(owner))
+        .filter(Column::Hash.ne(token_hash(own)));
     let others = match id {
         Some(id) => others.filter(Column::Hash.starts_with(id)),
         None => others,
     };
     let ended = others.exec(&tx).await?.rows_affected;
     let entry = own_audit_entry(owner, AuditAction::EndSessions, now);
-    audit::append(&tx, &[entry.with_states(None, Some(format!("sessions {ended}")))]).await?;
+    audit::append(
+        &tx,
+        &[entry.with_states(None, Some(format!("sessions {ended}")))],
+    )
+    .await?;
     tx.commit().await?;
     Ok(ended)
 }
@@ -201,18 +250,30 @@ pub async fn record_refused_sign_in(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let entry = AuditEntry { address, ..own_audit_entry(owner, AuditAction::RefuseSignIn, now) };
+    let entry = AuditEntry {
+        address,
+        ..own_audit_entry(owner, AuditAction::RefuseSignIn, now)
+    };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await
 }
 
 /// Returns the audit entry for an action of a person on its own sign-in or account.
-pub(super) fn own_audit_entry(owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
+pub(super) fn own_audit_entry(
+    owner: SessionOwner,
+    action: AuditAction,
+    now: Timestamp,
+) -> AuditEntry {
     audit_entry(owner.actor(), owner, action, now)
 }
 
 /// Returns the audit entry for an action of somebody on the sign-in or account of a person.
-pub(super) fn audit_entry(by: Actor, owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
+pub(super) fn audit_entry(
+    by: Actor,
+    owner: SessionOwner,
+    action: AuditAction,
+    now: Timestamp,
+) -> AuditEntry {
     let entry = AuditEntry::new(by, action, &owner.id(), now);
     match owner {
         SessionOwner::Contact { taxpayer, .. } => entry.for_taxpayer(taxpayer),
@@ -222,7 +283,9 @@ pub(super) fn audit_entry(by: Actor, owner: SessionOwner, action: AuditAction, n
 }
 
 fn is_owned_by(owner: SessionOwner) -> Condition {
-    Condition::all().add(Column::Kind.eq(owner.kind().as_str())).add(Column::AccountId.eq(owner.id()))
+    Condition::all()
+        .add(Column::Kind.eq(owner.kind().as_str()))
+        .add(Column::AccountId.eq(owner.id()))
 }
 
 fn token_hash(token: &SecretString) -> String {
@@ -237,8 +300,10 @@ mod tests {
     use crate::store::accounts::{NewOperator, add_operator};
     use crate::store::testing::{TestStore, stores};
 
-    const LIMITS: SessionLimits =
-        SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
+    const LIMITS: SessionLimits = SessionLimits {
+        idle: Duration::from_mins(30),
+        longest: Duration::from_hours(12),
+    };
 
     fn token() -> SecretString {
         "a token".to_owned().into()
@@ -246,7 +311,13 @@ mod tests {
 
     async fn open_one(store: &Store, token: &SecretString, owner: SessionOwner, now: Timestamp) {
         let place = SignInPlace::default();
-        let new = NewSession { token, owner, password_hash: "hash", place: &place, replaces: None };
+        let new = NewSession {
+            token,
+            owner,
+            password_hash: "hash",
+            place: &place,
+            replaces: None,
+        };
         open(store, new, LIMITS, now).await.unwrap().unwrap();
     }
 
@@ -259,7 +330,9 @@ mod tests {
             key: NewKey::from(SecretString::from("opk_1")),
         };
         add_operator(&test.store, &operator, now).await.unwrap();
-        let found = people::with_email(&test.store, " op@example.COM ").await.unwrap();
+        let found = people::with_email(&test.store, " op@example.COM ")
+            .await
+            .unwrap();
         let owner = found[0].person.owner;
         open_one(&test.store, &token(), owner, now).await;
         owner
@@ -270,12 +343,21 @@ mod tests {
         for test in stores().await {
             let now = Timestamp::from_second(1_800_000_000).unwrap();
             let owner = signed_in(&test, now).await;
-            let found = find(&test.store, &token(), LIMITS, now).await.unwrap().unwrap();
-            assert_eq!((found.person.owner, found.person.email.as_str()), (owner, "Op@Example.com"));
+            let found = find(&test.store, &token(), LIMITS, now)
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(
+                (found.person.owner, found.person.email.as_str()),
+                (owner, "Op@Example.com")
+            );
             let other = "another token".to_owned().into();
             assert_eq!(find(&test.store, &other, LIMITS, now).await.unwrap(), None);
             close(&test.store, &token(), owner, now).await.unwrap();
-            assert_eq!(find(&test.store, &token(), LIMITS, now).await.unwrap(), None);
+            assert_eq!(
+                find(&test.store, &token(), LIMITS, now).await.unwrap(),
+                None
+            );
         }
     }
 
@@ -286,9 +368,19 @@ mod tests {
             let after = |minutes| now + Duration::from_mins(minutes);
             signed_in(&test, now).await;
             for minutes in [29, 58, 80] {
-                assert!(find(&test.store, &token(), LIMITS, after(minutes)).await.unwrap().is_some());
+                assert!(
+                    find(&test.store, &token(), LIMITS, after(minutes))
+                        .await
+                        .unwrap()
+                        .is_some()
+                );
             }
-            assert_eq!(find(&test.store, &token(), LIMITS, after(80 + 30)).await.unwrap(), None);
+            assert_eq!(
+                find(&test.store, &token(), LIMITS, after(80 + 30))
+                    .await
+                    .unwrap(),
+                None
+            );
         }
     }
 
@@ -300,29 +392,70 @@ mod tests {
             let owner = signed_in(&test, now).await;
             let tokens = ["second", "third", "fourth"].map(SecretString::from);
             let address = Some("192.0.2.7".parse().unwrap());
-            let place = SignInPlace { address, browser: Some("Firefox".into()) };
+            let place = SignInPlace {
+                address,
+                browser: Some("Firefox".into()),
+            };
             for token in &tokens[..2] {
-                let new = NewSession { token, owner, password_hash: "hash", place: &place, replaces: None };
+                let new = NewSession {
+                    token,
+                    owner,
+                    password_hash: "hash",
+                    place: &place,
+                    replaces: None,
+                };
                 open(store, new, LIMITS, now).await.unwrap().unwrap();
             }
             // A new sign-in in the browser of the second session ends that session.
             let replaces = Some(&tokens[0]);
-            let new = NewSession { token: &tokens[2], owner, password_hash: "hash", place: &place, replaces };
+            let new = NewSession {
+                token: &tokens[2],
+                owner,
+                password_hash: "hash",
+                place: &place,
+                replaces,
+            };
             open(store, new, LIMITS, now).await.unwrap().unwrap();
             assert_eq!(find(store, &tokens[0], LIMITS, now).await.unwrap(), None);
-            await_code(store, NewSession { token: &tokens[0], ..new }, now).await.unwrap().unwrap();
-            let listed = owned_by(store, owner, &tokens[1], LIMITS, now).await.unwrap();
-            assert_eq!(listed.len(), 3, "those that wait for a code are none: {listed:?}");
+            await_code(
+                store,
+                NewSession {
+                    token: &tokens[0],
+                    ..new
+                },
+                now,
+            )
+            .await
+            .unwrap()
+            .unwrap();
+            let listed = owned_by(store, owner, &tokens[1], LIMITS, now)
+                .await
+                .unwrap();
+            assert_eq!(
+                listed.len(),
+                3,
+                "those that wait for a code are none: {listed:?}"
+            );
             assert_eq!(listed.iter().filter(|one| one.place == place).count(), 2);
             assert_eq!(listed.iter().filter(|one| one.is_own).count(), 1);
             let other = listed.iter().find(|one| one.place != place).unwrap();
-            let end = async |id| close_others(store, owner, &tokens[1], id, now).await.unwrap();
+            let end = async |id| {
+                close_others(store, owner, &tokens[1], id, now)
+                    .await
+                    .unwrap()
+            };
             assert_eq!(end(Some(&other.id)).await, 1);
             assert_eq!(find(store, &token(), LIMITS, now).await.unwrap(), None);
             let own = listed.iter().find(|one| one.is_own).unwrap();
-            assert_eq!(end(Some(&own.id)).await, 0, "a session does not end itself here");
+            assert_eq!(
+                end(Some(&own.id)).await,
+                0,
+                "a session does not end itself here"
+            );
             assert_eq!(end(None).await, 2, "also the one that waits for a code");
-            let left = owned_by(store, owner, &tokens[1], LIMITS, now).await.unwrap();
+            let left = owned_by(store, owner, &tokens[1], LIMITS, now)
+                .await
+                .unwrap();
             assert!(matches!(left.as_slice(), [own] if own.is_own), "{left:?}");
         }
     }
@@ -334,10 +467,16 @@ mod tests {
             signed_in(&test, now).await;
             let is_confirmed = async |minutes| {
                 let now = now + Duration::from_mins(minutes);
-                find(&test.store, &token(), LIMITS, now).await.unwrap().unwrap().is_confirmed(now)
+                find(&test.store, &token(), LIMITS, now)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .is_confirmed(now)
             };
             assert!(is_confirmed(4).await && !is_confirmed(5).await);
-            confirm(&test.store, &token(), now + Duration::from_mins(10)).await.unwrap();
+            confirm(&test.store, &token(), now + Duration::from_mins(10))
+                .await
+                .unwrap();
             assert!(is_confirmed(14).await && !is_confirmed(15).await);
         }
     }
@@ -350,14 +489,29 @@ mod tests {
             let owner = signed_in(&test, now).await;
             let token = token();
             let place = SignInPlace::default();
-            let new =
-                NewSession { token: &token, owner, password_hash: "hash", place: &place, replaces: None };
-            let change = people::PasswordChange { owner, hash: "another hash", by: owner.actor() };
-            people::set_password(store, change, now).await.unwrap().unwrap();
+            let new = NewSession {
+                token: &token,
+                owner,
+                password_hash: "hash",
+                place: &place,
+                replaces: None,
+            };
+            let change = people::PasswordChange {
+                owner,
+                hash: "another hash",
+                by: owner.actor(),
+            };
+            people::set_password(store, change, now)
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(open(store, new, LIMITS, now).await.unwrap(), None);
             assert_eq!(await_code(store, new, now).await.unwrap(), None);
             assert_eq!(find(store, &token, LIMITS, now).await.unwrap(), None);
-            let new = NewSession { password_hash: "another hash", ..new };
+            let new = NewSession {
+                password_hash: "another hash",
+                ..new
+            };
             open(store, new, LIMITS, now).await.unwrap().unwrap();
             assert!(find(store, &token, LIMITS, now).await.unwrap().is_some());
         }
@@ -371,7 +525,10 @@ mod tests {
             let tx = test.store.begin().await.unwrap();
             close_all(&tx, owner).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(find(&test.store, &token(), LIMITS, now).await.unwrap(), None);
+            assert_eq!(
+                find(&test.store, &token(), LIMITS, now).await.unwrap(),
+                None
+            );
         }
     }
 }

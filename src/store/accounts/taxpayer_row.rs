@@ -53,13 +53,19 @@ impl TryFrom<Model> for Taxpayer {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "taxpayers", id: row.id };
+        let at = RowRef {
+            table: "taxpayers",
+            id: row.id,
+        };
         Ok(Self {
             id: TaxpayerId(row.id),
             integrator_id: IntegratorId(row.integrator_id),
             subscription: at.parse(&row.subscription)?,
-            verification: Verification::parse(&row.verification, row.verification_reason.as_deref())
-                .map_err(|fault| at.corrupt(fault))?,
+            verification: Verification::parse(
+                &row.verification,
+                row.verification_reason.as_deref(),
+            )
+            .map_err(|fault| at.corrupt(fault))?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             name: row.name,
@@ -70,7 +76,11 @@ impl TryFrom<Model> for Taxpayer {
             service_id: row.service_id,
             business_id: row.business_id,
             address: row.address,
-            place: BusinessLocation { city: row.city, state: row.state, country: row.country },
+            place: BusinessLocation {
+                city: row.city,
+                state: row.state,
+                country: row.country,
+            },
         })
     }
 }
@@ -107,5 +117,7 @@ impl From<&Taxpayer> for Model {
 }
 
 fn search_text(taxpayer: &Taxpayer) -> String {
-    [&taxpayer.name, &taxpayer.tin, &taxpayer.email].map(|text| normal_form::fold(text)).join("\n")
+    [&taxpayer.name, &taxpayer.tin, &taxpayer.email]
+        .map(|text| normal_form::fold(text))
+        .join("\n")
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sea_orm::ActiveValue::NotSet;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect, Select,
+    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel,
+    PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -30,7 +30,11 @@ pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    Entity::find_by_id(id.0).one(connection).await?.map(Taxpayer::try_from).transpose()
+    Entity::find_by_id(id.0)
+        .one(connection)
+        .await?
+        .map(Taxpayer::try_from)
+        .transpose()
 }
 
 /// Loads the taxpayers with these ids. Ids that do not exist are skipped.
@@ -40,8 +44,10 @@ pub async fn with_ids(
 ) -> Result<HashMap<TaxpayerId, Taxpayer>, StoreError> {
     let mut found = HashMap::new();
     for chunk in statement_portions(ids) {
-        let rows =
-            Entity::find().filter(Column::Id.is_in(chunk.iter().map(|id| id.0))).all(connection).await?;
+        let rows = Entity::find()
+            .filter(Column::Id.is_in(chunk.iter().map(|id| id.0)))
+            .all(connection)
+            .await?;
         for row in rows {
             found.insert(TaxpayerId(row.id), Taxpayer::try_from(row)?);
         }
@@ -55,8 +61,14 @@ pub async fn load_payer(store: &Store, id: TaxpayerId) -> Result<Option<Integrat
     if let Some(payer) = store.payers().find(id) {
         return Ok(Some(payer));
     }
-    let found = Entity::find_by_id(id.0).select_only().column(Column::IntegratorId);
-    let payer = found.into_tuple().one(store.reader()).await?.map(IntegratorId);
+    let found = Entity::find_by_id(id.0)
+        .select_only()
+        .column(Column::IntegratorId);
+    let payer = found
+        .into_tuple()
+        .one(store.reader())
+        .await?
+        .map(IntegratorId);
     if let Some(payer) = payer {
         store.payers().keep(id, payer);
     }
@@ -68,7 +80,10 @@ pub async fn owned_by_with_id(
     integrator: IntegratorId,
     id: TaxpayerId,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    let found = owned_by(integrator).filter(Column::Id.eq(id.0)).one(store.reader()).await?;
+    let found = owned_by(integrator)
+        .filter(Column::Id.eq(id.0))
+        .one(store.reader())
+        .await?;
     found.map(Taxpayer::try_from).transpose()
 }
 
@@ -78,7 +93,12 @@ pub async fn owned_by_with_business_id(
     business_id: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
     let same = Column::BusinessIdKey.eq(caseless(business_id));
-    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+    owned_by(integrator)
+        .filter(same)
+        .one(store.reader())
+        .await?
+        .map(Taxpayer::try_from)
+        .transpose()
 }
 
 pub async fn owned_by_with_service_id(
@@ -87,7 +107,12 @@ pub async fn owned_by_with_service_id(
     service_id: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
     let same = Column::ServiceIdKey.eq(caseless(service_id));
-    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+    owned_by(integrator)
+        .filter(same)
+        .one(store.reader())
+        .await?
+        .map(Taxpayer::try_from)
+        .transpose()
 }
 
 pub async fn owned_by_with_tin(
@@ -95,22 +120,43 @@ pub async fn owned_by_with_tin(
     integrator: IntegratorId,
     tin: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    let Some(normal) = normal_form::normal_tin(tin) else { return Ok(None) };
+    let Some(normal) = normal_form::normal_tin(tin) else {
+        return Ok(None);
+    };
     let same = Column::TinNormal.eq(normal);
-    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+    owned_by(integrator)
+        .filter(same)
+        .one(store.reader())
+        .await?
+        .map(Taxpayer::try_from)
+        .transpose()
 }
 
 /// Finds a taxpayer of any integrator by the service id that the authority assigned.
-pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
+pub async fn with_service_id(
+    store: &Store,
+    service_id: &str,
+) -> Result<Option<TaxpayerId>, StoreError> {
     let same = Column::ServiceIdKey.eq(caseless(service_id));
-    Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
+    Ok(Entity::find()
+        .filter(same)
+        .one(store.reader())
+        .await?
+        .map(|row| TaxpayerId(row.id)))
 }
 
 /// Finds a taxpayer of any integrator by tax number, in any spelling.
 pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
-    let Some(normal) = normal_form::normal_tin(tin) else { return Ok(None) };
+    let Some(normal) = normal_form::normal_tin(tin) else {
+        return Ok(None);
+    };
     let same = Column::TinNormal.eq(normal);
-    Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
+    Entity::find()
+        .filter(same)
+        .one(store.reader())
+        .await?
+        .map(Taxpayer::try_from)
+        .transpose()
 }
 
 /// Loads a page of an integrator's taxpayers with `search` in a field, newest first, and the number of all matches.
@@ -130,8 +176,11 @@ pub async fn count_owned_by(store: &Store, integrator: IntegratorId) -> Result<u
 }
 
 fn text_condition(search: Option<&str>) -> Condition {
-    let text = search.map(normal_form::fold).filter(|text| !text.is_empty());
-    Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains_pattern(&text))))
+    let text = search
+        .map(normal_form::fold)
+        .filter(|text| !text.is_empty());
+    Condition::all()
+        .add_option(text.map(|text| Expr::col(Column::SearchText).like(contains_pattern(&text))))
 }
 
 fn search_condition(text: &str) -> Condition {
@@ -143,7 +192,10 @@ fn search_condition(text: &str) -> Condition {
         .add_option(id.map(|id| Column::Id.eq(id)))
 }
 
-pub async fn contacts_owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact>, StoreError> {
+pub async fn contacts_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<Contact>, StoreError> {
     let rows = contact_row::Entity::find()
         .filter(contact_row::Column::TaxpayerId.eq(taxpayer.0))
         .order_by_asc(contact_row::Column::Id)
@@ -164,7 +216,10 @@ pub async fn contacts_owned_by_each(
         .await?;
     let mut contacts: HashMap<TaxpayerId, Vec<Contact>> = HashMap::new();
     for row in rows {
-        contacts.entry(TaxpayerId(row.taxpayer_id)).or_default().push(Contact::try_from(row)?);
+        contacts
+            .entry(TaxpayerId(row.taxpayer_id))
+            .or_default()
+            .push(Contact::try_from(row)?);
     }
     Ok(contacts)
 }
@@ -180,20 +235,34 @@ pub async fn find_taken_values(
     let unique = [
         ("email", Column::EmailKey, &row.email_key),
         ("tin_no", Column::TinNormal, &row.tin_normal),
-        ("authority_service_id", Column::ServiceIdKey, &row.service_id_key),
-        ("authority_business_id", Column::BusinessIdKey, &row.business_id_key),
+        (
+            "authority_service_id",
+            Column::ServiceIdKey,
+            &row.service_id_key,
+        ),
+        (
+            "authority_business_id",
+            Column::BusinessIdKey,
+            &row.business_id_key,
+        ),
     ];
     let mut any = Condition::any();
     for (_, column, value) in &unique {
         any = any.add(column.eq(value.as_str()));
     }
     any = any.add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()));
-    let others = Entity::find().filter(Column::Id.ne(row.id)).filter(any).all(connection).await?;
+    let others = Entity::find()
+        .filter(Column::Id.ne(row.id))
+        .filter(any)
+        .all(connection)
+        .await?;
     let mut faults = Faults::default();
     for (field, column, value) in unique {
         let is_taken = others.iter().any(|other| match column {
             Column::EmailKey => &other.email_key == value,
-            Column::TinNormal => &other.tin_normal == value || other.tin_skeleton == row.tin_skeleton,
+            Column::TinNormal => {
+                &other.tin_normal == value || other.tin_skeleton == row.tin_skeleton
+            }
             Column::ServiceIdKey => &other.service_id_key == value,
             _ => &other.business_id_key == value,
         });
@@ -203,7 +272,12 @@ pub async fn find_taken_values(
     }
     if let Some(login) = login {
         let same = contact_row::Column::EmailKey.eq(caseless(login));
-        if contact_row::Entity::find().filter(same).one(connection).await?.is_some() {
+        if contact_row::Entity::find()
+            .filter(same)
+            .one(connection)
+            .await?
+            .is_some()
+        {
             faults.push(taken_fault("contact_person.email"));
         }
     }
@@ -211,7 +285,11 @@ pub async fn find_taken_values(
 }
 
 fn taken_fault(field: &str) -> Fault {
-    Fault::new(field, "unique", format!("The {field} has already been taken."))
+    Fault::new(
+        field,
+        "unique",
+        format!("The {field} has already been taken."),
+    )
 }
 
 /// Adds a taxpayer and its first contact person.
@@ -220,8 +298,12 @@ pub async fn add(
     taxpayer: &Taxpayer,
     person: contact_row::Model,
 ) -> Result<(), StoreError> {
-    Entity::insert(Model::from(taxpayer).into_active_model()).exec_without_returning(tx).await?;
-    contact_row::Entity::insert(person.into_active_model()).exec_without_returning(tx).await?;
+    Entity::insert(Model::from(taxpayer).into_active_model())
+        .exec_without_returning(tx)
+        .await?;
+    contact_row::Entity::insert(person.into_active_model())
+        .exec_without_returning(tx)
+        .await?;
     Ok(())
 }
 
@@ -250,14 +332,25 @@ pub async fn page(
     filter: TaxpayerFilter,
     page: Page,
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
-    let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
-    let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::normal_tin(&tin).unwrap_or(tin)));
+    let status = filter
+        .verification
+        .map(|status| Column::Verification.eq(status.as_str()));
+    let tin = filter
+        .tin
+        .map(|tin| Column::TinNormal.eq(normal_form::normal_tin(&tin).unwrap_or(tin)));
     let sought = filter.search.as_deref().map(search_condition);
-    let found = Entity::find().filter(Condition::all().add_option(status).add_option(tin).add_option(sought));
+    let found = Entity::find().filter(
+        Condition::all()
+            .add_option(status)
+            .add_option(tin)
+            .add_option(sought),
+    );
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationStatus, i64)>, StoreError> {
+pub async fn count_by_verification(
+    store: &Store,
+) -> Result<Vec<(VerificationStatus, i64)>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
         .column(Column::Verification)
@@ -266,12 +359,21 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
         .into_tuple()
         .all(store.reader())
         .await?;
-    let at = RowRef { table: "taxpayers", id: "verification" };
-    rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
+    let at = RowRef {
+        table: "taxpayers",
+        id: "verification",
+    };
+    rows.into_iter()
+        .map(|(status, count)| Ok((at.parse(&status)?, count)))
+        .collect()
 }
 
 /// Loads up to `limit` taxpayer ids greater than `after`, in ascending order.
-pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
+pub async fn ids_after(
+    store: &Store,
+    after: TaxpayerId,
+    limit: u64,
+) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -319,8 +421,15 @@ mod tests {
     #[tokio::test]
     async fn a_tax_number_in_any_spelling_finds_its_taxpayer() {
         for test in stores().await {
-            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")]).await.unwrap();
-            let with_tin = async |tin| with_tin(&test.store, tin).await.unwrap().map(|found| found.id);
+            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")])
+                .await
+                .unwrap();
+            let with_tin = async |tin| {
+                with_tin(&test.store, tin)
+                    .await
+                    .unwrap()
+                    .map(|found| found.id)
+            };
             for spelling in ["555555550001", "55555555-0001", "5555 5555\u{2013}0001"] {
                 assert_eq!(with_tin(spelling).await, Some(TaxpayerId(1)), "{spelling}");
             }
@@ -334,13 +443,31 @@ mod tests {
     #[tokio::test]
     async fn operators_search_by_name_id_and_tax_number() {
         for test in stores().await {
-            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001"), (30, "88888888-0001")])
+            insert(
+                &test,
+                &[
+                    (1, "55555555-0001"),
+                    (2, "77777777-0001"),
+                    (30, "88888888-0001"),
+                ],
+            )
+            .await
+            .unwrap();
+            for id in [1, 2, 30] {
+                let one = with_id(test.store.reader(), TaxpayerId(id))
+                    .await
+                    .unwrap()
+                    .unwrap();
+                let tx = test.store.begin().await.unwrap();
+                save(
+                    &tx,
+                    &Taxpayer {
+                        name: format!("Shop {id}"),
+                        ..one
+                    },
+                )
                 .await
                 .unwrap();
-            for id in [1, 2, 30] {
-                let one = with_id(test.store.reader(), TaxpayerId(id)).await.unwrap().unwrap();
-                let tx = test.store.begin().await.unwrap();
-                save(&tx, &Taxpayer { name: format!("Shop {id}"), ..one }).await.unwrap();
                 tx.commit().await.unwrap();
             }
             for (text, ids) in [
@@ -352,10 +479,25 @@ mod tests {
                 ("nobody", vec![]),
                 ("%", vec![]),
             ] {
-                let filter = TaxpayerFilter { search: Some(text.to_owned()), ..TaxpayerFilter::default() };
-                let (found, total) =
-                    page(&test.store, filter, Page { number: 1, per_page: 9 }).await.unwrap();
-                assert_eq!(found.iter().map(|one| one.id.0).collect::<Vec<_>>(), ids, "{text}");
+                let filter = TaxpayerFilter {
+                    search: Some(text.to_owned()),
+                    ..TaxpayerFilter::default()
+                };
+                let (found, total) = page(
+                    &test.store,
+                    filter,
+                    Page {
+                        number: 1,
+                        per_page: 9,
+                    },
+                )
+                .await
+                .unwrap();
+                assert_eq!(
+                    found.iter().map(|one| one.id.0).collect::<Vec<_>>(),
+                    ids,
+                    "{text}"
+                );
                 assert_eq!(usize::try_from(total).unwrap(), ids.len());
             }
         }
@@ -365,15 +507,37 @@ mod tests {
     async fn a_change_is_found_by_search() {
         for test in stores().await {
             let store = &test.store;
-            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")]).await.unwrap();
-            let one = with_id(store.reader(), TaxpayerId(1)).await.unwrap().unwrap();
+            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")])
+                .await
+                .unwrap();
+            let one = with_id(store.reader(), TaxpayerId(1))
+                .await
+                .unwrap()
+                .unwrap();
             let tx = store.begin().await.unwrap();
-            save(&tx, &Taxpayer { name: "Ọláwálé".into(), ..one }).await.unwrap();
+            save(
+                &tx,
+                &Taxpayer {
+                    name: "Ọláwálé".into(),
+                    ..one
+                },
+            )
+            .await
+            .unwrap();
             tx.commit().await.unwrap();
             for text in ["ỌLÁWÁLÉ", "ọlá", "E1"] {
-                let page = Page { number: 1, per_page: 9 };
-                let (found, _) = page_owned_by(store, IntegratorId(1), Some(text), page).await.unwrap();
-                assert_eq!(found.iter().map(|one| one.id).collect::<Vec<_>>(), [TaxpayerId(1)], "{text}");
+                let page = Page {
+                    number: 1,
+                    per_page: 9,
+                };
+                let (found, _) = page_owned_by(store, IntegratorId(1), Some(text), page)
+                    .await
+                    .unwrap();
+                assert_eq!(
+                    found.iter().map(|one| one.id).collect::<Vec<_>>(),
+                    [TaxpayerId(1)],
+                    "{text}"
+                );
             }
         }
     }

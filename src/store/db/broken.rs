@@ -34,7 +34,10 @@ fn statement_name(sql: &str) -> String {
         words.find(|word| is_before_table(word));
     }
     let table = words.next().unwrap_or_default();
-    let table: String = table.chars().filter(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+    let table: String = table
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || *letter == '_')
+        .collect();
     format!("{verb} {table}").trim_end().to_owned()
 }
 
@@ -45,8 +48,14 @@ mod tests {
     #[test]
     fn a_statement_is_named_by_its_verb_and_its_table() {
         for (sql, name) in [
-            (r#"INSERT INTO "invoices" ("id") VALUES ($1)"#, "INSERT invoices"),
-            (r#"SELECT "id" FROM "lanes" WHERE kind = $1"#, "SELECT lanes"),
+            (
+                r#"INSERT INTO "invoices" ("id") VALUES ($1)"#,
+                "INSERT invoices",
+            ),
+            (
+                r#"SELECT "id" FROM "lanes" WHERE kind = $1"#,
+                "SELECT lanes",
+            ),
             (r#"UPDATE "lanes" SET owner = $1"#, "UPDATE lanes"),
             ("WITH due AS (SELECT key FROM lanes) SELECT 1", "WITH lanes"),
             ("PRAGMA optimize", "PRAGMA"),

@@ -20,7 +20,11 @@ pub(crate) struct RowRef<I: Display> {
 
 impl<I: Display> RowRef<I> {
     pub(crate) fn corrupt(&self, reason: impl Display) -> StoreError {
-        StoreError::Corrupt { table: self.table, id: self.id.to_string(), reason: reason.to_string() }
+        StoreError::Corrupt {
+            table: self.table,
+            id: self.id.to_string(),
+            reason: reason.to_string(),
+        }
     }
 
     /// Parses a text column, such as the name of an enum variant, a number or a date.
@@ -52,8 +56,12 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 
 /// Returns a select list of all columns, each renamed to `table_column`, so that columns of joined tables do not clash.
 pub(crate) fn select_list<C: Iterable + IdenStatic>(table: &str) -> String {
-    let columns =
-        C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
+    let columns = C::iter().map(|column| {
+        format!(
+            "{table}.{column} AS {table}_{column}",
+            column = column.as_str()
+        )
+    });
     columns.collect::<Vec<_>>().join(", ")
 }
 
@@ -74,6 +82,9 @@ const PATTERN_BYTES_MAX: usize = 8_192;
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.
 pub(crate) fn contains_pattern(text: &str) -> LikeExpr {
     let text = &text[..text.floor_char_boundary(PATTERN_BYTES_MAX)];
-    let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    let escaped = text
+        .replace('\\', "\\\\")
+        .replace('%', "\\%")
+        .replace('_', "\\_");
     LikeExpr::new(format!("%{escaped}%")).escape('\\')
 }

@@ -21,10 +21,11 @@ use crate::store::db::readers::Readers;
 use crate::store::db::sql::dialect;
 use crate::store::db::vault::Vault;
 
-pub use crate::store::db::group_commit::{Sharing, Transaction};
+pub use crate::store::db::group_commit::Sharing;
 pub use crate::store::db::pool::Pool;
 pub use crate::store::db::pool_settings::PoolSettings;
 pub use crate::store::db::readers::run_as_page;
+pub use crate::store::db::transaction::Transaction;
 
 /// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
 const ROWS_PER_STATEMENT: usize = 256;
@@ -38,7 +39,9 @@ pub(crate) fn statement_portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
         let count = match rest.len() {
             0 => return None,
             few if few <= ROWS_PER_STATEMENT_STEP => few,
-            many => many.min(ROWS_PER_STATEMENT) / ROWS_PER_STATEMENT_STEP * ROWS_PER_STATEMENT_STEP,
+            many => {
+                many.min(ROWS_PER_STATEMENT) / ROWS_PER_STATEMENT_STEP * ROWS_PER_STATEMENT_STEP
+            }
         };
         let (portion, others) = rest.split_at(count);
         rest = others;
@@ -64,18 +67,28 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("backend", &self.backend()).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("backend", &self.backend())
+            .finish_non_exhaustive()
     }
 }
 
 impl Store {
     /// Opens the database at a URL: `sqlite://path`, which is created if it does not exist, or `postgres://…`.
-    pub async fn open(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
+    pub async fn open(
+        url: &str,
+        settings: &PoolSettings,
+        vault: Vault,
+    ) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, true).await
     }
 
     /// Opens the database at a URL. Fails if the database does not exist.
-    pub async fn open_existing(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
+    pub async fn open_existing(
+        url: &str,
+        settings: &PoolSettings,
+        vault: Vault,
+    ) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, false).await
     }
 
@@ -86,13 +99,24 @@ impl Store {
         is_created: bool,
     ) -> Result<Self, StoreError> {
         let (writer, readers) = Pool::open(url, settings, is_created).await?;
-        let metrics = StoreMetrics { read_waits: readers.main.waits().clone(), ..StoreMetrics::default() };
+        let metrics = StoreMetrics {
+            read_waits: readers.main.waits().clone(),
+            ..StoreMetrics::default()
+        };
         let writer = WriterPool::new(writer, settings.busy_wait, metrics);
         let ids = Ids::new(writer.clone());
         let key_cache = Arc::new(KeyCache::new());
         let payers = Arc::new(Payers::default());
         let lock_timeout = settings.lock_timeout;
-        Ok(Self { writer, readers, ids, vault: Arc::new(vault), key_cache, payers, lock_timeout })
+        Ok(Self {
+            writer,
+            readers,
+            ids,
+            vault: Arc::new(vault),
+            key_cache,
+            payers,
+            lock_timeout,
+        })
     }
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
@@ -125,9 +149,16 @@ impl Store {
     pub async fn database_now(&self) -> Result<Timestamp, StoreError> {
         let backend = self.backend();
         let sql = format!("SELECT {} AS present", dialect(backend).clock());
-        let row = self.reader().query_one_raw(Statement::from_string(backend, sql)).await?;
+        let row = self
+            .reader()
+            .query_one_raw(Statement::from_string(backend, sql))
+            .await?;
         let present = row.ok_or(StoreError::Stale)?.try_get("", "present")?;
-        RowRef { table: "clock", id: "now" }.moment(present)
+        RowRef {
+            table: "clock",
+            id: "now",
+        }
+        .moment(present)
     }
 
     /// Executes one statement and commits it. After an error the statement may still have been committed.
@@ -211,13 +242,18 @@ impl Store {
             )
             .returning_col("next")
             .to_owned();
-        self.execute_and_commit(self.backend().build(&statement)).await?;
+        self.execute_and_commit(self.backend().build(&statement))
+            .await?;
         self.reader().execute_unprepared("SELECT 1").await?;
         Ok(())
     }
 
     pub async fn close(self) {
-        let Readers { main, pages, snapshots } = &self.readers;
+        let Readers {
+            main,
+            pages,
+            snapshots,
+        } = &self.readers;
         let (main, pages, snapshots) = tokio::join!(main.close(), pages.close(), snapshots.close());
         let readers = [main, pages, snapshots].map(|closed| closed.map_err(StoreError::from));
         for closed in readers.into_iter().chain([self.writer.close().await]) {
@@ -237,11 +273,18 @@ mod tests {
     #[tokio::test]
     async fn sqlite_loads_no_extension() {
         let test = &stores().await[0];
-        for text in
-            ["SELECT load_extension('libm.so.6')", "SELECT load_extension('libm.so.6', 'sqlite3_init')"]
-        {
+        for text in [
+            "SELECT load_extension('libm.so.6')",
+            "SELECT load_extension('libm.so.6', 'sqlite3_init')",
+        ] {
             let statement = Statement::from_string(test.store.backend(), text);
-            let refused = test.store.reader().query_one_raw(statement).await.unwrap_err().to_string();
+            let refused = test
+                .store
+                .reader()
+                .query_one_raw(statement)
+                .await
+                .unwrap_err()
+                .to_string();
             assert!(refused.contains("not authorized"), "{refused}");
         }
     }
@@ -250,7 +293,8 @@ mod tests {
     async fn a_schema_of_a_newer_version_is_refused() {
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
-            let newer = "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_newer', 0)";
+            let newer =
+                "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_newer', 0)";
             tx.execute_unprepared(newer).await.unwrap();
             tx.commit().await.unwrap();
             let refused = test.store.migrate().await.unwrap_err().to_string();
@@ -260,7 +304,11 @@ mod tests {
 
     #[tokio::test]
     async fn every_session_has_its_limits_and_its_way_to_plan() {
-        for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
+        for test in stores()
+            .await
+            .iter()
+            .filter(|test| test.store.backend() == DbBackend::Postgres)
+        {
             for (setting, value) in [
                 ("jit", "off"),
                 ("enable_seqscan", "off"),
@@ -272,8 +320,15 @@ mod tests {
                 ("tcp_keepalives_count", "3"),
                 ("tcp_user_timeout", "15000"),
             ] {
-                let show = || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
-                let row = test.store.reader().query_one_raw(show()).await.unwrap().unwrap();
+                let show =
+                    || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
+                let row = test
+                    .store
+                    .reader()
+                    .query_one_raw(show())
+                    .await
+                    .unwrap()
+                    .unwrap();
                 assert_eq!(row.try_get_by_index::<String>(0).unwrap(), value);
                 let tx = test.store.begin().await.unwrap();
                 let row = tx.query_one_raw(show()).await.unwrap().unwrap();
@@ -295,9 +350,16 @@ mod tests {
 
     #[test]
     fn rows_are_written_in_statements_of_few_sizes() {
-        let sizes = |count| statement_portions(&vec![(); count]).map(<[()]>::len).collect::<Vec<_>>();
+        let sizes = |count| {
+            statement_portions(&vec![(); count])
+                .map(<[()]>::len)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(sizes(0), [0; 0]);
-        assert_eq!((sizes(1), sizes(63), sizes(64)), (vec![1], vec![63], vec![64]));
+        assert_eq!(
+            (sizes(1), sizes(63), sizes(64)),
+            (vec![1], vec![63], vec![64])
+        );
         assert_eq!((sizes(65), sizes(130)), (vec![64, 1], vec![128, 2]));
         assert_eq!(sizes(1_001), [256, 256, 256, 192, 41]);
     }

@@ -34,7 +34,10 @@ pub(crate) struct DroppedInRuntime<T> {
 
 impl<T> DroppedInRuntime<T> {
     pub(crate) fn new(value: T, runtime: Handle) -> Self {
-        Self { value: Some(value), runtime }
+        Self {
+            value: Some(value),
+            runtime,
+        }
     }
 
     pub(crate) fn get(&self) -> Option<&T> {
@@ -106,7 +109,9 @@ impl Liveness {
 
     /// True if no call on the pool was answered for at least this long.
     pub(crate) fn is_unanswered_for(&self, duration: Duration) -> bool {
-        self.now().saturating_sub(self.answered_at.load(Ordering::Relaxed)) >= millis(duration)
+        self.now()
+            .saturating_sub(self.answered_at.load(Ordering::Relaxed))
+            >= millis(duration)
     }
 
     fn record_answer(&self) {
@@ -125,7 +130,10 @@ impl Liveness {
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
         // The box keeps the futures that await the call small.
-        self.await_answer(limit, DroppedInRuntime::new(Box::pin(call), runtime.clone()))
+        self.await_answer(
+            limit,
+            DroppedInRuntime::new(Box::pin(call), runtime.clone()),
+        )
     }
 
     async fn await_answer<T>(
@@ -134,7 +142,10 @@ impl Liveness {
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> Result<T, DbErr> {
         let call = timeout(limit.duration, call);
-        let mut given_up = AbandonGuard { liveness: self, is_over: false };
+        let mut given_up = AbandonGuard {
+            liveness: self,
+            is_over: false,
+        };
         let result = call.await;
         given_up.is_over = result.is_ok();
         let Ok(result) = result else {
@@ -174,7 +185,9 @@ impl Drop for AbandonGuard<'_> {
 
 /// True if the error comes from the database itself, which shows that the connection works.
 fn is_answer(error: &DbErr) -> bool {
-    let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
+    let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else {
+        return false;
+    };
     matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))
 }
 
@@ -195,17 +208,31 @@ mod tests {
     use super::*;
 
     fn limit(millis: u64) -> CallLimit {
-        CallLimit { duration: Duration::from_millis(millis), tells_silence: true }
+        CallLimit {
+            duration: Duration::from_millis(millis),
+            tells_silence: true,
+        }
     }
 
     #[tokio::test]
     async fn a_call_without_an_answer_ends_and_its_pool_is_silent() {
         let liveness = Liveness::new();
         let runtime = Handle::current();
-        assert_eq!(liveness.watch(limit(1_000), &runtime, async { Ok(7) }).await, Ok(7));
+        assert_eq!(
+            liveness
+                .watch(limit(1_000), &runtime, async { Ok(7) })
+                .await,
+            Ok(7)
+        );
         assert!(!liveness.is_doubted() && !liveness.is_silent());
-        let error = liveness.watch(limit(1), &runtime, pending::<Result<(), _>>()).await.unwrap_err();
-        assert_eq!(error.to_string(), "Connection Error: the database did not answer within 1ms");
+        let error = liveness
+            .watch(limit(1), &runtime, pending::<Result<(), _>>())
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "Connection Error: the database did not answer within 1ms"
+        );
         assert!(liveness.is_doubted() && liveness.is_silent());
     }
 
@@ -226,9 +253,14 @@ mod tests {
                 self.0.send(Handle::try_current().is_ok()).unwrap();
             }
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let (sender, receiver) = mpsc::channel();
-        drop(DroppedInRuntime::new(NeedsRuntime(sender), runtime.handle().clone()));
+        drop(DroppedInRuntime::new(
+            NeedsRuntime(sender),
+            runtime.handle().clone(),
+        ));
         assert!(receiver.recv().unwrap());
     }
 }

@@ -18,7 +18,11 @@ pub enum StoreError {
     Duplicate(String),
     /// A row has a value that this program never writes.
     #[error("{table} row {id} is corrupt: {reason}")]
-    Corrupt { table: &'static str, id: String, reason: String },
+    Corrupt {
+        table: &'static str,
+        id: String,
+        reason: String,
+    },
     /// A commit may have taken effect or not, because its answer is missing or unclear.
     #[error("whether the commit happened is not known")]
     Unsettled,
@@ -61,12 +65,15 @@ impl StoreError {
 
     /// True if PostgreSQL cancelled a statement because it, or its wait for a lock, took too long.
     pub(crate) fn is_timeout(&self) -> bool {
-        self.code().is_some_and(|code| TIMEOUT_CODES.contains(&code.as_str()))
+        self.code()
+            .is_some_and(|code| TIMEOUT_CODES.contains(&code.as_str()))
     }
 
     /// Returns the code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
     pub(crate) fn code(&self) -> Option<String> {
-        let (Self::Unavailable(error) | Self::Broken(error)) = self else { return None };
+        let (Self::Unavailable(error) | Self::Broken(error)) = self else {
+            return None;
+        };
         code(error)
     }
 }
@@ -79,7 +86,9 @@ const ROLLED_BACK_CLASSES: [&str; 3] = ["23", "25", "40"];
 /// as the disk, a crash or a start in progress, a deleted database, the operating system, and a server that takes no
 /// writes. The codes of an ended session (57P01) and of a cancelled statement (57014) are missing, because they may
 /// concern only one of many sessions.
-const WHOLE_SERVER_CODES: [&str; 9] = ["08", "28", "3D", "53", "57P02", "57P03", "57P04", "58", "25006"];
+const WHOLE_SERVER_CODES: [&str; 9] = [
+    "08", "28", "3D", "53", "57P02", "57P03", "57P04", "58", "25006",
+];
 /// SQLite's codes for a database that is locked, out of memory, read-only, failing or full, or that cannot be opened.
 /// An extended result code holds its basic code in the lowest byte.
 const SQLITE_WHOLE_FILE_CODES: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, 13, 14, 26];
@@ -114,7 +123,9 @@ fn code(error: &DbErr) -> Option<String> {
 /// True if a retry would fail in the same way.
 pub(super) fn is_permanent(error: &DbErr) -> bool {
     match driver_error(error) {
-        Some(SqlxError::Database(error)) => error.code().is_some_and(|code| is_code_permanent(&code)),
+        Some(SqlxError::Database(error)) => {
+            error.code().is_some_and(|code| is_code_permanent(&code))
+        }
         Some(
             SqlxError::ColumnDecode { .. }
             | SqlxError::ColumnIndexOutOfBounds { .. }
@@ -130,7 +141,9 @@ pub(super) fn is_permanent(error: &DbErr) -> bool {
 
 fn is_code_permanent(code: &str) -> bool {
     if code.len() == SQLSTATE_LEN {
-        return PERMANENT_CLASSES.iter().any(|class| code.starts_with(class));
+        return PERMANENT_CLASSES
+            .iter()
+            .any(|class| code.starts_with(class));
     }
     sqlite_code(code).is_some_and(|code| SQLITE_PERMANENT_CODES.contains(&code))
 }
@@ -139,7 +152,9 @@ fn is_code_permanent(code: &str) -> bool {
 /// error about a value with another type than its column is about a row, too.
 fn is_about_statement(error: &DbErr) -> bool {
     match driver_error(error) {
-        Some(SqlxError::Database(error)) => error.code().is_none_or(|code| !is_about_database(&code)),
+        Some(SqlxError::Database(error)) => {
+            error.code().is_none_or(|code| !is_about_database(&code))
+        }
         Some(SqlxError::ColumnDecode { .. } | SqlxError::Decode(_) | SqlxError::Encode(_)) => true,
         Some(_) => false,
         None => matches!(error, DbErr::Type(_) | DbErr::Json(_)),
@@ -148,7 +163,9 @@ fn is_about_statement(error: &DbErr) -> bool {
 
 fn is_about_database(code: &str) -> bool {
     if code.len() == SQLSTATE_LEN {
-        return WHOLE_SERVER_CODES.iter().any(|beginning| code.starts_with(beginning));
+        return WHOLE_SERVER_CODES
+            .iter()
+            .any(|beginning| code.starts_with(beginning));
     }
     sqlite_code(code).is_some_and(|code| SQLITE_WHOLE_FILE_CODES.contains(&code))
 }
@@ -160,7 +177,11 @@ fn sqlite_code(code: &str) -> Option<u32> {
 
 /// True if this error of a commit proves that the transaction was rolled back.
 pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
-    code(error).is_some_and(|code| ROLLED_BACK_CLASSES.iter().any(|class| code.starts_with(class)))
+    code(error).is_some_and(|code| {
+        ROLLED_BACK_CLASSES
+            .iter()
+            .any(|class| code.starts_with(class))
+    })
 }
 
 /// True if a statement failed because another connection has locked the SQLite database.
@@ -178,14 +199,19 @@ mod tests {
 
     #[test]
     fn a_code_is_about_the_whole_database_or_about_one_statement() {
-        let whole =
-            ["08006", "25006", "53100", "53300", "57P02", "57P03", "58030", "5", "13", "10", "778", "8"];
+        let whole = [
+            "08006", "25006", "53100", "53300", "57P02", "57P03", "58030", "5", "13", "10", "778",
+            "8",
+        ];
         let one = [
-            "23505", "23514", "22003", "22P05", "40001", "40P01", "55P03", "57014", "57P01", "XX001",
-            "25P03", "P0001", "1", "11", "1811", "2067", "19",
+            "23505", "23514", "22003", "22P05", "40001", "40P01", "55P03", "57014", "57P01",
+            "XX001", "25P03", "P0001", "1", "11", "1811", "2067", "19",
         ];
         for code in whole {
-            assert!(is_about_database(code) && !is_code_permanent(code), "{code}");
+            assert!(
+                is_about_database(code) && !is_code_permanent(code),
+                "{code}"
+            );
         }
         for code in one {
             assert!(!is_about_database(code), "{code}");
@@ -194,14 +220,16 @@ mod tests {
 
     #[test]
     fn a_code_tells_whether_a_retry_may_succeed() {
-        for wrong in
-            ["22003", "22P05", "23502", "23514", "42703", "42P01", "P0001", "XX001", "1", "11", "20", "1811"]
-        {
+        for wrong in [
+            "22003", "22P05", "23502", "23514", "42703", "42P01", "P0001", "XX001", "1", "11",
+            "20", "1811",
+        ] {
             assert!(is_code_permanent(wrong), "{wrong}");
         }
-        for passing in
-            ["40001", "40P01", "55P03", "57014", "57P01", "25P03", "53100", "08006", "5", "6", "10", "13"]
-        {
+        for passing in [
+            "40001", "40P01", "55P03", "57014", "57P01", "25P03", "53100", "08006", "5", "6", "10",
+            "13",
+        ] {
             assert!(!is_code_permanent(passing), "{passing}");
         }
     }
@@ -211,28 +239,50 @@ mod tests {
         for test in stores().await {
             let reader = test.store.reader();
             let backend = test.store.backend();
-            let wrong =
-                reader.query_all_raw(Statement::from_string(backend, "SELECT colour FROM lanes")).await;
+            let wrong = reader
+                .query_all_raw(Statement::from_string(backend, "SELECT colour FROM lanes"))
+                .await;
             let error = StoreError::from(wrong.unwrap_err());
-            assert!(matches!(error, StoreError::Broken(_)) && error.may_concern_one_member(), "{error}");
-            let row = reader.query_one_raw(Statement::from_string(backend, "SELECT 'text' AS number")).await;
+            assert!(
+                matches!(error, StoreError::Broken(_)) && error.may_concern_one_member(),
+                "{error}"
+            );
+            let row = reader
+                .query_one_raw(Statement::from_string(backend, "SELECT 'text' AS number"))
+                .await;
             let number: Result<i64, DbErr> = row.unwrap().unwrap().try_get("", "number");
-            assert!(matches!(StoreError::from(number.unwrap_err()), StoreError::Broken(_)));
+            assert!(matches!(
+                StoreError::from(number.unwrap_err()),
+                StoreError::Broken(_)
+            ));
         }
     }
 
     #[tokio::test]
     async fn a_lock_that_is_not_granted_in_time_is_told_from_a_database_that_is_gone() {
-        for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
+        for test in stores()
+            .await
+            .iter()
+            .filter(|test| test.store.backend() == DbBackend::Postgres)
+        {
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let holder = test.store.begin().await.unwrap();
             let lane = |key: &str| [LaneName::new(LaneKind::Endpoint, key)];
-            lanes::lock(&holder, &lane("7"), IfTaken::Await).await.unwrap();
+            lanes::lock(&holder, &lane("7"), IfTaken::Await)
+                .await
+                .unwrap();
             let waiting = test.store.begin().await.unwrap();
-            let refused = lanes::lock(&waiting, &lane("7"), IfTaken::Await).await.unwrap_err();
-            assert!(refused.is_timeout() && refused.may_concern_one_member(), "{refused}");
+            let refused = lanes::lock(&waiting, &lane("7"), IfTaken::Await)
+                .await
+                .unwrap_err();
+            assert!(
+                refused.is_timeout() && refused.may_concern_one_member(),
+                "{refused}"
+            );
             drop(waiting);
             let tx = test.store.begin().await.unwrap();
             let other = lanes::lock(&tx, &lane("8"), IfTaken::Await).await;

@@ -1,26 +1,23 @@
-//! Write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each commit waits for
+//! The pool of write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each commit waits for
 //! the disk, so there concurrent transactions share a commit: they run one after another inside one database
 //! transaction, each behind its own savepoint (group commit).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
-use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
-    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
-    IsolationLevel, QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
+    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr,
+    QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
 };
-use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
-use crate::store::db::broken::log_once;
-use crate::store::db::deadline::{Deadlines, DroppedInRuntime};
-use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
+use crate::store::db::error::{StoreError, is_busy};
 use crate::store::db::metrics::StoreMetrics;
 use crate::store::db::pool::{CallGuard, Pool};
 use crate::store::db::pool_settings::BUSY_WAIT;
+use crate::store::db::transaction::{Transaction, TransactionKind};
 
 /// How long a commit group accepts new members. Without this limit, the group might never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
@@ -49,7 +46,7 @@ type GroupSlot = Mutex<Option<CommitGroup>>;
 
 /// One database transaction that several write transactions share. These write transactions are its members.
 pub(crate) struct CommitGroup {
-    whole: DatabaseTransaction,
+    pub(super) whole: DatabaseTransaction,
     watch: CallGuard,
     begun: Instant,
     members: u32,
@@ -58,28 +55,18 @@ pub(crate) struct CommitGroup {
     /// The number of the member that has begun and not committed. Its changes are undone if another member begins.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
-    outcome: watch::Sender<Option<Result<(), StoreError>>>,
-}
-
-/// A write transaction. If it is dropped without a commit, its changes are rolled back.
-pub struct Transaction {
-    kind: DroppedInRuntime<TransactionKind>,
-    backend: DbBackend,
-    watch: CallGuard,
-    ends_at: Instant,
-    /// True if a statement has failed. `commit` then returns an error; PostgreSQL would roll back and report success.
-    has_failed: AtomicBool,
-}
-
-enum TransactionKind {
-    Dedicated(DatabaseTransaction),
-    Grouped(OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>),
+    pub(super) outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
 impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
         let slot = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
-        Self { pool, slot, busy_wait, metrics }
+        Self {
+            pool,
+            slot,
+            busy_wait,
+            metrics,
+        }
     }
 
     pub(crate) fn metrics(&self) -> &StoreMetrics {
@@ -89,21 +76,37 @@ impl WriterPool {
     pub(crate) async fn begin(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
         let started = Instant::now();
         let begun = self.begin_in_turn(sharing).await;
-        self.metrics.write_waits.observe(started.elapsed().as_secs_f64());
+        self.metrics
+            .write_waits
+            .observe(started.elapsed().as_secs_f64());
         begun
     }
 
     async fn begin_in_turn(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
         let Some(slot) = &self.slot else {
-            let options =
-                TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
+            let options = TransactionOptions {
+                access_mode: Some(AccessMode::ReadWrite),
+                ..Default::default()
+            };
             let (own, watch) = self.pool.begin(options).await?;
-            return Ok(Transaction::new(TransactionKind::Dedicated(own), self.pool.backend(), watch));
+            return Ok(Transaction::new(
+                TransactionKind::Dedicated(own),
+                self.pool.backend(),
+                watch,
+            ));
         };
-        let mut held = timeout(BUSY_WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy_error())?;
-        if held.as_ref().is_some_and(|shared| !shared.is_open_to(sharing)) {
+        let mut held = timeout(BUSY_WAIT, Arc::clone(slot).lock_owned())
+            .await
+            .map_err(|_| busy_error())?;
+        if held
+            .as_ref()
+            .is_some_and(|shared| !shared.is_open_to(sharing))
+        {
             let sizes = self.metrics.group_sizes.clone();
-            let ended = self.pool.runtime().spawn(async move { commit_group(held, &sizes).await });
+            let ended = self
+                .pool
+                .runtime()
+                .spawn(async move { commit_group(held, &sizes).await });
             held = ended.await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
@@ -111,13 +114,19 @@ impl WriterPool {
             // Transactions that already wait for the lock get it before this task and can still join the group.
             let last = Arc::clone(slot).lock_owned();
             let sizes = self.metrics.group_sizes.clone();
-            self.pool.runtime().spawn(async move { drop(commit_group(last.await, &sizes).await) });
+            self.pool
+                .runtime()
+                .spawn(async move { drop(commit_group(last.await, &sizes).await) });
         }
         let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy_error())?;
         group.begin_member().await?;
         group.is_full = sharing == Sharing::Apart;
         let watch = group.watch.clone();
-        Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
+        Ok(Transaction::new(
+            TransactionKind::Grouped(group),
+            self.pool.backend(),
+            watch,
+        ))
     }
 
     /// Executes and commits one statement, without a separate commit on PostgreSQL. Only for a statement that may be
@@ -160,14 +169,25 @@ impl CommitGroup {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
         let (whole, watch) = loop {
-            let options = TransactionOptions { sqlite_transaction_mode: at_once, ..Default::default() };
+            let options = TransactionOptions {
+                sqlite_transaction_mode: at_once,
+                ..Default::default()
+            };
             match pool.begin(options).await {
                 Err(error) if is_busy(&error) && begun.elapsed() < busy_wait => {}
                 begun => break begun?,
             }
         };
         let outcome = watch::Sender::new(None);
-        Ok(Self { whole, watch, begun: Instant::now(), members: 0, is_full: false, open: None, outcome })
+        Ok(Self {
+            whole,
+            watch,
+            begun: Instant::now(),
+            members: 0,
+            is_full: false,
+            open: None,
+            outcome,
+        })
     }
 
     fn is_open_to(&self, sharing: Sharing) -> bool {
@@ -183,7 +203,7 @@ impl CommitGroup {
     }
 
     /// Keeps the changes of the current member. They become durable when the group commits.
-    fn keep_member(&mut self) {
+    pub(super) fn keep_member(&mut self) {
         self.open = None;
     }
 
@@ -204,7 +224,9 @@ impl CommitGroup {
 
     async fn run_savepoint_command(&self, command: &str, member: u32) -> Result<(), StoreError> {
         let sql = format!("{command} member_{member}");
-        self.watch.call(Duration::MAX, self.whole.execute_unprepared(&sql)).await?;
+        self.watch
+            .call(Duration::MAX, self.whole.execute_unprepared(&sql))
+            .await?;
         Ok(())
     }
 }
@@ -226,140 +248,8 @@ async fn commit_group(
     held
 }
 
-impl Transaction {
-    fn new(kind: TransactionKind, backend: DbBackend, watch: CallGuard) -> Self {
-        let kind = DroppedInRuntime::new(kind, watch.runtime().clone());
-        let ends_at = Instant::now() + watch.deadlines.transaction;
-        Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
-    }
-
-    /// Begins a transaction that reads what was committed until now, and nothing that is committed later.
-    pub(crate) async fn snapshot(pool: &Pool) -> Result<Self, StoreError> {
-        let mut options = TransactionOptions::default();
-        if pool.backend() == DbBackend::Postgres {
-            options.isolation_level = Some(IsolationLevel::RepeatableRead);
-            options.access_mode = Some(AccessMode::ReadOnly);
-        }
-        let (own, watch) = pool.begin(options).await?;
-        Ok(Self::new(TransactionKind::Dedicated(own), pool.backend(), watch))
-    }
-
-    /// Sets all deadlines to one day, because a migration may take long.
-    pub(crate) fn without_limits(self) -> Self {
-        let forever = Duration::from_hours(24);
-        let deadlines = Deadlines { call: forever, transaction: forever };
-        Self { ends_at: Instant::now() + forever, watch: self.watch.with_deadlines(deadlines), ..self }
-    }
-
-    /// Commits. The changes are on disk when this returns.
-    pub async fn commit(mut self) -> Result<(), StoreError> {
-        match self.kind.take() {
-            Some(TransactionKind::Dedicated(own)) if self.has_failed.load(Ordering::Relaxed) => {
-                own.rollback().await?;
-                Err(StoreError::Unavailable(given_up_error("a statement of the transaction has failed")))
-            }
-            Some(TransactionKind::Dedicated(own)) => {
-                self.watch.call(Duration::MAX, own.commit()).await.map_err(commit_error)
-            }
-            Some(TransactionKind::Grouped(mut group)) => {
-                group.keep_member();
-                self.wait_for_commit(group).await
-            }
-            None => Err(StoreError::Unsettled),
-        }
-    }
-
-    /// Rolls back. A member of a group waits for the group's commit, because it may have read changes of others.
-    pub async fn rollback(mut self) -> Result<(), StoreError> {
-        match self.kind.take() {
-            Some(TransactionKind::Dedicated(own)) => {
-                Ok(self.watch.call(Duration::MAX, own.rollback()).await?)
-            }
-            Some(TransactionKind::Grouped(group)) => self.wait_for_commit(group).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Lets the next member run and waits for the group's commit.
-    async fn wait_for_commit(
-        &self,
-        group: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
-    ) -> Result<(), StoreError> {
-        let mut outcome = group.outcome.subscribe();
-        drop(group);
-        let settled = timeout(self.watch.deadlines.call, outcome.wait_for(Option::is_some)).await;
-        let settled = settled.ok().and_then(Result::ok).ok_or(StoreError::Unsettled)?;
-        settled.clone().unwrap_or(Err(StoreError::Unsettled))
-    }
-
-    fn database(&self) -> Result<&DatabaseTransaction, DbErr> {
-        match self.kind.get() {
-            Some(TransactionKind::Dedicated(own)) => Ok(own),
-            Some(TransactionKind::Grouped(group)) => Ok(&group.whole),
-            None => Err(given_up_error("the transaction has ended")),
-        }
-    }
-
-    /// Returns the driver's transaction, which has no deadlines. Migrations need this type.
-    pub(crate) fn driver_transaction(&self) -> Result<&DatabaseTransaction, DbErr> {
-        self.database()
-    }
-
-    async fn call<T>(&self, call: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
-        let left = self.ends_at.saturating_duration_since(Instant::now());
-        let result = if left.is_zero() {
-            Err(given_up_error("the transaction takes too long"))
-        } else {
-            self.watch.call(left, call).await
-        };
-        if result.is_err() {
-            self.has_failed.store(true, Ordering::Relaxed);
-        }
-        result
-    }
-}
-
-#[async_trait]
-impl ConnectionTrait for Transaction {
-    fn get_database_backend(&self) -> DbBackend {
-        self.backend
-    }
-
-    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        let sql = statement.sql.clone();
-        self.call(self.database()?.execute_raw(statement)).await.inspect_err(|error| log_once(&sql, error))
-    }
-
-    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        self.call(self.database()?.execute_unprepared(sql)).await.inspect_err(|error| log_once(sql, error))
-    }
-
-    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        let sql = statement.sql.clone();
-        self.call(self.database()?.query_one_raw(statement)).await.inspect_err(|error| log_once(&sql, error))
-    }
-
-    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        let sql = statement.sql.clone();
-        self.call(self.database()?.query_all_raw(statement)).await.inspect_err(|error| log_once(&sql, error))
-    }
-}
-
 fn busy_error() -> StoreError {
     StoreError::Unavailable(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
-}
-
-fn given_up_error(reason: &str) -> DbErr {
-    DbErr::Custom(reason.to_owned())
-}
-
-/// Converts the error of a failed commit. Unless the error proves a rollback, the commit may have happened.
-fn commit_error(error: DbErr) -> StoreError {
-    if is_rolled_back(&error) {
-        return error.into();
-    }
-    tracing::warn!(%error, "the outcome of a commit is unknown");
-    StoreError::Unsettled
 }
 
 #[cfg(test)]
@@ -386,9 +276,12 @@ mod tests {
 
     /// Returns the committed names, read through another connection.
     async fn names(store: &Store) -> Vec<String> {
-        let statement = Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
+        let statement =
+            Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
         let rows = store.reader().query_all_raw(statement).await.unwrap();
-        rows.iter().map(|row| row.try_get("", "name").unwrap()).collect()
+        rows.iter()
+            .map(|row| row.try_get("", "name").unwrap())
+            .collect()
     }
 
     #[tokio::test]
@@ -402,7 +295,10 @@ mod tests {
                 match number % 3 {
                     0 => {
                         tx.commit().await.unwrap();
-                        assert!(names(store).await.contains(&name), "durable when it returns");
+                        assert!(
+                            names(store).await.contains(&name),
+                            "durable when it returns"
+                        );
                     }
                     1 => tx.rollback().await.unwrap(),
                     _ => drop(tx),
@@ -431,11 +327,17 @@ mod tests {
         for test in stores().await {
             let store = test.store.clone();
             let begin = move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
                 runtime.block_on(async { drop(store.begin().await.unwrap()) });
             };
             std::thread::spawn(begin).join().unwrap();
-            timeout(PATIENCE, write(&test.store, "late")).await.unwrap().unwrap();
+            timeout(PATIENCE, write(&test.store, "late"))
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(names(&test.store).await, ["late"]);
         }
     }
@@ -449,11 +351,15 @@ mod tests {
                 let leaves = timeout(pause, write(store, &name));
                 let before = format!("before-{pause:?}");
                 let after = format!("after-{pause:?}");
-                let (first, _, last) = tokio::join!(write(store, &before), leaves, write(store, &after));
+                let (first, _, last) =
+                    tokio::join!(write(store, &before), leaves, write(store, &after));
                 first.unwrap();
                 last.unwrap();
                 let names = names(store).await;
-                assert!(names.contains(&before) && names.contains(&after), "{pause:?}");
+                assert!(
+                    names.contains(&before) && names.contains(&after),
+                    "{pause:?}"
+                );
             }
         }
     }
@@ -468,7 +374,9 @@ mod tests {
             let begun = Instant::now();
             while begun.elapsed() < PATIENCE {
                 if let Ok(tx) = store.begin().await {
-                    let set = tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await;
+                    let set = tx
+                        .execute_unprepared(&format!("PRAGMA max_page_count = {limit}"))
+                        .await;
                     drop(tx.rollback().await);
                     if set.is_ok() {
                         return;
@@ -487,7 +395,11 @@ mod tests {
         .await;
         let kept = names(store).await;
         assert!(results.iter().any(|(is_ok, _)| !is_ok));
-        assert!(results.iter().all(|(is_ok, name)| !is_ok || kept.contains(name)));
+        assert!(
+            results
+                .iter()
+                .all(|(is_ok, name)| !is_ok || kept.contains(name))
+        );
         pages("1000000").await;
         write(store, "after").await.unwrap();
         assert!(names(store).await.contains(&"after".to_owned()));
@@ -499,7 +411,9 @@ mod tests {
         for test in stores().await.into_iter().skip(1) {
             let tx = test.store.begin().await.unwrap();
             add(&tx, "lost").await.unwrap();
-            tx.execute_unprepared("SELECT nothing FROM nowhere").await.unwrap_err();
+            tx.execute_unprepared("SELECT nothing FROM nowhere")
+                .await
+                .unwrap_err();
             assert!(matches!(tx.commit().await, Err(StoreError::Unavailable(_))));
             assert_eq!(names(&test.store).await, [""; 0]);
         }
@@ -540,7 +454,10 @@ mod tests {
             write(store, "3")
         );
         assert!(failed.is_err() && also_failed.is_err());
-        assert!(first.is_ok() && second.is_ok() && third.is_ok(), "{first:?}, {second:?}, {third:?}");
+        assert!(
+            first.is_ok() && second.is_ok() && third.is_ok(),
+            "{first:?}, {second:?}, {third:?}"
+        );
         assert_eq!(names(store).await, ["1", "2", "3"]);
     }
 
@@ -554,7 +471,8 @@ mod tests {
             tx.execute_unprepared("ROLLBACK").await.unwrap();
             tx.commit().await
         };
-        let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
+        let (before, given_up, after) =
+            tokio::join!(write(store, "before"), given_up, write(store, "after"));
         assert!(given_up.is_err());
         // Either transaction may succeed. A name must be stored if and only if its transaction was committed.
         let stored = names(store).await;
@@ -564,8 +482,14 @@ mod tests {
         write(store, "next").await.unwrap();
         assert!(names(store).await.contains(&"next".to_owned()));
         let tx = store.begin().await.unwrap();
-        let twin = store.reader().execute_unprepared("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE").await;
-        assert!(twin.is_err(), "a transaction holds the database lock from its start");
+        let twin = store
+            .reader()
+            .execute_unprepared("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE")
+            .await;
+        assert!(
+            twin.is_err(),
+            "a transaction holds the database lock from its start"
+        );
         tx.rollback().await.unwrap();
     }
 }

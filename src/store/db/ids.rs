@@ -84,13 +84,18 @@ impl<'a> WantedCount<'a> {
 
 impl Drop for WantedCount<'_> {
     fn drop(&mut self) {
-        self.sequence.wanted.fetch_sub(self.count, Ordering::Relaxed);
+        self.sequence
+            .wanted
+            .fetch_sub(self.count, Ordering::Relaxed);
     }
 }
 
 impl Ids {
     pub(crate) fn new(writer: WriterPool) -> Self {
-        Self { writer, sequences: Arc::default() }
+        Self {
+            writer,
+            sequences: Arc::default(),
+        }
     }
 
     pub async fn next(&self, kind: IdKind) -> Result<i64, StoreError> {
@@ -122,13 +127,20 @@ impl Ids {
             .values_panic([kind.name().into(), (size + 1).into()])
             .on_conflict(
                 OnConflict::column("name")
-                    .value("next", ExprTrait::add(Expr::col(("counters", "next")), size))
+                    .value(
+                        "next",
+                        ExprTrait::add(Expr::col(("counters", "next")), size),
+                    )
                     .to_owned(),
             )
             .returning_col("next")
             .to_owned();
         let statement = self.writer.backend().build(&statement);
-        let row = self.writer.query_one_and_commit(statement).await?.ok_or(StoreError::Stale)?;
+        let row = self
+            .writer
+            .query_one_and_commit(statement)
+            .await?
+            .ok_or(StoreError::Stale)?;
         Ok(row.try_get("", "next")?)
     }
 }
@@ -158,9 +170,13 @@ mod tests {
     async fn a_caller_that_gives_up_takes_no_id() {
         for test in stores().await {
             let ids = test.store.ids();
-            let leaves = tokio::time::timeout(std::time::Duration::ZERO, ids.next(IdKind::Taxpayer));
-            let (first, _, second) =
-                tokio::join!(ids.next(IdKind::Taxpayer), leaves, ids.next(IdKind::Taxpayer));
+            let leaves =
+                tokio::time::timeout(std::time::Duration::ZERO, ids.next(IdKind::Taxpayer));
+            let (first, _, second) = tokio::join!(
+                ids.next(IdKind::Taxpayer),
+                leaves,
+                ids.next(IdKind::Taxpayer)
+            );
             assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
             let sequence = &ids.sequences[IdKind::Taxpayer as usize];
             assert_eq!(sequence.wanted.load(Ordering::Relaxed), 0);

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::sqlx::pool::PoolConnection;
 use sea_orm::sqlx::{
-    AssertSqlSafe, Connection, Database, Error as SqlxError, Executor, IntoArguments, Pool, Postgres, Sqlite,
-    query_with, raw_sql,
+    AssertSqlSafe, Connection, Database, Error as SqlxError, Executor, IntoArguments, Pool,
+    Postgres, Sqlite, query_with, raw_sql,
 };
 use sea_orm::{
-    ConnAcquireErr, DatabaseConnection, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr, Statement,
-    Values,
+    ConnAcquireErr, DatabaseConnection, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr,
+    Statement, Values,
 };
 use sea_query_sqlx::SqlxValues;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -51,7 +51,11 @@ struct KeptConnection<DB: Database> {
 }
 
 impl KeptConnections {
-    pub(crate) fn new(connections: &DatabaseConnection, liveness: &Arc<Liveness>, waits: &Histogram) -> Self {
+    pub(crate) fn new(
+        connections: &DatabaseConnection,
+        liveness: &Arc<Liveness>,
+        waits: &Histogram,
+    ) -> Self {
         match connections.get_database_backend() {
             DbBackend::Postgres => Self::Postgres(DriverConnections::new(
                 connections.get_postgres_connection_pool(),
@@ -66,7 +70,10 @@ impl KeptConnections {
         }
     }
 
-    pub(crate) async fn query_one(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+    pub(crate) async fn query_one(
+        &self,
+        statement: Statement,
+    ) -> Result<Option<QueryResult>, DbErr> {
         match self {
             Self::Sqlite(kept) => kept.query_one(statement).await,
             Self::Postgres(kept) => kept.query_one(statement).await,
@@ -126,7 +133,10 @@ where
     async fn query_one(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let (mut held, _place) = self.take().await?;
         let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
-        let row = query.fetch_optional(&mut *held.connection).await.map_err(query_error)?;
+        let row = query
+            .fetch_optional(&mut *held.connection)
+            .await
+            .map_err(query_error)?;
         self.keep(held);
         Ok(row.map(QueryResult::from))
     }
@@ -134,7 +144,10 @@ where
     async fn query_all(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let (mut held, _place) = self.take().await?;
         let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
-        let rows = query.fetch_all(&mut *held.connection).await.map_err(query_error)?;
+        let rows = query
+            .fetch_all(&mut *held.connection)
+            .await
+            .map_err(query_error)?;
         self.keep(held);
         Ok(rows.into_iter().map(QueryResult::from).collect())
     }
@@ -144,14 +157,20 @@ where
     async fn execute(&self, statement: Statement) -> Result<DB::QueryResult, DbErr> {
         let (mut held, _place) = self.take().await?;
         let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
-        query.execute(&mut *held.connection).await.map_err(query_error)
+        query
+            .execute(&mut *held.connection)
+            .await
+            .map_err(query_error)
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<DB::QueryResult, DbErr> {
         let (mut held, _place) = self.take().await?;
-        Executor::execute(&mut *held.connection, raw_sql(AssertSqlSafe(sql.to_owned())))
-            .await
-            .map_err(query_error)
+        Executor::execute(
+            &mut *held.connection,
+            raw_sql(AssertSqlSafe(sql.to_owned())),
+        )
+        .await
+        .map_err(query_error)
     }
 
     async fn take(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
@@ -163,11 +182,15 @@ where
 
     async fn acquire(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
         let timed_out = || DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
-        let place = timeout(BUSY_WAIT, self.places.acquire()).await.map_err(|_| timed_out())?;
+        let place = timeout(BUSY_WAIT, self.places.acquire())
+            .await
+            .map_err(|_| timed_out())?;
         let place = place.map_err(|_| timed_out())?;
         let free = self.lock_free().as_mut().and_then(Vec::pop);
         let tested = match free {
-            Some(held) if held.used_at.elapsed() > UNTESTED_IDLE_MAX => self.test_connection(held).await,
+            Some(held) if held.used_at.elapsed() > UNTESTED_IDLE_MAX => {
+                self.test_connection(held).await
+            }
             free => free,
         };
         if let Some(held) = tested {
@@ -175,7 +198,14 @@ where
         }
         let connection = self.pool.acquire().await.map_err(acquire_error)?;
         let now = Instant::now();
-        Ok((KeptConnection { connection, taken_at: now, used_at: now }, place))
+        Ok((
+            KeptConnection {
+                connection,
+                taken_at: now,
+                used_at: now,
+            },
+            place,
+        ))
     }
 
     /// Returns the connection if it still answers, otherwise `None`.

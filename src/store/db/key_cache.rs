@@ -143,7 +143,10 @@ mod tests {
 
     fn key(generation: i64) -> CachedKey {
         CachedKey {
-            owner: KeyOwner { kind: KeyKind::Operator, id: 1 },
+            owner: KeyOwner {
+                kind: KeyKind::Operator,
+                id: 1,
+            },
             payer: None,
             scope: KeyScope::Full,
             role: None,
@@ -157,7 +160,11 @@ mod tests {
     #[test]
     fn a_key_is_found_only_under_a_lease_and_in_its_generation() {
         let cache = KeyCache::new();
-        assert!(cache.observe_generation(7) && !cache.observe_generation(7) && !cache.observe_generation(6));
+        assert!(
+            cache.observe_generation(7)
+                && !cache.observe_generation(7)
+                && !cache.observe_generation(6)
+        );
         cache.keep([1; 32], key(7));
         assert!(cache.find(&[1; 32]).is_none(), "without a lease");
         cache.trust_until(Instant::now() + Duration::from_mins(1));
@@ -165,7 +172,10 @@ mod tests {
         assert!(cache.observe_generation(8));
         assert!(cache.find(&[1; 32]).is_none(), "in a newer generation");
         cache.keep([1; 32], key(7));
-        assert!(cache.find(&[1; 32]).is_none(), "read before the newer generation was seen");
+        assert!(
+            cache.find(&[1; 32]).is_none(),
+            "read before the newer generation was seen"
+        );
         cache.keep([1; 32], key(8));
         assert!(cache.find(&[1; 32]).is_some());
         cache.distrust();

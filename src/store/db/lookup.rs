@@ -17,7 +17,11 @@ pub(crate) enum NameColumn {
 
 /// Builds the statement. It has one parameter for each column: a JSON list of pairs (taxpayer id, value). A row that
 /// matches several pairs is returned several times.
-pub(crate) fn lookup_sql(dialect: &dyn Dialect, table: &'static str, columns: &[NameColumn]) -> String {
+pub(crate) fn lookup_sql(
+    dialect: &dyn Dialect,
+    table: &'static str,
+    columns: &[NameColumn],
+) -> String {
     let finders = columns.iter().enumerate().map(|(at, column)| {
         let given = dialect.json_elements(&format!("${}", at + 1), "given");
         let name = match column {
@@ -37,7 +41,8 @@ pub(crate) struct NameList<N>(Vec<(i64, N)>);
 
 impl<N: Serialize> NameList<N> {
     pub(crate) fn extend(&mut self, taxpayer: TaxpayerId, names: impl IntoIterator<Item = N>) {
-        self.0.extend(names.into_iter().map(|name| (taxpayer.0, name)));
+        self.0
+            .extend(names.into_iter().map(|name| (taxpayer.0, name)));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -76,7 +81,9 @@ mod tests {
         for test in stores().await {
             let backend = test.store.backend();
             for (sql, lists) in [(&INVOICES, 3), (&CUSTOMERS, 2), (&ITEMS, 3), (&RUNS, 1)] {
-                let values = (0..lists).map(|_| sea_orm::Value::from("[[7, \"1\"]]")).collect::<Vec<_>>();
+                let values = (0..lists)
+                    .map(|_| sea_orm::Value::from("[[7, \"1\"]]"))
+                    .collect::<Vec<_>>();
                 let steps = query_plan(&test.store, sql.get(backend), values).await;
                 let is_by_both = |step: &&String| match backend {
                     DbBackend::Postgres => step.contains("Index Cond"),

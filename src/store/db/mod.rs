@@ -19,4 +19,5 @@ mod pool_settings;
 mod readers;
 pub mod reseal;
 pub(crate) mod sql;
+mod transaction;
 pub mod vault;

@@ -30,7 +30,12 @@ where
     T: TryFrom<E::Model, Error = StoreError>,
 {
     let (rows, total) = load_rows(store, select, page).await?;
-    Ok((rows.into_iter().map(T::try_from).collect::<Result<_, _>>()?, total))
+    Ok((
+        rows.into_iter()
+            .map(T::try_from)
+            .collect::<Result<_, _>>()?,
+        total,
+    ))
 }
 
 /// Loads one page of the selected rows. Also returns the number of rows on all pages.
@@ -44,6 +49,10 @@ where
     E::Model: FromQueryResult + Send + Sync,
 {
     let total = select.clone().count(store.reader()).await?;
-    let rows = select.offset(page.offset()).limit(page.per_page).all(store.reader()).await?;
+    let rows = select
+        .offset(page.offset())
+        .limit(page.per_page)
+        .all(store.reader())
+        .await?;
     Ok((rows, total))
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
-    ExecResult, QueryResult, Statement, TransactionOptions, TransactionTrait,
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend,
+    DbErr, ExecResult, QueryResult, Statement, TransactionOptions, TransactionTrait,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
@@ -100,7 +100,10 @@ impl CallGuard {
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
         let duration = most.min(self.deadlines.call);
-        let limit = CallLimit { duration, tells_silence: duration == self.deadlines.call };
+        let limit = CallLimit {
+            duration,
+            tells_silence: duration == self.deadlines.call,
+        };
         self.liveness.watch(limit, &self.runtime, call)
     }
 
@@ -125,20 +128,29 @@ impl Pool {
             let url = url.to_owned();
             let settings = *settings;
             if url.starts_with("sqlite:") {
-                let cache = if keeps_connections { READER_CACHE_SIZE } else { WRITER_CACHE_SIZE };
+                let cache = if keeps_connections {
+                    READER_CACHE_SIZE
+                } else {
+                    WRITER_CACHE_SIZE
+                };
                 let options: OptionsFactory =
                     Box::new(move |_| sqlite_options(&url, connections, is_created, cache));
                 Self::connect(DbBackend::Sqlite, &settings, options, keeps_connections).await
             } else {
-                let options: OptionsFactory =
-                    Box::new(move |liveness| postgres_options(&url, connections, &settings, liveness));
+                let options: OptionsFactory = Box::new(move |liveness| {
+                    postgres_options(&url, connections, &settings, liveness)
+                });
                 Self::connect(DbBackend::Postgres, &settings, options, keeps_connections).await
             }
         };
         let sizes = if url.starts_with("sqlite:") {
             [1, SQLITE_READERS_MAX, SQLITE_PAGE_READERS_MAX]
         } else {
-            [settings.writers_max, settings.readers_max, settings.page_readers_max]
+            [
+                settings.writers_max,
+                settings.readers_max,
+                settings.page_readers_max,
+            ]
         };
         let [writers_max, readers_max, page_readers_max] = sizes;
         let writer = pool(writers_max, false).await?;
@@ -148,7 +160,14 @@ impl Pool {
         };
         let main = pool(readers_max, true).await?;
         let pages = pool(page_readers_max, true).await?;
-        Ok((writer, Readers { main, pages, snapshots }))
+        Ok((
+            writer,
+            Readers {
+                main,
+                pages,
+                snapshots,
+            },
+        ))
     }
 
     async fn connect(
@@ -162,11 +181,24 @@ impl Pool {
         let deadlines = settings.deadlines(backend);
         let runtime = Handle::current();
         let waits = histograms::for_work();
-        let kept = keeps_connections.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
-        let current = RwLock::new(Generation { connections, kept, liveness });
+        let kept =
+            keeps_connections.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
+        let current = RwLock::new(Generation {
+            connections,
+            kept,
+            liveness,
+        });
         let replacing = Mutex::default();
-        let inner =
-            PoolInner { options, keeps_connections, backend, deadlines, runtime, current, waits, replacing };
+        let inner = PoolInner {
+            options,
+            keeps_connections,
+            backend,
+            deadlines,
+            runtime,
+            current,
+            waits,
+            replacing,
+        };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -195,8 +227,8 @@ impl Pool {
 
     /// Marks the pool as silent, so that it is replaced, if it had no free connection and answered no call.
     fn check_silence<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
-        let is_stuck =
-            result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(BUSY_WAIT);
+        let is_stuck = result.as_ref().err().is_some_and(is_exhausted)
+            && watch.liveness.is_unanswered_for(BUSY_WAIT);
         if is_stuck && self.0.backend == DbBackend::Postgres {
             watch.liveness.mark_silent();
         }
@@ -210,12 +242,20 @@ impl Pool {
             current = Box::pin(self.replace_silent()).await?;
         }
         let liveness = Arc::clone(&current.liveness);
-        let watch = CallGuard { liveness, runtime: self.0.runtime.clone(), deadlines: self.0.deadlines };
+        let watch = CallGuard {
+            liveness,
+            runtime: self.0.runtime.clone(),
+            deadlines: self.0.deadlines,
+        };
         Ok((current, watch))
     }
 
     fn current(&self) -> Generation {
-        self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Replaces the connections if they are marked as silent. Closes the old connections in the background.
@@ -232,9 +272,19 @@ impl Pool {
             .0
             .keeps_connections
             .then(|| keep_connections(&connections, &liveness, &self.0.waits, &self.0.runtime));
-        let new = Generation { connections, kept, liveness };
-        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
-        self.0.runtime.spawn(async move { timeout(CLOSE_WAIT, old.close()).await });
+        let new = Generation {
+            connections,
+            kept,
+            liveness,
+        };
+        *self
+            .0
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = new.clone();
+        self.0
+            .runtime
+            .spawn(async move { timeout(CLOSE_WAIT, old.close()).await });
         Ok(new)
     }
 
@@ -255,7 +305,9 @@ impl Pool {
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
         let closed = timeout(CLOSE_WAIT, self.current().close()).await;
         closed.unwrap_or_else(|_| {
-            Err(DbErr::Custom(format!("connections were not closed within {CLOSE_WAIT:?}")))
+            Err(DbErr::Custom(format!(
+                "connections were not closed within {CLOSE_WAIT:?}"
+            )))
         })
     }
 }
@@ -320,5 +372,8 @@ fn keep_connections(
     waits: &Histogram,
     runtime: &Handle,
 ) -> Arc<DroppedInRuntime<KeptConnections>> {
-    Arc::new(DroppedInRuntime::new(KeptConnections::new(connections, liveness, waits), runtime.clone()))
+    Arc::new(DroppedInRuntime::new(
+        KeptConnections::new(connections, liveness, waits),
+        runtime.clone(),
+    ))
 }

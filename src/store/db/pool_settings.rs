@@ -63,7 +63,10 @@ impl PoolSettings {
             DbBackend::Postgres => self.statement_timeout + ANSWER_GRACE,
             _ => SQLITE_CALL_MAX,
         };
-        Deadlines { call, transaction: call * CALL_DEADLINES_PER_TRANSACTION }
+        Deadlines {
+            call,
+            transaction: call * CALL_DEADLINES_PER_TRANSACTION,
+        }
     }
 
     /// Returns the settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than
@@ -76,7 +79,10 @@ impl PoolSettings {
             ("enable_seqscan", "off".into()),
             ("lock_timeout", millis(self.lock_timeout)),
             ("statement_timeout", millis(self.statement_timeout)),
-            ("idle_in_transaction_session_timeout", millis(self.idle_in_transaction_timeout)),
+            (
+                "idle_in_transaction_session_timeout",
+                millis(self.idle_in_transaction_timeout),
+            ),
             ("tcp_keepalives_idle", "10".into()),
             ("tcp_keepalives_interval", "5".into()),
             ("tcp_keepalives_count", "3".into()),
@@ -130,7 +136,9 @@ pub(super) fn postgres_options(
     let mut options = common_options(url, connections);
     let session = settings.session_settings();
     options.map_sqlx_postgres_opts(move |postgres| {
-        postgres.statement_cache_capacity(STATEMENTS_KEPT).options(session.clone())
+        postgres
+            .statement_cache_capacity(STATEMENTS_KEPT)
+            .options(session.clone())
     });
     let liveness = Arc::clone(liveness);
     options.map_sqlx_postgres_pool_opts(move |pool| {
@@ -150,7 +158,11 @@ pub(super) fn postgres_options(
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {
-                if liveness.is_doubted() { test_connection(connection, &liveness).await } else { Ok(true) }
+                if liveness.is_doubted() {
+                    test_connection(connection, &liveness).await
+                } else {
+                    Ok(true)
+                }
             })
         })
     });
@@ -158,7 +170,10 @@ pub(super) fn postgres_options(
 }
 
 /// Tests whether a connection still answers. After an error the driver drops the connection.
-async fn test_connection(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
+async fn test_connection(
+    connection: &mut PgConnection,
+    liveness: &Liveness,
+) -> Result<bool, SqlxError> {
     let answer = timeout(TEST_WAIT, connection.ping()).await;
     let answer = answer.unwrap_or_else(|_| {
         liveness.mark_silent();

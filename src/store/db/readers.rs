@@ -24,7 +24,11 @@ pub(crate) struct Readers {
 impl Readers {
     /// Returns the pool of pages if the current task makes a page, otherwise the main pool.
     pub(crate) fn pool(&self) -> &Pool {
-        if MAKES_PAGE.try_with(|()| ()).is_ok() { &self.pages } else { &self.main }
+        if MAKES_PAGE.try_with(|()| ()).is_ok() {
+            &self.pages
+        } else {
+            &self.main
+        }
     }
 }
 

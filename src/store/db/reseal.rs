@@ -135,10 +135,16 @@ impl SealedColumn {
             unopened: 0,
             unopened_owners: Vec::new(),
         };
-        let mut after = if self.has_number { Value::from(i64::MIN) } else { Value::from("") };
+        let mut after = if self.has_number {
+            Value::from(i64::MIN)
+        } else {
+            Value::from("")
+        };
         loop {
             let rows = self.rows_after(store, after).await?;
-            let Some(last) = rows.last() else { return Ok(report) };
+            let Some(last) = rows.last() else {
+                return Ok(report);
+            };
             after = last.key.clone();
             self.reseal_rows(store, &rows, &mut report).await?;
             sleep(PAUSE).await;
@@ -146,7 +152,9 @@ impl SealedColumn {
     }
 
     async fn rows_after(&self, store: &Store, after: Value) -> Result<Vec<SealedRow>, StoreError> {
-        let Self { table, key, column, .. } = self;
+        let Self {
+            table, key, column, ..
+        } = self;
         let sql = format!(
             "SELECT {key} AS id, {column} AS sealed FROM {table} WHERE {key} > $1 AND {column} IS NOT NULL \
              ORDER BY {key} LIMIT {ROWS_PER_TRANSACTION}"
@@ -160,10 +168,18 @@ impl SealedColumn {
         let sealed = found.try_get("", "sealed")?;
         if self.has_number {
             let id: i64 = found.try_get("", "id")?;
-            return Ok(SealedRow { key: id.into(), id: id.to_string(), sealed });
+            return Ok(SealedRow {
+                key: id.into(),
+                id: id.to_string(),
+                sealed,
+            });
         }
         let id: String = found.try_get("", "id")?;
-        Ok(SealedRow { key: id.clone().into(), id, sealed })
+        Ok(SealedRow {
+            key: id.clone().into(),
+            id,
+            sealed,
+        })
     }
 
     async fn reseal_rows(
@@ -190,7 +206,9 @@ impl SealedColumn {
         if replaced.is_empty() {
             return Ok(());
         }
-        let Self { table, key, column, .. } = self;
+        let Self {
+            table, key, column, ..
+        } = self;
         let sql = format!("UPDATE {table} SET {column} = $1 WHERE {key} = $2 AND {column} = $3");
         let tx = store.begin().await?;
         for (row, text) in replaced {
@@ -245,7 +263,10 @@ mod tests {
              VALUES ('c1', '1', 'create', 0, 'no', 'kept', '{}'), ('c2', '1', 'pay', 0, 'no', 'kept', NULL)",
             seal("c1")
         );
-        let webhooks = [webhook("1", &seal("1"), &previous), webhook("2", &lost, "[]")];
+        let webhooks = [
+            webhook("1", &seal("1"), &previous),
+            webhook("2", &lost, "[]"),
+        ];
         for sql in webhooks.into_iter().chain([command, integration, factor]) {
             tx.execute_unprepared(&sql).await.unwrap();
         }
@@ -262,8 +283,16 @@ mod tests {
 
     async fn opens(store: &Store, sql: &str, owner: &str) -> bool {
         let statement = Statement::from_string(store.backend(), sql);
-        let row = store.reader().query_one_raw(statement).await.unwrap().unwrap();
-        store.vault().open(owner, &row.try_get_by_index::<String>(0).unwrap()).is_ok()
+        let row = store
+            .reader()
+            .query_one_raw(statement)
+            .await
+            .unwrap()
+            .unwrap();
+        store
+            .vault()
+            .open(owner, &row.try_get_by_index::<String>(0).unwrap())
+            .is_ok()
     }
 
     #[tokio::test]
@@ -271,11 +300,24 @@ mod tests {
         for test in stores().await {
             plant(&test.store).await;
             let pools = PoolSettings::default();
-            let vault = Vault::new(&key(8)).unwrap().with_old_keys([key(7).as_str()]).unwrap();
-            let both = Store::open_existing(&test.url, &pools, vault).await.unwrap();
+            let vault = Vault::new(&key(8))
+                .unwrap()
+                .with_old_keys([key(7).as_str()])
+                .unwrap();
+            let both = Store::open_existing(&test.url, &pools, vault)
+                .await
+                .unwrap();
             let counts = |done: Vec<ResealReport>| {
                 done.into_iter()
-                    .map(|one| (one.kind, one.read, one.resealed, one.left, one.unopened_owners))
+                    .map(|one| {
+                        (
+                            one.kind,
+                            one.read,
+                            one.resealed,
+                            one.left,
+                            one.unopened_owners,
+                        )
+                    })
                     .collect::<Vec<_>>()
             };
             let lost = vec!["2".to_owned()];
@@ -291,14 +333,30 @@ mod tests {
                 ]
             );
             let again = counts(reseal_columns(&both).await.unwrap());
-            assert!(again.iter().all(|(_, _, resealed, left, _)| resealed + left == 0), "{again:?}");
-            let new = Store::open_existing(&test.url, &pools, Vault::new(&key(8)).unwrap()).await.unwrap();
+            assert!(
+                again
+                    .iter()
+                    .all(|(_, _, resealed, left, _)| resealed + left == 0),
+                "{again:?}"
+            );
+            let new = Store::open_existing(&test.url, &pools, Vault::new(&key(8)).unwrap())
+                .await
+                .unwrap();
             for (sql, owner) in [
                 ("SELECT secret FROM webhooks WHERE taxpayer_id = 1", "1"),
-                ("SELECT settings FROM integrations WHERE taxpayer_id = 1", "1/integration"),
-                ("SELECT secret FROM second_factors WHERE owner = 'contact/4'", "contact/4"),
+                (
+                    "SELECT settings FROM integrations WHERE taxpayer_id = 1",
+                    "1/integration",
+                ),
+                (
+                    "SELECT secret FROM second_factors WHERE owner = 'contact/4'",
+                    "contact/4",
+                ),
                 ("SELECT answer FROM idempotency_keys WHERE id = 'k7'", "k7"),
-                ("SELECT contents FROM quarantine WHERE reference = 'c1'", "c1"),
+                (
+                    "SELECT contents FROM quarantine WHERE reference = 'c1'",
+                    "c1",
+                ),
             ] {
                 assert!(opens(&new, sql, owner).await, "{sql}");
                 assert!(!opens(&test.store, sql, owner).await, "{sql}");

@@ -7,7 +7,9 @@
 //! salt and ciphertext>`. A text without the prefix `v2.` has the earlier format: base64 of a nonce and the
 //! ciphertext.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, RandomizedNonceKey, UnboundKey};
+use aws_lc_rs::aead::{
+    AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, RandomizedNonceKey, UnboundKey,
+};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,7 +44,10 @@ struct EncryptionKey {
 impl Vault {
     /// Creates a vault with one key, which seals and opens.
     pub fn new(key: &str) -> Result<Self, InvalidEncryptionKey> {
-        Ok(Self { current: EncryptionKey::parse(key)?, old: Vec::new() })
+        Ok(Self {
+            current: EncryptionKey::parse(key)?,
+            old: Vec::new(),
+        })
     }
 
     /// Adds older keys. They only open texts that were sealed before; new texts are sealed with the current key.
@@ -50,7 +55,10 @@ impl Vault {
         self,
         keys: impl IntoIterator<Item = &'k str>,
     ) -> Result<Self, InvalidEncryptionKey> {
-        let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
+        let old = keys
+            .into_iter()
+            .map(EncryptionKey::parse)
+            .collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })
     }
 
@@ -69,12 +77,19 @@ impl Vault {
         key.seal_in_place_append_tag(constant_nonce(), Aad::from(owner), &mut sealed)
             .map_err(|_| failed())?;
         text.append(&mut sealed);
-        Ok(format!("{FORM_PREFIX}{}.{}", self.current.id, STANDARD.encode(text)))
+        Ok(format!(
+            "{FORM_PREFIX}{}.{}",
+            self.current.id,
+            STANDARD.encode(text)
+        ))
     }
 
     /// Opens a sealed secret. Fails if it was sealed for another owner or with an unknown key.
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, StoreError> {
-        let opened = match sealed.strip_prefix(FORM_PREFIX).and_then(|rest| rest.split_once('.')) {
+        let opened = match sealed
+            .strip_prefix(FORM_PREFIX)
+            .and_then(|rest| rest.split_once('.'))
+        {
             Some((id, text)) => {
                 if !self.keys().any(|key| key.id == id) {
                     return Err(corrupt(
@@ -84,9 +99,13 @@ impl Vault {
                         ),
                     ));
                 }
-                self.keys().filter(|key| key.id == id).find_map(|key| key.open(owner, text))
+                self.keys()
+                    .filter(|key| key.id == id)
+                    .find_map(|key| key.open(owner, text))
             }
-            None => self.keys().find_map(|key| key.open_first_form(owner, sealed)),
+            None => self
+                .keys()
+                .find_map(|key| key.open_first_form(owner, sealed)),
         };
         opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
     }
@@ -110,10 +129,18 @@ impl Vault {
 
 impl EncryptionKey {
     fn parse(text: &str) -> Result<Self, InvalidEncryptionKey> {
-        let decoded = STANDARD.decode(text.trim()).map_err(|_| InvalidEncryptionKey)?;
+        let decoded = STANDARD
+            .decode(text.trim())
+            .map_err(|_| InvalidEncryptionKey)?;
         let bytes: [u8; KEY_LEN] = decoded.try_into().map_err(|_| InvalidEncryptionKey)?;
-        let digest = Sha256::new().chain_update(ID_PURPOSE).chain_update(bytes).finalize();
-        Ok(Self { id: hex::encode(&digest[..ID_LEN]), bytes })
+        let digest = Sha256::new()
+            .chain_update(ID_PURPOSE)
+            .chain_update(bytes)
+            .finalize();
+        Ok(Self {
+            id: hex::encode(&digest[..ID_LEN]),
+            bytes,
+        })
     }
 
     /// Derives the key for the one text that has this salt.
@@ -126,7 +153,10 @@ impl EncryptionKey {
     fn open(&self, owner: &str, text: &str) -> Option<String> {
         let mut bytes = STANDARD.decode(text).ok()?;
         let (salt, sealed) = bytes.split_at_mut_checked(SALT_LEN)?;
-        let plain = self.derive(salt)?.open_in_place(constant_nonce(), Aad::from(owner), sealed).ok()?;
+        let plain = self
+            .derive(salt)?
+            .open_in_place(constant_nonce(), Aad::from(owner), sealed)
+            .ok()?;
         String::from_utf8(plain.to_vec()).ok()
     }
 
@@ -146,7 +176,11 @@ fn constant_nonce() -> Nonce {
 }
 
 fn corrupt(owner: &str, reason: &str) -> StoreError {
-    StoreError::Corrupt { table: "secrets", id: owner.to_owned(), reason: reason.to_owned() }
+    StoreError::Corrupt {
+        table: "secrets",
+        id: owner.to_owned(),
+        reason: reason.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +199,9 @@ mod tests {
     fn sealed_in_the_first_form(byte: u8, owner: &str, secret: &str) -> String {
         let key = RandomizedNonceKey::new(&AES_256_GCM, &[byte; KEY_LEN]).unwrap();
         let mut sealed = secret.as_bytes().to_vec();
-        let nonce = key.seal_in_place_append_tag(Aad::from(owner), &mut sealed).unwrap();
+        let nonce = key
+            .seal_in_place_append_tag(Aad::from(owner), &mut sealed)
+            .unwrap();
         STANDARD.encode([nonce.as_ref(), sealed.as_slice()].concat())
     }
 
@@ -176,10 +212,20 @@ mod tests {
         assert_eq!(vault(1).open("7", &sealed).unwrap(), "whsec_abc");
         assert!(vault(1).open("8", &sealed).is_err());
         assert!(vault(2).open("7", &sealed).is_err());
-        for spoilt in ["", "v2.", "v2..", "v2.00000000.AAAA", &sealed[..sealed.len() - 8]] {
+        for spoilt in [
+            "",
+            "v2.",
+            "v2..",
+            "v2.00000000.AAAA",
+            &sealed[..sealed.len() - 8],
+        ] {
             assert!(vault(1).open("7", spoilt).is_err(), "{spoilt}");
         }
-        assert_ne!(sealed, vault(1).seal("7", "whsec_abc").unwrap(), "each text has a key of its own");
+        assert_ne!(
+            sealed,
+            vault(1).seal("7", "whsec_abc").unwrap(),
+            "each text has a key of its own"
+        );
     }
 
     #[test]
@@ -190,13 +236,22 @@ mod tests {
         let new = both.seal("7", "hush").unwrap();
         assert_eq!(vault(2).open("7", &new).unwrap(), "hush");
         let refused = vault(2).open("7", &old).unwrap_err().to_string();
-        assert!(refused.contains(&format!("the key {}, which is not among", vault(1).key_id())), "{refused}");
+        assert!(
+            refused.contains(&format!(
+                "the key {}, which is not among",
+                vault(1).key_id()
+            )),
+            "{refused}"
+        );
     }
 
     #[test]
     fn a_resealed_value_opens_without_the_old_key() {
         let both = vault(2).with_old_keys([key(1).as_str()]).unwrap();
-        for old in [vault(1).seal("7", "hush").unwrap(), sealed_in_the_first_form(1, "7", "hush")] {
+        for old in [
+            vault(1).seal("7", "hush").unwrap(),
+            sealed_in_the_first_form(1, "7", "hush"),
+        ] {
             assert!(vault(2).open("7", &old).is_err());
             let new = both.reseal("7", &old).unwrap().unwrap();
             assert_eq!(vault(2).open("7", &new).unwrap(), "hush");
@@ -209,7 +264,9 @@ mod tests {
     fn a_text_without_a_key_id_opens_with_any_key() {
         let old = sealed_in_the_first_form(1, "7", "hush");
         assert_eq!(vault(1).open("7", &old).unwrap(), "hush");
-        let both = vault(2).with_old_keys([key(3).as_str(), key(1).as_str()]).unwrap();
+        let both = vault(2)
+            .with_old_keys([key(3).as_str(), key(1).as_str()])
+            .unwrap();
         assert_eq!(both.open("7", &old).unwrap(), "hush");
         assert!(vault(2).open("7", &old).is_err());
     }

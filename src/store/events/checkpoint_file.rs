@@ -21,7 +21,11 @@ pub enum CheckpointFileError {
     #[error("the file {} cannot be used", .path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("line {line} of {}: {fault}", .path.display())]
-    Line { path: PathBuf, line: u64, fault: CheckpointFault },
+    Line {
+        path: PathBuf,
+        line: u64,
+        fault: CheckpointFault,
+    },
 }
 
 /// Reads the checkpoints of a file one by one and verifies each.
@@ -59,24 +63,41 @@ impl CheckpointReader {
     /// Reads the next checkpoint; `None` at the end of the file. Ignores a last line that a crash left incomplete.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
-        let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;
-        let Some(text) = line.strip_suffix('\n') else { return Ok(None) };
-        let accepted = self.tail.accept(text, &self.key).map_err(|fault| CheckpointFileError::Line {
-            path: self.path.clone(),
-            line: self.tail.number + 1,
-            fault,
-        })?;
+        let read = self
+            .file
+            .read_line(&mut line)
+            .map_err(|source| unusable(&self.path, source))?;
+        let Some(text) = line.strip_suffix('\n') else {
+            return Ok(None);
+        };
+        let accepted =
+            self.tail
+                .accept(text, &self.key)
+                .map_err(|fault| CheckpointFileError::Line {
+                    path: self.path.clone(),
+                    line: self.tail.number + 1,
+                    fault,
+                })?;
         self.end += read as u64;
         Ok(Some(accepted))
     }
 
     /// True if the file ends in an incomplete line. Waits until no process appends to the file.
     pub fn is_cut(&mut self) -> Result<bool, CheckpointFileError> {
-        let Self { path, file, end, .. } = self;
+        let Self {
+            path, file, end, ..
+        } = self;
         let mut last = String::new();
-        file.get_ref().lock_shared().map_err(|source| unusable(path, source))?;
-        let read = file.seek(SeekFrom::Start(*end)).and_then(|_| file.read_line(&mut last));
-        file.get_ref().unlock().and(read.map(drop)).map_err(|source| unusable(path, source))?;
+        file.get_ref()
+            .lock_shared()
+            .map_err(|source| unusable(path, source))?;
+        let read = file
+            .seek(SeekFrom::Start(*end))
+            .and_then(|_| file.read_line(&mut last));
+        file.get_ref()
+            .unlock()
+            .and(read.map(drop))
+            .map_err(|source| unusable(path, source))?;
         Ok(!last.is_empty() && !last.ends_with('\n'))
     }
 
@@ -89,7 +110,13 @@ impl CheckpointReader {
 impl CheckpointFile {
     /// Creates a value without opening the file. The first call that uses the file opens or creates it.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
-        Self { path, key, tail: CheckpointTail::default(), end: 0, heads: HashMap::new() }
+        Self {
+            path,
+            key,
+            tail: CheckpointTail::default(),
+            end: 0,
+            heads: HashMap::new(),
+        }
     }
 
     pub fn tail(&self) -> &CheckpointTail {
@@ -111,15 +138,22 @@ impl CheckpointFile {
     }
 
     /// Appends a checkpoint of these heads. The line is on disk when this returns.
-    pub fn append(&mut self, at: Timestamp, heads: Vec<ChainHead>) -> Result<(), CheckpointFileError> {
+    pub fn append(
+        &mut self,
+        at: Timestamp,
+        heads: Vec<ChainHead>,
+    ) -> Result<(), CheckpointFileError> {
         let mut file = self.lock_file()?;
         let mut tail = self.tail.clone();
         let line = tail.append(at, &heads, &self.key) + "\n";
-        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        let written = file
+            .write_all(line.as_bytes())
+            .and_then(|()| file.sync_data());
         written.map_err(|source| unusable(&self.path, source))?;
         self.tail = tail;
         self.end += line.len() as u64;
-        self.heads.extend(heads.into_iter().map(|one| (one.taxpayer_id, one.head)));
+        self.heads
+            .extend(heads.into_iter().map(|one| (one.taxpayer_id, one.head)));
         Ok(())
     }
 
@@ -128,7 +162,13 @@ impl CheckpointFile {
         let path = self.path.clone();
         let failed = |source| unusable(&path, source);
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).mode(0o600).open(&path).map_err(failed)?;
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
         file.lock().map_err(failed)?;
         file.seek(SeekFrom::Start(self.end)).map_err(failed)?;
         let mut reader = CheckpointReader {
@@ -139,7 +179,12 @@ impl CheckpointFile {
             end: self.end,
         };
         while let Some(checkpoint) = reader.read()? {
-            self.heads.extend(checkpoint.heads.into_iter().map(|one| (one.taxpayer_id, one.head)));
+            self.heads.extend(
+                checkpoint
+                    .heads
+                    .into_iter()
+                    .map(|one| (one.taxpayer_id, one.head)),
+            );
             self.tail = reader.tail.clone();
             self.end = reader.end;
         }
@@ -154,7 +199,10 @@ impl CheckpointFile {
 }
 
 fn unusable(path: &Path, source: io::Error) -> CheckpointFileError {
-    CheckpointFileError::File { path: path.to_owned(), source }
+    CheckpointFileError::File {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -171,13 +219,21 @@ mod tests {
     }
 
     fn head(taxpayer: i64, sequence: i64) -> ChainHead {
-        let head = LogHead { sequence, hash: hex::encode([7; 32]) };
-        ChainHead { taxpayer_id: TaxpayerId(taxpayer), head }
+        let head = LogHead {
+            sequence,
+            hash: hex::encode([7; 32]),
+        };
+        ChainHead {
+            taxpayer_id: TaxpayerId(taxpayer),
+            head,
+        }
     }
 
     fn numbers(path: &Path) -> Vec<u64> {
         let mut reader = CheckpointReader::open(path, key().public_key()).unwrap();
-        std::iter::from_fn(|| reader.read().unwrap()).map(|one| one.number).collect()
+        std::iter::from_fn(|| reader.read().unwrap())
+            .map(|one| one.number)
+            .collect()
     }
 
     #[test]
@@ -186,11 +242,14 @@ mod tests {
         let path = directory.path().join("checkpoints");
         let [mut one, mut other] = [(); 2].map(|()| CheckpointFile::new(path.clone(), key()));
         one.append(Timestamp::UNIX_EPOCH, vec![head(1, 3)]).unwrap();
-        other.append(Timestamp::UNIX_EPOCH, vec![head(2, 5)]).unwrap();
+        other
+            .append(Timestamp::UNIX_EPOCH, vec![head(2, 5)])
+            .unwrap();
         one.append(Timestamp::UNIX_EPOCH, vec![head(1, 4)]).unwrap();
         assert_eq!(numbers(&path), [1, 2, 3]);
         other.catch_up().unwrap();
-        let known = |file: &CheckpointFile| [1, 2].map(|id| file.head(TaxpayerId(id)).unwrap().sequence);
+        let known =
+            |file: &CheckpointFile| [1, 2].map(|id| file.head(TaxpayerId(id)).unwrap().sequence);
         assert_eq!((known(&one), known(&other)), ([4, 5], [4, 5]));
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -201,17 +260,25 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("checkpoints");
         let mut file = CheckpointFile::new(path.clone(), key());
-        file.append(Timestamp::UNIX_EPOCH, vec![head(1, 3)]).unwrap();
+        file.append(Timestamp::UNIX_EPOCH, vec![head(1, 3)])
+            .unwrap();
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}einvoice-checkpoint/1 2 19")).unwrap();
         assert_eq!(numbers(&path), [1]);
         let mut file = CheckpointFile::new(path.clone(), key());
-        file.append(Timestamp::UNIX_EPOCH, vec![head(1, 4)]).unwrap();
+        file.append(Timestamp::UNIX_EPOCH, vec![head(1, 4)])
+            .unwrap();
         assert_eq!(numbers(&path), [1, 2]);
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, whole.replacen("1:3:", "1:2:", 1)).unwrap();
         let mut file = CheckpointFile::new(path.clone(), key());
-        let error = file.append(Timestamp::UNIX_EPOCH, vec![head(1, 5)]).unwrap_err().to_string();
-        assert!(error.contains("line 1 of ") && error.contains("not of this key"), "{error}");
+        let error = file
+            .append(Timestamp::UNIX_EPOCH, vec![head(1, 5)])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("line 1 of ") && error.contains("not of this key"),
+            "{error}"
+        );
     }
 }

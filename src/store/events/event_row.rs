@@ -33,7 +33,10 @@ impl TryFrom<Model> for Event {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "events", id: format!("{}/{}", row.taxpayer_id, row.sequence) };
+        let at = RowRef {
+            table: "events",
+            id: format!("{}/{}", row.taxpayer_id, row.sequence),
+        };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement,
+};
 
 use crate::domain::events::checkpoint::ChainHead;
 use crate::domain::events::event::{Event, EventKind, LogHead};
@@ -30,13 +32,19 @@ const EVENTS_OF_INVOICE_MAX: u64 = 1_000;
 const FEED_PAGE_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// Returns the sequence and the hash of the last event of a taxpayer's log.
-pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<LogHead, StoreError> {
+pub async fn head(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<LogHead, StoreError> {
     let last = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .order_by_desc(Column::Sequence)
         .one(connection)
         .await?;
-    Ok(last.map_or_else(LogHead::default, |event| LogHead { sequence: event.sequence, hash: event.hash }))
+    Ok(last.map_or_else(LogHead::default, |event| LogHead {
+        sequence: event.sequence,
+        hash: event.hash,
+    }))
 }
 
 /// Returns the sequence and the hash of the last event of each log. Taxpayers without events are left out.
@@ -46,7 +54,10 @@ pub async fn heads(
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let last = "e.taxpayer_id = given.value AND e.sequence = \
         (SELECT MAX(x.sequence) FROM events AS x WHERE x.taxpayer_id = given.value)";
-    let given = format!("{} AS given", dialect(connection.get_database_backend()).json_numbers("$1"));
+    let given = format!(
+        "{} AS given",
+        dialect(connection.get_database_backend()).json_numbers("$1")
+    );
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
@@ -59,7 +70,10 @@ pub async fn hashes_at(
     let condition = "e.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
         AND e.sequence = CAST(given.value ->> 1 AS BIGINT)";
     let given = dialect(store.backend()).json_elements("$1", "given");
-    let wanted: Vec<_> = wanted.iter().map(|one| (one.taxpayer_id, one.head.sequence)).collect();
+    let wanted: Vec<_> = wanted
+        .iter()
+        .map(|one| (one.taxpayer_id, one.head.sequence))
+        .collect();
     chain_heads(store.reader(), &given, condition, json(&wanted)).await
 }
 
@@ -69,7 +83,10 @@ async fn chain_heads(
     condition: &str,
     list: String,
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
-    let events = Aliased { table: "events", alias: "e" };
+    let events = Aliased {
+        table: "events",
+        alias: "e",
+    };
     let backend = connection.get_database_backend();
     let joined = dialect(backend).lateral_join(Join::Inner, events, condition);
     let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
@@ -77,7 +94,10 @@ async fn chain_heads(
     let rows = connection.query_all_raw(statement).await?;
     rows.iter()
         .map(|row| {
-            let head = LogHead { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
+            let head = LogHead {
+                sequence: row.try_get("", "sequence")?,
+                hash: row.try_get("", "hash")?,
+            };
             Ok((TaxpayerId(row.try_get("", "taxpayer_id")?), head))
         })
         .collect()
@@ -86,7 +106,9 @@ async fn chain_heads(
 static INSERT: Insert<Entity> = Insert::new();
 
 pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<(), StoreError> {
-    INSERT.execute(tx, events.iter().map(|event| Model::from(event.borrow()))).await?;
+    INSERT
+        .execute(tx, events.iter().map(|event| Model::from(event.borrow())))
+        .await?;
     Ok(())
 }
 
@@ -124,7 +146,13 @@ pub async fn owned_by_with_irn(
         .filter(Column::Irn.eq(irn.as_str()))
         .order_by_desc(Column::Sequence)
         .limit(EVENTS_OF_INVOICE_MAX);
-    newest.all(store.reader()).await?.into_iter().rev().map(Event::try_from).collect()
+    newest
+        .all(store.reader())
+        .await?
+        .into_iter()
+        .rev()
+        .map(Event::try_from)
+        .collect()
 }
 
 /// Loads up to `limit` events of a taxpayer after a sequence, in the order of their sequence.
@@ -173,8 +201,9 @@ fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
         *sum = sum.saturating_add(size);
         Some(*sum)
     });
-    let (fit, all) =
-        sums.fold((0, 0), |(fit, all), sum| (fit + usize::from(sum <= FEED_PAGE_BYTES_MAX), all + 1));
+    let (fit, all) = sums.fold((0, 0), |(fit, all), sum| {
+        (fit + usize::from(sum <= FEED_PAGE_BYTES_MAX), all + 1)
+    });
     fit.max(all.min(1))
 }
 
@@ -226,12 +255,17 @@ pub async fn irns_with_event(
         .into_tuple()
         .all(connection)
         .await?;
-    Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
+    Ok(found
+        .iter()
+        .filter_map(|text| Irn::parse(text).ok())
+        .collect())
 }
 
 /// True if this event is stored. Its transaction was then committed, although the answer to the commit was lost.
 pub async fn is_stored(tx: &Transaction, event: &Event) -> Result<bool, StoreError> {
-    let stored = Entity::find_by_id((event.taxpayer_id.0, event.sequence)).one(tx).await?;
+    let stored = Entity::find_by_id((event.taxpayer_id.0, event.sequence))
+        .one(tx)
+        .await?;
     Ok(stored.is_some_and(|row| row.hash == event.hash))
 }
 
@@ -242,8 +276,14 @@ mod tests {
     #[test]
     fn a_part_is_never_empty_and_never_larger_than_it_may_be() {
         let fit = |sizes: &[i64]| count_fitting(sizes.iter().copied());
-        assert_eq!((fit(&[]), fit(&[1, 1, 1]), fit(&[FEED_PAGE_BYTES_MAX])), (0, 3, 1));
+        assert_eq!(
+            (fit(&[]), fit(&[1, 1, 1]), fit(&[FEED_PAGE_BYTES_MAX])),
+            (0, 3, 1)
+        );
         assert_eq!(fit(&[FEED_PAGE_BYTES_MAX + 1, 1]), 1);
-        assert_eq!(fit(&[FEED_PAGE_BYTES_MAX / 2, FEED_PAGE_BYTES_MAX / 2, 1]), 2);
+        assert_eq!(
+            fit(&[FEED_PAGE_BYTES_MAX / 2, FEED_PAGE_BYTES_MAX / 2, 1]),
+            2
+        );
     }
 }

@@ -34,7 +34,10 @@ impl TryFrom<Model> for Batch {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "batches", id: format!("{}/{}", row.taxpayer_id, row.batch_no) };
+        let at = RowRef {
+            table: "batches",
+            id: format!("{}/{}", row.taxpayer_id, row.batch_no),
+        };
         Ok(Self {
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             items: at.json(&row.items)?,
@@ -60,7 +63,9 @@ impl From<&Batch> for Model {
 }
 
 pub async fn add(tx: &Transaction, batch: &Batch) -> Result<(), StoreError> {
-    Entity::insert(Model::from(batch).into_active_model()).exec_without_returning(tx).await?;
+    Entity::insert(Model::from(batch).into_active_model())
+        .exec_without_returning(tx)
+        .await?;
     Ok(())
 }
 
@@ -83,7 +88,13 @@ pub async fn summaries_owned_by(
 ) -> Result<(Vec<BatchSummary>, u64), StoreError> {
     let owned = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
     let total = owned.clone().count(store.reader()).await?;
-    let columns = [Column::BatchNo, Column::Created, Column::Duplicates, Column::Failed, Column::CreatedAt];
+    let columns = [
+        Column::BatchNo,
+        Column::Created,
+        Column::Duplicates,
+        Column::Failed,
+        Column::CreatedAt,
+    ];
     let rows: Vec<(String, i32, i32, i32, i64)> = owned
         .select_only()
         .columns(columns)
@@ -93,10 +104,22 @@ pub async fn summaries_owned_by(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let summaries = rows.into_iter().map(|(batch_no, created, duplicates, failed, at)| {
-        let created_at = RowRef { table: "batches", id: batch_no.as_str() }.moment(at)?;
-        Ok(BatchSummary { batch_no, created, duplicates, failed, created_at })
-    });
+    let summaries = rows
+        .into_iter()
+        .map(|(batch_no, created, duplicates, failed, at)| {
+            let created_at = RowRef {
+                table: "batches",
+                id: batch_no.as_str(),
+            }
+            .moment(at)?;
+            Ok(BatchSummary {
+                batch_no,
+                created,
+                duplicates,
+                failed,
+                created_at,
+            })
+        });
     Ok((summaries.collect::<Result<_, StoreError>>()?, total))
 }
 
@@ -105,6 +128,8 @@ pub async fn owned_by_with_number(
     taxpayer: TaxpayerId,
     batch_no: &str,
 ) -> Result<Option<Batch>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, batch_no.to_owned())).one(store.reader()).await?;
+    let found = Entity::find_by_id((taxpayer.0, batch_no.to_owned()))
+        .one(store.reader())
+        .await?;
     found.map(Batch::try_from).transpose()
 }

@@ -31,7 +31,10 @@ impl TryFrom<Model> for Customer {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "customers", id: row.id };
+        let at = RowRef {
+            table: "customers",
+            id: row.id,
+        };
         Ok(Self {
             id: CustomerId(row.id),
             category: at.parse(&row.category)?,

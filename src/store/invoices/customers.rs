@@ -20,7 +20,11 @@ pub struct CustomerNames {
 }
 
 pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
-    lookup_sql(dialect, "customers", &[NameColumn::Text("no"), NameColumn::Text("tin")])
+    lookup_sql(
+        dialect,
+        "customers",
+        &[NameColumn::Text("no"), NameColumn::Text("tin")],
+    )
 });
 
 /// Loads, for each taxpayer, its customers that have any of the numbers or tax numbers given for this taxpayer, oldest
@@ -40,11 +44,17 @@ pub async fn with_names(
     }
     let rows: Vec<Model> = find(connection, &LOOKUP, [numbers.json(), tins.json()]).await?;
     let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
-    found.into_values().map(|row| Ok((TaxpayerId(row.taxpayer_id), Customer::try_from(row)?))).collect()
+    found
+        .into_values()
+        .map(|row| Ok((TaxpayerId(row.taxpayer_id), Customer::try_from(row)?)))
+        .collect()
 }
 
 static SAVE: Insert<Entity> = Insert::with_conflict(|| {
-    update_on_conflict(&[Column::TaxpayerId, Column::Id], &[Column::Tin, Column::Details])
+    update_on_conflict(
+        &[Column::TaxpayerId, Column::Id],
+        &[Column::Tin, Column::Details],
+    )
 });
 
 /// Writes the current state of these customers. Inserts new customers and updates existing ones.
@@ -55,7 +65,9 @@ pub async fn save(
 ) -> Result<(), StoreError> {
     SAVE.execute(
         tx,
-        customers.iter().map(|(taxpayer, customer)| Model::from_customer(*taxpayer, customer, now)),
+        customers
+            .iter()
+            .map(|(taxpayer, customer)| Model::from_customer(*taxpayer, customer, now)),
     )
     .await?;
     Ok(())

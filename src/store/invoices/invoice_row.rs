@@ -52,14 +52,21 @@ impl TryFrom<Model> for Invoice {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "invoices", id: row.id };
+        let at = RowRef {
+            table: "invoices",
+            id: row.id,
+        };
         Ok(Self {
             id: InvoiceId(row.id),
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             irn: at.parse(&row.irn)?,
             category: at.parse(&row.category)?,
             invoice_date: at.parse(&row.invoice_date)?,
-            due_date: row.due_date.as_deref().map(|date| at.parse(date)).transpose()?,
+            due_date: row
+                .due_date
+                .as_deref()
+                .map(|date| at.parse(date))
+                .transpose()?,
             customer: at.json(&row.customer)?,
             lines: at.json(&row.lines)?,
             status: at.parse(&row.status)?,

@@ -34,7 +34,10 @@ impl TryFrom<Model> for Item {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "items", id: row.id };
+        let at = RowRef {
+            table: "items",
+            id: row.id,
+        };
         Ok(Self {
             id: ItemId(row.id),
             item_type: at.parse(&row.item_type)?,

@@ -23,7 +23,11 @@ pub struct ItemNames {
 }
 
 pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
-    let columns = [NameColumn::Number("id"), NameColumn::Text("item_no"), NameColumn::Text("name")];
+    let columns = [
+        NameColumn::Number("id"),
+        NameColumn::Text("item_no"),
+        NameColumn::Text("name"),
+    ];
     lookup_sql(dialect, "items", &columns)
 });
 
@@ -43,19 +47,40 @@ pub async fn with_names(
     if ids.is_empty() && numbers.is_empty() && texts.is_empty() {
         return Ok(Vec::new());
     }
-    let mut rows: Vec<Model> = find(connection, &LOOKUP, [ids.json(), numbers.json(), texts.json()]).await?;
+    let mut rows: Vec<Model> = find(
+        connection,
+        &LOOKUP,
+        [ids.json(), numbers.json(), texts.json()],
+    )
+    .await?;
     rows.sort_by_key(|row| row.id);
     rows.dedup_by_key(|row| row.id);
-    rows.into_iter().map(|row| Ok((TaxpayerId(row.taxpayer_id), Item::try_from(row)?))).collect()
+    rows.into_iter()
+        .map(|row| Ok((TaxpayerId(row.taxpayer_id), Item::try_from(row)?)))
+        .collect()
 }
 
 static SAVE: Insert<Entity> = Insert::with_conflict(|| {
-    let changing = [Column::ProductCategory, Column::ServiceCategory, Column::UpdatedAt];
+    let changing = [
+        Column::ProductCategory,
+        Column::ServiceCategory,
+        Column::UpdatedAt,
+    ];
     update_on_conflict(&[Column::TaxpayerId, Column::Id], &changing)
 });
 
 /// Writes the current state of these items. Inserts new items and updates existing ones.
-pub async fn save(tx: &Transaction, items: &[(TaxpayerId, &Item)], now: Timestamp) -> Result<(), StoreError> {
-    SAVE.execute(tx, items.iter().map(|(taxpayer, item)| Model::from_item(*taxpayer, item, now))).await?;
+pub async fn save(
+    tx: &Transaction,
+    items: &[(TaxpayerId, &Item)],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    SAVE.execute(
+        tx,
+        items
+            .iter()
+            .map(|(taxpayer, item)| Model::from_item(*taxpayer, item, now)),
+    )
+    .await?;
     Ok(())
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic, Iterable, PaginatorTrait,
-    QueryFilter, QuerySelect, Select, Statement,
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic, Iterable,
+    PaginatorTrait, QueryFilter, QuerySelect, Select, Statement,
 };
 
 use crate::domain::invoice::Invoice;
@@ -72,14 +72,34 @@ pub async fn owned_by(
     start: PageStart,
     limit: u64,
 ) -> Result<InvoicePage, StoreError> {
-    let plain = IndexHint { is_by_order: false, is_sorted: false };
-    let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
-    let skipped = if let PageStart::At(offset) = start { offset } else { 0 };
+    let plain = IndexHint {
+        is_by_order: false,
+        is_sorted: false,
+    };
+    let total = Entity::find()
+        .filter(condition(taxpayer, filters, plain))
+        .count(store.reader())
+        .await?;
+    let skipped = if let PageStart::At(offset) = start {
+        offset
+    } else {
+        0
+    };
     if skipped >= total {
-        return Ok(InvoicePage { invoices: Vec::new(), long_invoices: HashMap::new(), total, next: None });
+        return Ok(InvoicePage {
+            invoices: Vec::new(),
+            long_invoices: HashMap::new(),
+            total,
+            next: None,
+        });
     }
     let reading = IndexHint::for_filter(store.backend(), filters, total);
-    let ids = select_page_ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
+    let ids = select_page_ids(
+        condition(taxpayer, filters, reading),
+        start,
+        limit.saturating_add(1),
+        reading,
+    );
     let mut rows = select_rows()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.in_subquery(ids))
@@ -90,10 +110,21 @@ pub async fn owned_by(
     let has_more = rows.len() > limit;
     rows.truncate(limit);
     let long_invoices = leave_out_long_lines(&mut rows);
-    let invoices: Vec<_> = rows.into_iter().map(Invoice::try_from).collect::<Result<_, _>>()?;
+    let invoices: Vec<_> = rows
+        .into_iter()
+        .map(Invoice::try_from)
+        .collect::<Result<_, _>>()?;
     let last = invoices.last().filter(|_| has_more);
-    let next = last.map(|invoice| ListCursor { created_at: invoice.created_at, id: invoice.id });
-    Ok(InvoicePage { invoices, long_invoices, total, next })
+    let next = last.map(|invoice| ListCursor {
+        created_at: invoice.created_at,
+        id: invoice.id,
+    });
+    Ok(InvoicePage {
+        invoices,
+        long_invoices,
+        total,
+        next,
+    })
 }
 
 /// The list contains the lines of an invoice only if they take at most this many bytes, so that a page is never larger
@@ -132,7 +163,11 @@ static COUNT_BY_STATUS: SqlOnce = SqlOnce::new(|_| {
              WHERE taxpayer_id = $1 AND status = '{status}' LIMIT $2) AS part) AS invoices"
         )
     };
-    WorkflowStatus::ALL.iter().map(of).collect::<Vec<_>>().join(" UNION ALL ")
+    WorkflowStatus::ALL
+        .iter()
+        .map(of)
+        .collect::<Vec<_>>()
+        .join(" UNION ALL ")
 });
 
 /// Counts a taxpayer's invoices in each status, but only up to `max` in each, so that the cost does not grow with the
@@ -143,13 +178,20 @@ pub async fn count_by_status(
     max: u64,
 ) -> Result<Vec<(WorkflowStatus, u64)>, StoreError> {
     let backend = store.backend();
-    let values = [taxpayer.0.into(), i64::try_from(max).unwrap_or(i64::MAX).into()];
+    let values = [
+        taxpayer.0.into(),
+        i64::try_from(max).unwrap_or(i64::MAX).into(),
+    ];
     let statement = Statement::from_sql_and_values(backend, COUNT_BY_STATUS.get(backend), values);
     let rows = store.reader().query_all_raw(statement).await?;
-    let at = RowRef { table: "invoices", id: "status" };
+    let at = RowRef {
+        table: "invoices",
+        id: "status",
+    };
     rows.iter()
         .map(|row| {
-            let (status, count): (String, i64) = (row.try_get("", "status")?, row.try_get("", "invoices")?);
+            let (status, count): (String, i64) =
+                (row.try_get("", "status")?, row.try_get("", "invoices")?);
             Ok((at.parse(&status)?, count.unsigned_abs()))
         })
         .collect()
@@ -172,7 +214,10 @@ pub async fn count_since(
         .into_tuple()
         .all(store.reader())
         .await?;
-    Ok(rows.into_iter().map(|(id, count)| (TaxpayerId(id), count)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(id, count)| (TaxpayerId(id), count))
+        .collect())
 }
 
 /// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly.
@@ -189,14 +234,22 @@ const SORTED_ROWS_MAX: u64 = 10_000;
 
 impl IndexHint {
     fn for_filter(backend: DbBackend, filters: &InvoiceFilter, total: u64) -> Self {
-        let is_guessed = dialect(backend).ignores_selectivity() && *filters != InvoiceFilter::default();
+        let is_guessed =
+            dialect(backend).ignores_selectivity() && *filters != InvoiceFilter::default();
         let is_sorted = is_guessed && total <= SORTED_ROWS_MAX;
-        Self { is_by_order: is_guessed && !is_sorted && !filters.has_exact_value(), is_sorted }
+        Self {
+            is_by_order: is_guessed && !is_sorted && !filters.has_exact_value(),
+            is_sorted,
+        }
     }
 
     /// Returns a column as an expression. With `is_hidden`, a plus sign keeps SQLite from using an index on it.
     fn filter_column(column: Column, is_hidden: bool) -> Expr {
-        if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
+        if is_hidden {
+            Expr::cust(format!("+{}", column.as_str()))
+        } else {
+            Expr::col(column)
+        }
     }
 }
 
@@ -240,14 +293,48 @@ fn condition(taxpayer: TaxpayerId, filters: &InvoiceFilter, reading: IndexHint) 
     let range = |column| IndexHint::filter_column(column, reading.is_by_order);
     Condition::all()
         .add(Column::TaxpayerId.eq(taxpayer.0))
-        .add_option(filters.batch_no.as_ref().map(|batch_no| Column::BatchNo.eq(batch_no)))
-        .add_option(filters.status.map(|status| Column::Status.eq(status.as_str())))
-        .add_option(filters.payment_status.map(|status| Column::PaymentStatus.eq(status.as_str())))
-        .add_option(filters.category.map(|category| Column::Category.eq(category.as_str())))
-        .add_option(filters.date_from.map(|from| range(Column::InvoiceDate).gte(date(from))))
-        .add_option(filters.date_to.map(|to| range(Column::InvoiceDate).lte(date(to))))
-        .add_option(filters.customer_no.as_ref().map(|no| Column::CustomerNo.eq(no)))
-        .add_option(filters.updated_since.map(|since| range(Column::UpdatedAt).gte(since.as_microsecond())))
+        .add_option(
+            filters
+                .batch_no
+                .as_ref()
+                .map(|batch_no| Column::BatchNo.eq(batch_no)),
+        )
+        .add_option(
+            filters
+                .status
+                .map(|status| Column::Status.eq(status.as_str())),
+        )
+        .add_option(
+            filters
+                .payment_status
+                .map(|status| Column::PaymentStatus.eq(status.as_str())),
+        )
+        .add_option(
+            filters
+                .category
+                .map(|category| Column::Category.eq(category.as_str())),
+        )
+        .add_option(
+            filters
+                .date_from
+                .map(|from| range(Column::InvoiceDate).gte(date(from))),
+        )
+        .add_option(
+            filters
+                .date_to
+                .map(|to| range(Column::InvoiceDate).lte(date(to))),
+        )
+        .add_option(
+            filters
+                .customer_no
+                .as_ref()
+                .map(|no| Column::CustomerNo.eq(no)),
+        )
+        .add_option(
+            filters
+                .updated_since
+                .map(|since| range(Column::UpdatedAt).gte(since.as_microsecond())),
+        )
         .add_option(
             filters
                 .q

@@ -48,7 +48,11 @@ impl InvoiceNames {
 }
 
 pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
-    let columns = [NameColumn::Number("id"), NameColumn::Text("invoice_no"), NameColumn::Text("irn_key")];
+    let columns = [
+        NameColumn::Number("id"),
+        NameColumn::Text("invoice_no"),
+        NameColumn::Text("irn_key"),
+    ];
     lookup_sql(dialect, "invoices", &columns)
 });
 
@@ -68,7 +72,12 @@ pub async fn with_names(
     if ids.is_empty() && numbers.is_empty() && irn_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<Model> = find(connection, &LOOKUP, [ids.json(), numbers.json(), irn_keys.json()]).await?;
+    let rows: Vec<Model> = find(
+        connection,
+        &LOOKUP,
+        [ids.json(), numbers.json(), irn_keys.json()],
+    )
+    .await?;
     let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
     found.into_values().map(Invoice::try_from).collect()
 }
@@ -93,13 +102,20 @@ pub async fn owned_by_with_unique_no(
     if names.add(kind, text).is_none() {
         return Ok(None);
     }
-    Ok(owned_by_with_names(store.reader(), taxpayer, names).await?.pop())
+    Ok(owned_by_with_names(store.reader(), taxpayer, names)
+        .await?
+        .pop())
 }
 
 /// The most frequent query, so its text is built only once.
 static BY_ID: SqlOnce = SqlOnce::new(|_| {
-    let columns: Vec<_> = Column::iter().map(|column| column.as_str().to_owned()).collect();
-    format!("SELECT {} FROM invoices WHERE taxpayer_id = $1 AND id = $2", columns.join(", "))
+    let columns: Vec<_> = Column::iter()
+        .map(|column| column.as_str().to_owned())
+        .collect();
+    format!(
+        "SELECT {} FROM invoices WHERE taxpayer_id = $1 AND id = $2",
+        columns.join(", ")
+    )
 });
 
 pub async fn owned_by_with_id(
@@ -110,16 +126,20 @@ pub async fn owned_by_with_id(
     let backend = store.backend();
     let values = [taxpayer.0.into(), id.0.into()];
     let statement = Statement::from_sql_and_values(backend, BY_ID.get(backend), values);
-    let row = Model::find_by_statement(statement).one(store.reader()).await?;
+    let row = Model::find_by_statement(statement)
+        .one(store.reader())
+        .await?;
     row.map(Invoice::try_from).transpose()
 }
 
-static SAVE: Insert<Entity> =
-    Insert::with_conflict(|| update_on_conflict(&[Column::TaxpayerId, Column::Id], &CHANGING_COLUMNS));
+static SAVE: Insert<Entity> = Insert::with_conflict(|| {
+    update_on_conflict(&[Column::TaxpayerId, Column::Id], &CHANGING_COLUMNS)
+});
 
 /// Writes the current state of these invoices. Inserts new invoices and updates existing ones.
 pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
-    SAVE.execute(tx, invoices.iter().map(|invoice| Model::from(*invoice))).await?;
+    SAVE.execute(tx, invoices.iter().map(|invoice| Model::from(*invoice)))
+        .await?;
     Ok(())
 }
 

@@ -38,10 +38,16 @@ impl TryFrom<Model> for LedgerEntry {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "payment_entries", id: row.sequence };
+        let at = RowRef {
+            table: "payment_entries",
+            id: row.sequence,
+        };
         Ok(Self {
             at: at.moment(row.at)?,
-            posting: Posting { status: at.parse(&row.status)?, amount: at.parse(&row.amount)? },
+            posting: Posting {
+                status: at.parse(&row.status)?,
+                amount: at.parse(&row.amount)?,
+            },
             reference: row.reference,
             remark: row.remark,
             actor: None,
@@ -51,7 +57,12 @@ impl TryFrom<Model> for LedgerEntry {
 
 impl Model {
     /// Creates the ledger entry of a posting. `sequence` is the sequence of the event that reports the posting.
-    pub fn from_posting(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
+    pub fn from_posting(
+        invoice: &Invoice,
+        sequence: i64,
+        posting: Posting,
+        now: Timestamp,
+    ) -> Self {
         Self {
             taxpayer_id: invoice.taxpayer_id.0,
             sequence,
@@ -90,6 +101,8 @@ static INSERT: Insert<Entity> = Insert::new();
 
 /// Appends entries to the ledger.
 pub async fn append(tx: &Transaction, entries: &[&Model]) -> Result<(), StoreError> {
-    INSERT.execute(tx, entries.iter().map(|entry| (*entry).clone())).await?;
+    INSERT
+        .execute(tx, entries.iter().map(|entry| (*entry).clone()))
+        .await?;
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
+    Select,
 };
 use serde_json::{Map, Value};
 
@@ -52,15 +53,28 @@ struct EventRow {
     actor: Option<String>,
 }
 
-async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
+async fn events(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Vec<TimelineEntry>, StoreError> {
     let newest = newest_events(store.backend(), taxpayer, irn).into_model::<EventRow>();
     let rows = newest.all(store.reader()).await?;
-    rows.into_iter().rev().map(|row| entry_of_event(taxpayer, row)).collect()
+    rows.into_iter()
+        .rev()
+        .map(|row| entry_of_event(taxpayer, row))
+        .collect()
 }
 
 fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<event_row::Entity> {
     use event_row::Column;
-    let columns = [Column::Sequence, Column::Id, Column::Kind, Column::At, Column::Actor];
+    let columns = [
+        Column::Sequence,
+        Column::Id,
+        Column::Kind,
+        Column::At,
+        Column::Actor,
+    ];
     let mut newest = event_row::Entity::find().select_only().columns(columns);
     for name in ["previous_status", "status", "remark", "reference", "amount"] {
         newest = newest.expr_as(field_of_data(backend, name), name);
@@ -78,7 +92,10 @@ fn field_of_data(backend: DbBackend, name: &str) -> Expr {
 }
 
 fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, StoreError> {
-    let at = RowRef { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
+    let at = RowRef {
+        table: "events",
+        id: format!("{taxpayer}/{}", row.sequence),
+    };
     let json = |text: Option<String>| text.map(|text| at.json::<Value>(&text)).transpose();
     let detail = [
         ("event_id", Some(row.id.into())),
@@ -101,7 +118,11 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
     })
 }
 
-async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
+async fn steps(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Vec<TimelineEntry>, StoreError> {
     let runs = runs::owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?;
     let rows = step_row::Entity::find()
         .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
@@ -118,22 +139,35 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Tim
     entries.collect()
 }
 
-fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<TimelineEntry, StoreError> {
-    let at = RowRef { table: "pipeline_steps", id: row.id.clone() };
+fn entry_of_step(
+    operation: Option<Operation>,
+    row: step_row::Model,
+) -> Result<TimelineEntry, StoreError> {
+    let at = RowRef {
+        table: "pipeline_steps",
+        id: row.id.clone(),
+    };
     let operation = operation.map(|operation| operation.as_str().into());
     Ok(TimelineEntry {
         at: at.moment(row.started_at)?,
         kind: EntryKind::Step,
         attempt: Some(at.count(row.attempt)?),
         actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
-        detail: known_fields([("operation", operation), ("error", row.error.map(Value::from))]),
+        detail: known_fields([
+            ("operation", operation),
+            ("error", row.error.map(Value::from)),
+        ]),
         name: row.step,
         outcome: row.outcome,
         duration_ms: row.duration_ms,
     })
 }
 
-async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
+async fn attempts(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Vec<TimelineEntry>, StoreError> {
     let about = select_sequences_about(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery_row::Entity::find()
         .filter(delivery_row::Column::TaxpayerId.eq(taxpayer.0))
@@ -150,7 +184,9 @@ async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<
         .all(store.reader())
         .await?;
     let entries = made.into_iter().rev().filter_map(|attempt| {
-        let delivery = deliveries.iter().find(|row| row.id == attempt.delivery_id)?;
+        let delivery = deliveries
+            .iter()
+            .find(|row| row.id == attempt.delivery_id)?;
         Some(entry_of_attempt(delivery, attempt))
     });
     entries.collect()
@@ -160,8 +196,15 @@ fn entry_of_attempt(
     delivery: &delivery_row::Model,
     made: attempt_row::Model,
 ) -> Result<TimelineEntry, StoreError> {
-    let at = RowRef { table: "attempts", id: format!("{}/{}", made.delivery_id, made.attempt) };
-    let outcome = if made.failure.is_none() { "delivered" } else { "failed" };
+    let at = RowRef {
+        table: "attempts",
+        id: format!("{}/{}", made.delivery_id, made.attempt),
+    };
+    let outcome = if made.failure.is_none() {
+        "delivered"
+    } else {
+        "failed"
+    };
     let detail = [
         ("delivery_id", Some(made.delivery_id.into())),
         ("event_id", Some(delivery.event_id.as_str().into())),
@@ -183,7 +226,9 @@ fn entry_of_attempt(
 
 /// Returns only the fields that have a value.
 fn known_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let said = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
     said.filter(|(_, value)| !value.is_null()).collect()
 }
 
@@ -199,12 +244,15 @@ mod tests {
         // SQLite only: PostgreSQL's plan depends on the number of events.
         for test in stores().await.into_iter().take(1) {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-            let newest = newest_events(test.store.backend(), TaxpayerId(7), &irn).build(test.store.backend());
+            let newest = newest_events(test.store.backend(), TaxpayerId(7), &irn)
+                .build(test.store.backend());
             let values = newest.values.map(|values| values.0).unwrap_or_default();
             let steps = query_plan(&test.store, &newest.sql, values).await;
             assert_eq!(
                 steps,
-                ["SEARCH events USING INDEX events_by_taxpayer_id_irn_sequence (taxpayer_id=? AND irn=?)"]
+                [
+                    "SEARCH events USING INDEX events_by_taxpayer_id_irn_sequence (taxpayer_id=? AND irn=?)"
+                ]
             );
         }
     }

@@ -50,7 +50,11 @@ impl EndedLanes {
 
     /// Returns the taxpayers and keys of lanes that are due, from each taxpayer in turn, and at most as many as the
     /// taxpayer may still hold.
-    async fn find(self, store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<(i64, String)>, StoreError> {
+    async fn find(
+        self,
+        store: &Store,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Vec<(i64, String)>, StoreError> {
         let backend = store.backend();
         let limit = match self {
             Self::Abandoned => CANDIDATES_MAX,
@@ -58,7 +62,10 @@ impl EndedLanes {
         };
         let values: [Value; 1] = [request.kind.as_str().into()];
         let sql = self.select(backend, request.blocked, limit);
-        let rows = store.reader().query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+        let rows = store
+            .reader()
+            .query_all_raw(Statement::from_sql_and_values(backend, sql, values))
+            .await?;
         let found: Vec<_> = rows
             .iter()
             .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
@@ -70,7 +77,11 @@ impl EndedLanes {
     }
 
     /// True if a claim would find a lane now.
-    pub async fn is_due(self, store: &Store, request: &ClaimRequest<'_>) -> Result<bool, StoreError> {
+    pub async fn is_due(
+        self,
+        store: &Store,
+        request: &ClaimRequest<'_>,
+    ) -> Result<bool, StoreError> {
         Ok(!self.find(store, request).await?.is_empty())
     }
 
@@ -107,7 +118,10 @@ mod tests {
     use crate::store::lanes::{self, LaneKind, LeasedLane, QueuedLane, Wake};
     use crate::store::testing::{query_plan, stores};
 
-    const SIGN_BLOCKED: BlockedStep = BlockedStep { step: "sign", taxpayers: None };
+    const SIGN_BLOCKED: BlockedStep = BlockedStep {
+        step: "sign",
+        taxpayers: None,
+    };
     const LEASE: Duration = Duration::from_secs(30);
     const OVER: Duration = Duration::ZERO;
 
@@ -126,7 +140,9 @@ mod tests {
     async fn due(store: &Store, keys: &[&str]) {
         let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -137,15 +153,26 @@ mod tests {
     }
 
     async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
-        claim::claim(store, Claimable::Due, request).await.unwrap().lanes
+        claim::claim(store, Claimable::Due, request)
+            .await
+            .unwrap()
+            .lanes
     }
 
     async fn claim_abandoned(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
-        claim::claim(store, Claimable::Ended(EndedLanes::Abandoned), request).await.unwrap().lanes
+        claim::claim(store, Claimable::Ended(EndedLanes::Abandoned), request)
+            .await
+            .unwrap()
+            .lanes
     }
 
     async fn claim_isolated(store: &Store, request: &ClaimRequest<'_>) -> Option<LeasedLane> {
-        only(claim::claim(store, Claimable::Ended(EndedLanes::Isolated), request).await.unwrap().lanes)
+        only(
+            claim::claim(store, Claimable::Ended(EndedLanes::Isolated), request)
+                .await
+                .unwrap()
+                .lanes,
+        )
     }
 
     /// Returns the only lane of this list; `None` if the list is empty.
@@ -177,7 +204,14 @@ mod tests {
                 [],
                 "nobody has ended with them"
             );
-            let taken = claim_due(store, &ClaimRequest { limit: 1, ..request("one", OVER) }).await;
+            let taken = claim_due(
+                store,
+                &ClaimRequest {
+                    limit: 1,
+                    ..request("one", OVER)
+                },
+            )
+            .await;
             assert_eq!(taken.len(), 1);
             let key = taken[0].lane.lease.key.clone();
             over().await;
@@ -198,7 +232,10 @@ mod tests {
             })
             .await;
             over().await;
-            assert_eq!(ends_with(store, "four").await, Some((key.clone(), 1, Some("it".into()))));
+            assert_eq!(
+                ends_with(store, "four").await,
+                Some((key.clone(), 1, Some("it".into())))
+            );
         }
     }
 
@@ -212,19 +249,46 @@ mod tests {
                 deadline: number,
                 next_step: None,
             };
-            let lanes: Vec<_> = (0..6).map(|number| lane(1, number)).chain([lane(2, 0)]).collect();
-            in_tx(store, async |tx| lanes::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
+            let lanes: Vec<_> = (0..6)
+                .map(|number| lane(1, number))
+                .chain([lane(2, 0)])
+                .collect();
+            in_tx(store, async |tx| {
+                lanes::enqueue(tx, LaneKind::Endpoint, &lanes).await
+            })
+            .await;
             claim_due(store, &request("one", OVER)).await;
             over().await;
-            let share =
-                FairShare { taxpayer_max: 4, held: HashMap::from([(1, 1)]), ..FairShare::without_limits() };
-            let ask = ClaimRequest { share, ..request("two", LEASE) };
+            let share = FairShare {
+                taxpayer_max: 4,
+                held: HashMap::from([(1, 1)]),
+                ..FairShare::without_limits()
+            };
+            let ask = ClaimRequest {
+                share,
+                ..request("two", LEASE)
+            };
             let claimed = claim_abandoned(store, &ask).await;
-            let count_of = |taxpayer: i64| claimed.iter().filter(|one| one.taxpayer_id == taxpayer).count();
+            let count_of = |taxpayer: i64| {
+                claimed
+                    .iter()
+                    .filter(|one| one.taxpayer_id == taxpayer)
+                    .count()
+            };
             assert_eq!((count_of(1), count_of(2)), (3, 1), "{claimed:?}");
-            assert!(claimed.iter().all(|one| one.lane.crashes == 1), "{claimed:?}");
-            let one = ClaimRequest { limit: 1, ..request("two", LEASE) };
-            assert_eq!(claim_abandoned(store, &one).await.len(), 1, "not more than are asked for");
+            assert!(
+                claimed.iter().all(|one| one.lane.crashes == 1),
+                "{claimed:?}"
+            );
+            let one = ClaimRequest {
+                limit: 1,
+                ..request("two", LEASE)
+            };
+            assert_eq!(
+                claim_abandoned(store, &one).await.len(),
+                1,
+                "not more than are asked for"
+            );
         }
     }
 
@@ -247,9 +311,20 @@ mod tests {
             .await;
             let two = request("two", LEASE);
             assert_eq!(claim_due(store, &two).await, [], "not with the others");
-            assert_eq!(claim_abandoned(store, &two).await, [], "no process ended with it");
-            let blocked = ClaimRequest { blocked: &[SIGN_BLOCKED], ..request("two", LEASE) };
-            assert_eq!(claim_isolated(store, &blocked).await, None, "its next step is blocked");
+            assert_eq!(
+                claim_abandoned(store, &two).await,
+                [],
+                "no process ended with it"
+            );
+            let blocked = ClaimRequest {
+                blocked: &[SIGN_BLOCKED],
+                ..request("two", LEASE)
+            };
+            assert_eq!(
+                claim_isolated(store, &blocked).await,
+                None,
+                "its next step is blocked"
+            );
             let isolated = claim_isolated(store, &request("two", OVER)).await.unwrap();
             over().await;
             let claimed = only(claim_abandoned(store, &request("three", LEASE)).await).unwrap();
@@ -259,7 +334,11 @@ mod tests {
                 "it was released before"
             );
             in_tx(store, async |tx| {
-                leases::release(tx, &[LaneRelease::new(&claimed.lease, Some(Duration::ZERO))]).await
+                leases::release(
+                    tx,
+                    &[LaneRelease::new(&claimed.lease, Some(Duration::ZERO))],
+                )
+                .await
             })
             .await;
             assert_eq!(claim_due(store, &two).await.len(), 1);
@@ -272,10 +351,14 @@ mod tests {
             let store = &test.store;
             due(store, &["7", "8"]).await;
             let mine = claim_due(store, &request("one", LEASE)).await;
-            leases::end(store, LeasesToEnd::Stopped("one")).await.unwrap();
+            leases::end(store, LeasesToEnd::Stopped("one"))
+                .await
+                .unwrap();
             let tx = store.begin().await.unwrap();
             assert!(
-                leases::write_note(&tx, &mine[0].lane.lease, LaneNote::WorkingOn(None)).await.is_err(),
+                leases::write_note(&tx, &mine[0].lane.lease, LaneNote::WorkingOn(None))
+                    .await
+                    .is_err(),
                 "nothing of it is written any more"
             );
             drop(tx);
@@ -306,14 +389,23 @@ mod tests {
             .await;
             in_tx(store, async |tx| {
                 let keys = ["7", "8"].map(str::to_owned);
-                lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::WithoutHolder).await.map(drop)
+                lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::WithoutHolder)
+                    .await
+                    .map(drop)
             })
             .await;
             let two = request("two", OVER);
-            assert_eq!(claim_isolated(store, &two).await, None, "it waits, also at a start");
+            assert_eq!(
+                claim_isolated(store, &two).await,
+                None,
+                "it waits, also at a start"
+            );
             assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 1);
             due(store, &["7"]).await;
-            assert!(claim_isolated(store, &two).await.is_some(), "new work makes it due");
+            assert!(
+                claim_isolated(store, &two).await.is_some(),
+                "new work makes it due"
+            );
             over().await;
             assert_eq!(ends_with(store, "three").await.map(|one| one.1), Some(2));
         }
@@ -323,7 +415,11 @@ mod tests {
     async fn lanes_without_a_holder_are_found_by_their_leases_however_many_are_due() {
         for test in stores().await {
             let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
-            due(&test.store, &keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+            due(
+                &test.store,
+                &keys.iter().map(String::as_str).collect::<Vec<_>>(),
+            )
+            .await;
             let tx = test.store.begin().await.unwrap();
             tx.execute_unprepared("ANALYZE lanes").await.unwrap();
             tx.commit().await.unwrap();
@@ -336,7 +432,10 @@ mod tests {
                 let sql = ended.select(backend, &[SIGN_BLOCKED], 8);
                 let values: [Value; 1] = ["endpoint".into()];
                 let steps = query_plan(&test.store, &sql, values).await;
-                assert!(steps.iter().any(|step| step.contains(by_lease)), "{steps:#?}");
+                assert!(
+                    steps.iter().any(|step| step.contains(by_lease)),
+                    "{steps:#?}"
+                );
             }
         }
     }

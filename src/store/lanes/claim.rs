@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use sea_orm::sea_query::{
-    CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement, UpdateStatement,
+    CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement,
+    UpdateStatement,
 };
 use sea_orm::{ConnectionTrait, DbBackend};
 
@@ -73,14 +74,19 @@ impl FairShare {
         if taxpayer == NO_TAXPAYER {
             return usize::MAX;
         }
-        self.taxpayer_max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
+        self.taxpayer_max
+            .saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
     }
 
     /// Returns the SQL condition that a lane's taxpayer and its integrator may hold more lanes, beginning with `AND`.
     /// Empty if none of them has reached its limit.
     pub(super) fn room_left_condition(&self) -> String {
-        let full: Vec<_> =
-            self.held.keys().filter(|id| self.room_left(**id) == 0).map(ToString::to_string).collect();
+        let full: Vec<_> = self
+            .held
+            .keys()
+            .filter(|id| self.room_left(**id) == 0)
+            .map(ToString::to_string)
+            .collect();
         let taxpayers = match full.as_slice() {
             [] => String::new(),
             full => format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", ")),
@@ -103,7 +109,11 @@ impl FairShare {
 
     /// Returns how many more lanes the integrator may hold with all its taxpayers.
     fn integrator_room_left(&self, integrator: IntegratorId) -> usize {
-        let held = self.held_by_integrator.get(&integrator).copied().unwrap_or(0);
+        let held = self
+            .held_by_integrator
+            .get(&integrator)
+            .copied()
+            .unwrap_or(0);
         self.integrator_max.saturating_sub(held)
     }
 
@@ -168,10 +178,16 @@ pub(super) async fn claim_found(
     free: SelectStatement,
 ) -> Result<Vec<ClaimedLane>, StoreError> {
     let claimed = claim_where(store, request.kind, request.owner, request.lease, free).await?;
-    let mut claimed: HashMap<_, _> = claimed.into_iter().map(|lane| (lane.lease.key.clone(), lane)).collect();
-    let in_order = found
+    let mut claimed: HashMap<_, _> = claimed
         .into_iter()
-        .filter_map(|(taxpayer_id, key)| Some(ClaimedLane { taxpayer_id, lane: claimed.remove(&key)? }));
+        .map(|lane| (lane.lease.key.clone(), lane))
+        .collect();
+    let in_order = found.into_iter().filter_map(|(taxpayer_id, key)| {
+        Some(ClaimedLane {
+            taxpayer_id,
+            lane: claimed.remove(&key)?,
+        })
+    });
     Ok(in_order.collect())
 }
 
@@ -183,7 +199,12 @@ pub(crate) async fn claim_where(
     lease: Duration,
     free: SelectStatement,
 ) -> Result<Vec<LeasedLane>, StoreError> {
-    execute(store, kind, &claim_statement(store.backend(), kind, owner, lease, free)).await
+    execute(
+        store,
+        kind,
+        &claim_statement(store.backend(), kind, owner, lease, free),
+    )
+    .await
 }
 
 async fn execute(
@@ -196,10 +217,18 @@ async fn execute(
     tx.commit().await?;
     rows.iter()
         .map(|row| {
-            let lease = Lease { kind, key: row.try_get("", "key")?, epoch: row.try_get("", "epoch")? };
+            let lease = Lease {
+                kind,
+                key: row.try_get("", "key")?,
+                epoch: row.try_get("", "epoch")?,
+            };
             let crashes: i32 = row.try_get("", "crashes")?;
             let crashes = u32::try_from(crashes).unwrap_or(0);
-            Ok(LeasedLane { lease, crashes, working_on: row.try_get("", "working_on")? })
+            Ok(LeasedLane {
+                lease,
+                crashes,
+                working_on: row.try_get("", "working_on")?,
+            })
         })
         .collect()
 }
@@ -214,7 +243,11 @@ fn claim_statement(
     mut free: SelectStatement,
 ) -> UpdateStatement {
     free.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
-    let found = CommonTableExpression::new().query(free).table_name("free").materialized(true).to_owned();
+    let found = CommonTableExpression::new()
+        .query(free)
+        .table_name("free")
+        .materialized(true)
+        .to_owned();
     Query::update()
         .with_cte(Query::with().cte(found).to_owned())
         .table("lanes")
@@ -223,7 +256,9 @@ fn claim_statement(
         .value("lease_until", later(&sql::now(backend), lease))
         .value("crashes", crashes_after_claim(owner))
         .and_where(Expr::col("kind").eq(kind.as_str()))
-        .and_where(Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()))
+        .and_where(
+            Expr::col("key").in_subquery(Query::select().column("key").from("free").to_owned()),
+        )
         .returning(Query::returning().columns(["key", "epoch", "crashes", "working_on"]))
         .to_owned()
 }
@@ -231,7 +266,9 @@ fn claim_statement(
 /// Returns the number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
 /// crash. An expired lease of the same owner adds none: its process is alive and only lost the lease.
 fn crashes_after_claim(owner: &str) -> Expr {
-    let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
+    let is_left = Expr::col("lease_until")
+        .is_not_null()
+        .and(Expr::col("owner").ne(owner));
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
@@ -242,7 +279,11 @@ pub(crate) fn select_free(kind: LaneKind, now: &Expr) -> SelectStatement {
         .from("lanes")
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("next_due_at").lte(now.clone()))
-        .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
+        .and_where(
+            Expr::col("lease_until")
+                .is_null()
+                .or(Expr::col("lease_until").lt(now.clone())),
+        )
         .to_owned()
 }
 
@@ -278,9 +319,17 @@ pub async fn claim_idle(
     }
     let lease = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 4);
     let values = [owner.into(), lease.into()];
-    let rows = tx.query_all_raw(statement_on_keys(tx, &CLAIM_IDLE, kind, keys, values)).await?;
+    let rows = tx
+        .query_all_raw(statement_on_keys(tx, &CLAIM_IDLE, kind, keys, values))
+        .await?;
     rows.iter()
-        .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
+        .map(|row| {
+            Ok(Lease {
+                kind,
+                key: row.try_get("", "name")?,
+                epoch: row.try_get("", "epoch")?,
+            })
+        })
         .collect()
 }
 
@@ -299,7 +348,9 @@ mod tests {
     async fn free_lanes_are_looked_for_once() {
         for test in stores().await {
             let backend = test.store.backend();
-            let free = select_free(LaneKind::Endpoint, &sql::now(backend)).limit(8).to_owned();
+            let free = select_free(LaneKind::Endpoint, &sql::now(backend))
+                .limit(8)
+                .to_owned();
             let Statement { sql, values, .. } = backend.build(&claim_statement(
                 backend,
                 LaneKind::Endpoint,
@@ -314,7 +365,10 @@ mod tests {
             let plan_values = values.map(|values| values.0).unwrap_or_default();
             let steps = query_plan(&test.store, &sql, plan_values).await;
             assert!(steps.iter().any(|step| step.contains(once)), "{steps:?}");
-            assert!(!steps.iter().any(|step| step.contains("CORRELATED")), "{steps:?}");
+            assert!(
+                !steps.iter().any(|step| step.contains("CORRELATED")),
+                "{steps:?}"
+            );
         }
     }
 
@@ -325,29 +379,44 @@ mod tests {
             let keys = ["7".to_owned()];
             let take = async || {
                 let tx = store.begin().await.unwrap();
-                let taken = claim_idle(&tx, LaneKind::Endpoint, &keys, "me", LEASE).await.unwrap().pop();
+                let taken = claim_idle(&tx, LaneKind::Endpoint, &keys, "me", LEASE)
+                    .await
+                    .unwrap()
+                    .pop();
                 tx.commit().await.unwrap();
                 taken
             };
             let rest = async |lease: Lease, next_step| {
-                let release =
-                    LaneRelease { next_step, ..LaneRelease::new(&lease, Some(Duration::from_mins(1))) };
+                let release = LaneRelease {
+                    next_step,
+                    ..LaneRelease::new(&lease, Some(Duration::from_mins(1)))
+                };
                 let tx = store.begin().await.unwrap();
                 leases::release(&tx, &[release]).await.unwrap();
                 tx.commit().await.unwrap();
             };
             assert_eq!(take().await, None, "there is no such lane");
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let lease = take().await.unwrap();
-            assert_eq!((lease.key.as_str(), take().await), ("7", None), "it is held");
+            assert_eq!(
+                (lease.key.as_str(), take().await),
+                ("7", None),
+                "it is held"
+            );
             rest(lease, None).await;
-            let lease = take().await.expect("a lane that waits for another attempt has new work now");
+            let lease = take()
+                .await
+                .expect("a lane that waits for another attempt has new work now");
             rest(lease, Some(lanes::PROBE_STEP)).await;
             assert_eq!(take().await, None, "it is parked");
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             assert_eq!(take().await.unwrap().epoch, 3);
         }
@@ -358,10 +427,21 @@ mod tests {
         // PostgreSQL only: its plan depends on the number of lanes.
         for test in stores().await.into_iter().skip(1) {
             let store = &test.store;
-            let values: [Value; 4] = ["endpoint".into(), "[[\"1\"]]".into(), "me".into(), 1_i64.into()];
+            let values: [Value; 4] = [
+                "endpoint".into(),
+                "[[\"1\"]]".into(),
+                "me".into(),
+                1_i64.into(),
+            ];
             let steps = query_plan(store, CLAIM_IDLE.get(store.backend()), values).await;
-            let scans = steps.iter().filter(|step| step.contains("using lanes_pkey")).count();
-            let lookups = steps.iter().filter(|step| step.contains("Index Cond")).count();
+            let scans = steps
+                .iter()
+                .filter(|step| step.contains("using lanes_pkey"))
+                .count();
+            let lookups = steps
+                .iter()
+                .filter(|step| step.contains("Index Cond"))
+                .count();
             assert!(scans > 0 && scans == lookups, "{steps:#?}");
         }
     }

@@ -25,13 +25,19 @@ pub struct BlockedStep {
 
 impl BlockedStep {
     pub fn blocks(&self, step: &str, taxpayer: i64) -> bool {
-        self.step == step && self.taxpayers.as_ref().is_none_or(|taxpayers| taxpayers.contains(&taxpayer))
+        self.step == step
+            && self
+                .taxpayers
+                .as_ref()
+                .is_none_or(|taxpayers| taxpayers.contains(&taxpayer))
     }
 
     /// True if this step is no longer blocked for at least one of the taxpayers that it was blocked for. `now` is
     /// the present list of blocked steps.
     pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
-        let Some(now) = now.iter().find(|other| other.step == self.step) else { return true };
+        let Some(now) = now.iter().find(|other| other.step == self.step) else {
+            return true;
+        };
         match (&self.taxpayers, &now.taxpayers) {
             (_, None) => false,
             (None, Some(_)) => true,
@@ -42,12 +48,19 @@ impl BlockedStep {
     /// Returns the SQL condition that a lane does not need this step, or that the step is not blocked for the lane's
     /// taxpayer.
     fn not_blocked_condition(&self, table: &str) -> String {
-        let differs = format!("{table}.next_step IS NULL OR {table}.next_step <> '{}'", self.step);
+        let differs = format!(
+            "{table}.next_step IS NULL OR {table}.next_step <> '{}'",
+            self.step
+        );
         match &self.taxpayers {
             None => format!("({differs})"),
             Some(taxpayers) if taxpayers.is_empty() => "(1 = 1)".to_owned(),
             Some(taxpayers) => {
-                let ids = taxpayers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                let ids = taxpayers
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 format!("({differs} OR {table}.taxpayer_id NOT IN ({ids}))")
             }
         }
@@ -55,10 +68,18 @@ impl BlockedStep {
 }
 
 /// Claims up to `limit` due lanes, starting with the taxpayer after the one served last.
-pub(super) async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
+pub(super) async fn claim_due(
+    store: &Store,
+    request: &ClaimRequest<'_>,
+) -> Result<ClaimedLanes, StoreError> {
     let taxpayers = next_taxpayers(store, request).await?;
-    let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
-    let found = interleave(most_urgent_lanes(store, request, &taxpayers).await?, request.limit);
+    let Some(last) = taxpayers.last().copied() else {
+        return Ok(ClaimedLanes::default());
+    };
+    let found = interleave(
+        most_urgent_lanes(store, request, &taxpayers).await?,
+        request.limit,
+    );
     let found = request.share.without_excess(store, found).await?;
     let free = claim::select_free(request.kind, &sql::now(store.backend()))
         .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
@@ -73,10 +94,19 @@ pub(super) async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Resu
 /// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the
 /// lower ids, each in ascending order.
 async fn next_taxpayers(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
-    let mut found = due_taxpayers(store, request, request.after_taxpayer, i64::MAX, request.limit).await?;
+    let mut found = due_taxpayers(
+        store,
+        request,
+        request.after_taxpayer,
+        i64::MAX,
+        request.limit,
+    )
+    .await?;
     if found.len() < request.limit && request.after_taxpayer > ROUND_START {
         let missing = request.limit - found.len();
-        found.extend(due_taxpayers(store, request, ROUND_START, request.after_taxpayer, missing).await?);
+        found.extend(
+            due_taxpayers(store, request, ROUND_START, request.after_taxpayer, missing).await?,
+        );
     }
     Ok(found)
 }
@@ -91,7 +121,8 @@ async fn due_taxpayers(
     up_to: i64,
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
-    let free = free_condition(store.backend(), request.blocked) + &request.share.room_left_condition();
+    let free =
+        free_condition(store.backend(), request.blocked) + &request.share.room_left_condition();
     let next = |from: &str| {
         format!(
             "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
@@ -106,9 +137,19 @@ async fn due_taxpayers(
         other = next("turn.taxpayer_id"),
     );
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-    let values: [Value; 4] = [request.kind.as_str().into(), after.into(), up_to.into(), limit.into()];
-    let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
-    rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
+    let values: [Value; 4] = [
+        request.kind.as_str().into(),
+        after.into(),
+        up_to.into(),
+        limit.into(),
+    ];
+    let rows = store
+        .reader()
+        .query_all_raw(statement(store, sql, values))
+        .await?;
+    rows.iter()
+        .map(|row| Ok(row.try_get("", "taxpayer_id")?))
+        .collect()
 }
 
 /// Returns the taxpayer id and key of the most urgent lanes. It takes the same number of lanes from each
@@ -130,15 +171,25 @@ async fn most_urgent_lanes(
         )
     });
     let sql = turns.collect::<Vec<_>>().join(" UNION ALL ");
-    let values =
-        [request.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
-    let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
-    rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
+    let values = [request.kind.as_str().into()]
+        .into_iter()
+        .chain(taxpayers.iter().map(|id| Value::from(*id)));
+    let rows = store
+        .reader()
+        .query_all_raw(statement(store, sql, values))
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
+        .collect()
 }
 
 /// Returns up to `limit` of these lanes, from each taxpayer in turn, and at most as many as the taxpayer may still
 /// hold.
-pub(super) fn share_out(lanes: Vec<(i64, String)>, share: &FairShare, limit: usize) -> Vec<(i64, String)> {
+pub(super) fn share_out(
+    lanes: Vec<(i64, String)>,
+    share: &FairShare,
+    limit: usize,
+) -> Vec<(i64, String)> {
     let mut held: HashMap<i64, usize> = HashMap::new();
     let lanes = lanes.into_iter().filter(|lane| {
         let held = held.entry(lane.0).or_default();
@@ -162,7 +213,11 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
         .collect();
     // The sort is stable, so within each turn the taxpayers keep their order.
     numbered.sort_by_key(|(turn, _)| *turn);
-    numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
+    numbered
+        .into_iter()
+        .take(limit)
+        .map(|(_, lane)| lane)
+        .collect()
 }
 
 /// Returns the SQL condition that a lane is due, has no lease and does not need a blocked step.
@@ -183,7 +238,11 @@ pub(crate) fn no_blocked_step_condition(table: &str, blocked: &[BlockedStep]) ->
     open
 }
 
-pub(super) fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>) -> Statement {
+pub(super) fn statement(
+    store: &Store,
+    sql: String,
+    values: impl IntoIterator<Item = Value>,
+) -> Statement {
     Statement::from_sql_and_values(store.backend(), sql, values)
 }
 
@@ -200,12 +259,24 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     fn lane(taxpayer_id: i64, deadline: i64, next_step: Option<&'static str>) -> QueuedLane {
-        QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, next_step }
+        QueuedLane {
+            key: format!("{taxpayer_id}/{deadline}"),
+            taxpayer_id,
+            deadline,
+            next_step,
+        }
     }
 
     async fn hasten_signs(store: &Store, blocked: &[BlockedStep]) -> Result<u64, StoreError> {
-        lanes::make_waiting_due(store, WaitingLanes::For { kind: LaneKind::Run, steps: &["sign"], blocked })
-            .await
+        lanes::make_waiting_due(
+            store,
+            WaitingLanes::For {
+                kind: LaneKind::Run,
+                steps: &["sign"],
+                blocked,
+            },
+        )
+        .await
     }
 
     async fn add(store: &Store, lanes: &[QueuedLane]) {
@@ -217,12 +288,21 @@ mod tests {
     }
 
     fn blocked_for(step: &'static str, taxpayers: Option<&[i64]>) -> BlockedStep {
-        BlockedStep { step, taxpayers: taxpayers.map(<[i64]>::to_vec) }
+        BlockedStep {
+            step,
+            taxpayers: taxpayers.map(<[i64]>::to_vec),
+        }
     }
 
     async fn claim_leases(store: &Store, limit: usize) -> Vec<Lease> {
-        let claimed = claim_due(store, &request(limit, ROUND_START, &[])).await.unwrap();
-        claimed.lanes.into_iter().map(|turn| turn.lane.lease).collect()
+        let claimed = claim_due(store, &request(limit, ROUND_START, &[]))
+            .await
+            .unwrap();
+        claimed
+            .lanes
+            .into_iter()
+            .map(|turn| turn.lane.lease)
+            .collect()
     }
 
     fn request(limit: usize, after: i64, blocked: &[BlockedStep]) -> ClaimRequest<'_> {
@@ -245,9 +325,15 @@ mod tests {
         after: i64,
         blocked: &[BlockedStep],
     ) -> (Vec<String>, i64) {
-        let taken = claim_due(store, &request(limit, after, blocked)).await.unwrap();
+        let taken = claim_due(store, &request(limit, after, blocked))
+            .await
+            .unwrap();
         (
-            taken.lanes.into_iter().map(|turn| turn.lane.lease.key).collect(),
+            taken
+                .lanes
+                .into_iter()
+                .map(|turn| turn.lane.lease.key)
+                .collect(),
             taken.last_taxpayer.unwrap_or(after),
         )
     }
@@ -258,7 +344,15 @@ mod tests {
             let store = &test.store;
             let noisy: Vec<_> = (0..1_000).map(|n| lane(1, 1_000 - n, None)).collect();
             add(store, &noisy).await;
-            add(store, &[lane(2, 5_000, None), lane(3, 7_000, None), lane(3, 6_000, None)]).await;
+            add(
+                store,
+                &[
+                    lane(2, 5_000, None),
+                    lane(3, 7_000, None),
+                    lane(3, 6_000, None),
+                ],
+            )
+            .await;
             let (keys, last) = claim_keys(store, 5, ROUND_START, &[]).await;
             assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
             add(store, &[lane(2, 9_000, None)]).await;
@@ -267,7 +361,11 @@ mod tests {
                 ["2/9000"],
                 "the taxpayer after the last one served"
             );
-            assert_eq!(claim_keys(store, 1, last, &[]).await.0, ["1/3"], "and round again");
+            assert_eq!(
+                claim_keys(store, 1, last, &[]).await.0,
+                ["1/3"],
+                "and round again"
+            );
         }
     }
 
@@ -275,8 +373,9 @@ mod tests {
     async fn one_lane_of_a_taxpayer_waits_one_round_however_much_the_others_have() {
         for test in stores().await {
             let store = &test.store;
-            let crowd: Vec<_> =
-                (1..=40).flat_map(|taxpayer| (0..10).map(move |n| lane(taxpayer, n, None))).collect();
+            let crowd: Vec<_> = (1..=40)
+                .flat_map(|taxpayer| (0..10).map(move |n| lane(taxpayer, n, None)))
+                .collect();
             add(store, &crowd).await;
             add(store, &[lane(41, 1_000_000, None)]).await;
             let mut last = 20;
@@ -297,9 +396,19 @@ mod tests {
     async fn a_taxpayer_is_given_no_more_than_its_share_and_the_others_go_on() {
         for test in stores().await {
             let store = &test.store;
-            add(store, &(0..20).map(|n| lane(1, n, None)).collect::<Vec<_>>()).await;
+            add(
+                store,
+                &(0..20).map(|n| lane(1, n, None)).collect::<Vec<_>>(),
+            )
+            .await;
             add(store, &[lane(2, 5, None)]).await;
-            add(store, &(0..3).map(|n| lane(NO_TAXPAYER, n, None)).collect::<Vec<_>>()).await;
+            add(
+                store,
+                &(0..3)
+                    .map(|n| lane(NO_TAXPAYER, n, None))
+                    .collect::<Vec<_>>(),
+            )
+            .await;
             let owners = async |limit, held: &[(i64, usize)]| {
                 let share = FairShare {
                     taxpayer_max: 6,
@@ -325,8 +434,15 @@ mod tests {
                 owners.sort_unstable();
                 owners
             };
-            assert_eq!(owners(1, &[(1, 6), (2, 1)]).await, [2], "a taxpayer that holds its share is skipped");
-            assert_eq!(owners(8, &[(1, 4), (NO_TAXPAYER, 9)]).await, [0, 0, 0, 1, 1]);
+            assert_eq!(
+                owners(1, &[(1, 6), (2, 1)]).await,
+                [2],
+                "a taxpayer that holds its share is skipped"
+            );
+            assert_eq!(
+                owners(8, &[(1, 4), (NO_TAXPAYER, 9)]).await,
+                [0, 0, 0, 1, 1]
+            );
             assert_eq!(owners(8, &[]).await, [1; 6]);
             assert_eq!(owners(8, &[(1, 6)]).await, [0; 0]);
         }
@@ -336,12 +452,28 @@ mod tests {
     async fn a_blocked_lane_keeps_its_place() {
         for test in stores().await {
             let store = &test.store;
-            let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
+            let lanes = [
+                lane(1, 10, Some("sign")),
+                lane(1, 20, Some("confirm")),
+                lane(2, 5, Some("sign")),
+            ];
             add(store, &lanes).await;
-            assert_eq!(claim_keys(store, 8, ROUND_START, &[blocked_for("sign", None)]).await.0, ["1/20"]);
-            assert_eq!(claim_keys(store, 8, ROUND_START, &[blocked_for("sign", None)]).await.0, [""; 0]);
             assert_eq!(
-                claim_keys(store, 8, ROUND_START, &[blocked_for("health", None)]).await.0,
+                claim_keys(store, 8, ROUND_START, &[blocked_for("sign", None)])
+                    .await
+                    .0,
+                ["1/20"]
+            );
+            assert_eq!(
+                claim_keys(store, 8, ROUND_START, &[blocked_for("sign", None)])
+                    .await
+                    .0,
+                [""; 0]
+            );
+            assert_eq!(
+                claim_keys(store, 8, ROUND_START, &[blocked_for("health", None)])
+                    .await
+                    .0,
                 ["1/10", "2/5"]
             );
         }
@@ -351,9 +483,23 @@ mod tests {
     async fn a_step_blocked_for_some_taxpayers_is_not_blocked_for_others() {
         for test in stores().await {
             let store = &test.store;
-            add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
-            let blocked = [blocked_for("sign", Some(&[1, 7])), blocked_for("confirm", Some(&[]))];
-            assert_eq!(claim_keys(store, 8, ROUND_START, &blocked).await.0, ["1/20", "2/5"]);
+            add(
+                store,
+                &[
+                    lane(1, 10, Some("sign")),
+                    lane(1, 20, None),
+                    lane(2, 5, Some("sign")),
+                ],
+            )
+            .await;
+            let blocked = [
+                blocked_for("sign", Some(&[1, 7])),
+                blocked_for("confirm", Some(&[])),
+            ];
+            assert_eq!(
+                claim_keys(store, 8, ROUND_START, &blocked).await.0,
+                ["1/20", "2/5"]
+            );
             assert_eq!(claim_keys(store, 8, ROUND_START, &[]).await.0, ["1/10"]);
         }
     }
@@ -372,7 +518,11 @@ mod tests {
             (&both, vec![one.clone()], true),
             (&one, vec![blocked_for("b", None)], true),
         ] {
-            assert_eq!(before.is_unblocked_for_some(&now), opens, "{before:?} {now:?}");
+            assert_eq!(
+                before.is_unblocked_for_some(&now),
+                opens,
+                "{before:?} {now:?}"
+            );
         }
     }
 
@@ -380,17 +530,29 @@ mod tests {
     async fn a_lane_that_waits_for_a_step_is_due_when_the_step_is_unblocked() {
         for test in stores().await {
             let store = &test.store;
-            add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
+            add(
+                store,
+                &[
+                    lane(1, 9, Some("sign")),
+                    lane(1, 3, Some("sign")),
+                    lane(1, 1, Some("send")),
+                ],
+            )
+            .await;
             let leases = claim_leases(store, 8).await;
             let tx = store.begin().await.unwrap();
             let waits = |lease: &Lease| LaneRelease {
                 next_step: Some(if lease.key == "1/1" { "send" } else { "sign" }),
                 ..LaneRelease::new(lease, Some(Duration::from_mins(5)))
             };
-            leases::release(&tx, &leases.iter().map(waits).collect::<Vec<_>>()).await.unwrap();
+            leases::release(&tx, &leases.iter().map(waits).collect::<Vec<_>>())
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim_keys(store, 8, ROUND_START, &[]).await.0.len(), 0);
-            hasten_signs(store, &[blocked_for("sign", Some(&[1]))]).await.unwrap();
+            hasten_signs(store, &[blocked_for("sign", Some(&[1]))])
+                .await
+                .unwrap();
             assert_eq!(
                 claim_keys(store, 8, ROUND_START, &[]).await.0.len(),
                 0,
@@ -411,21 +573,44 @@ mod tests {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
             let leases = claim_leases(store, 2).await;
-            assert_eq!((leases.len(), claim_keys(store, 2, ROUND_START, &[]).await.0.len()), (2, 0));
+            assert_eq!(
+                (
+                    leases.len(),
+                    claim_keys(store, 2, ROUND_START, &[]).await.0.len()
+                ),
+                (2, 0)
+            );
             let tx = store.begin().await.unwrap();
-            let due =
-                LaneRelease { next_step: Some("sign"), ..LaneRelease::new(&leases[0], Some(Duration::ZERO)) };
+            let due = LaneRelease {
+                next_step: Some("sign"),
+                ..LaneRelease::new(&leases[0], Some(Duration::ZERO))
+            };
             let not_due = LaneRelease::new(&leases[1], Some(Duration::from_mins(1)));
             leases::release(&tx, &[due, not_due]).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(claim_keys(store, 2, ROUND_START, &[blocked_for("sign", None)]).await.0.len(), 0);
-            assert_eq!(views::due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
+            assert_eq!(
+                claim_keys(store, 2, ROUND_START, &[blocked_for("sign", None)])
+                    .await
+                    .0
+                    .len(),
+                0
+            );
+            assert_eq!(
+                views::due_by_taxpayer(store, LaneKind::Run).await.unwrap(),
+                HashMap::from([(1, 1)])
+            );
             let ahead_of = async |deadline, key| {
-                views::more_urgent(store, LaneKind::Run, 1, deadline, key).await.unwrap()
+                views::more_urgent(store, LaneKind::Run, 1, deadline, key)
+                    .await
+                    .unwrap()
             };
             assert_eq!(ahead_of(2, "").await, 1);
             assert_eq!(ahead_of(1, "").await, 0);
-            assert_eq!(ahead_of(1, "2").await, 1, "of equal deadlines the lesser key is first");
+            assert_eq!(
+                ahead_of(1, "2").await,
+                1,
+                "of equal deadlines the lesser key is first"
+            );
             assert_eq!(claim_keys(store, 2, ROUND_START, &[]).await.0, ["1/1"]);
         }
     }
@@ -434,7 +619,11 @@ mod tests {
     async fn concurrent_claims_never_return_the_same_lane() {
         for test in stores().await {
             let store = &test.store;
-            add(store, &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>()).await;
+            add(
+                store,
+                &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>(),
+            )
+            .await;
             let all = async |owner: &'static str| {
                 let mut keys = Vec::new();
                 let mut after = ROUND_START;
@@ -470,25 +659,50 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let claim =
-                async |lease| testing::claim_due(store, LaneKind::Endpoint, "me", lease, 9).await.unwrap();
+            let claim = async |lease| {
+                testing::claim_due(store, LaneKind::Endpoint, "me", lease, 9)
+                    .await
+                    .unwrap()
+            };
             let claimed = claim(SET_BACK + LEASE).await;
             let tx = store.begin().await.unwrap();
-            leases::release(&tx, &[LaneRelease::new(&claimed[0], Some(SET_BACK))]).await.unwrap();
+            leases::release(&tx, &[LaneRelease::new(&claimed[0], Some(SET_BACK))])
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
-            assert_eq!(lanes::make_waiting_due(store, WaitingLanes::All).await.unwrap(), 1);
+            assert_eq!(
+                claim(LEASE).await,
+                [],
+                "one waits, and the holder of the other seems to live"
+            );
+            assert_eq!(
+                lanes::make_waiting_due(store, WaitingLanes::All)
+                    .await
+                    .unwrap(),
+                1
+            );
             let again = claim(LEASE).await;
             assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
             assert_eq!(
-                leases::end(store, LeasesToEnd::Beyond(LEASE * 2)).await.unwrap(),
+                leases::end(store, LeasesToEnd::Beyond(LEASE * 2))
+                    .await
+                    .unwrap(),
                 1,
                 "not what is held now"
             );
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &["3".to_owned()], Wake::WithoutHolder).await.unwrap();
+            lanes::wake(
+                &tx,
+                LaneKind::Endpoint,
+                &["3".to_owned()],
+                Wake::WithoutHolder,
+            )
+            .await
+            .unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim(LEASE).await.len(), 2);
         }

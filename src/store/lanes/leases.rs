@@ -45,19 +45,33 @@ pub enum NextClaim {
 
 impl LaneRelease {
     pub fn new(lease: &Lease, delay: Option<Duration>) -> Self {
-        Self { lease: lease.clone(), delay, next_step: None, next_claim: NextClaim::Ordinary }
+        Self {
+            lease: lease.clone(),
+            delay,
+            next_step: None,
+            next_claim: NextClaim::Ordinary,
+        }
     }
 
     /// Returns the columns of the table `given`: key, epoch, delay, next step, the end of the lease, and 1 if the
     /// crashes of the lane stay counted.
     fn to_given_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
-        let delay = self.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
+        let delay = self
+            .delay
+            .map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
         let (lease_until, keeps_crashes) = match self.next_claim {
             NextClaim::Ordinary | NextClaim::Never => (None, 0),
             NextClaim::Alone => (Some(ABANDONED_LEASE_UNTIL), 0),
             NextClaim::AloneAndCounted => (Some(ABANDONED_LEASE_UNTIL), 1),
         };
-        (&self.lease.key, self.lease.epoch, delay, self.next_step, lease_until, keeps_crashes)
+        (
+            &self.lease.key,
+            self.lease.epoch,
+            delay,
+            self.next_step,
+            lease_until,
+            keeps_crashes,
+        )
     }
 }
 
@@ -73,7 +87,11 @@ pub struct FencedLeases {
 impl FencedLeases {
     /// Fails with `Stale` if a lease is no longer held.
     pub fn require(&self, lease: &Lease) -> Result<(), StoreError> {
-        if self.held.contains(lease) { Ok(()) } else { Err(StoreError::Stale) }
+        if self.held.contains(lease) {
+            Ok(())
+        } else {
+            Err(StoreError::Stale)
+        }
     }
 }
 
@@ -86,10 +104,19 @@ pub async fn fence(
 ) -> Result<FencedLeases, StoreError> {
     let held = lock_held(tx, leases, if_taken).await?;
     if if_taken == IfTaken::Await {
-        return Ok(FencedLeases { held, skipped: HashSet::new() });
+        return Ok(FencedLeases {
+            held,
+            skipped: HashSet::new(),
+        });
     }
-    let mut fenced = FencedLeases { held, skipped: HashSet::new() };
-    let rest: Vec<_> = leases.iter().filter(|lease| !fenced.held.contains(*lease)).collect();
+    let mut fenced = FencedLeases {
+        held,
+        skipped: HashSet::new(),
+    };
+    let rest: Vec<_> = leases
+        .iter()
+        .filter(|lease| !fenced.held.contains(*lease))
+        .collect();
     let names: Vec<_> = rest.iter().map(|lease| LaneName::from(*lease)).collect();
     let names_skipped = lock_unversioned(tx, &names).await?;
     let mut free = Vec::new();
@@ -102,7 +129,9 @@ pub async fn fence(
     }
     // This transaction has locked these lanes now. Either their leases were lost, or another transaction unlocked them
     // after the first statement skipped them.
-    fenced.held.extend(lock_held(tx, &free, IfTaken::Await).await?);
+    fenced
+        .held
+        .extend(lock_held(tx, &free, IfTaken::Await).await?);
     Ok(fenced)
 }
 
@@ -111,18 +140,32 @@ async fn lock_held(
     leases: &[Lease],
     if_taken: IfTaken,
 ) -> Result<HashSet<Lease>, StoreError> {
-    let Some(kind) = leases.first().map(|lease| lease.kind) else { return Ok(HashSet::new()) };
+    let Some(kind) = leases.first().map(|lease| lease.kind) else {
+        return Ok(HashSet::new());
+    };
     let rows = tx
-        .query_all_raw(statement_on_leases(tx, lock_given_sql(tx.get_database_backend(), if_taken), leases))
+        .query_all_raw(statement_on_leases(
+            tx,
+            lock_given_sql(tx.get_database_backend(), if_taken),
+            leases,
+        ))
         .await?;
     rows.iter()
-        .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
+        .map(|row| {
+            Ok(Lease {
+                kind,
+                key: row.try_get("", "name")?,
+                epoch: row.try_get("", "epoch")?,
+            })
+        })
         .collect()
 }
 
 /// Releases lanes of one kind. Fails with `Stale` if another process has claimed one of them.
 pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), StoreError> {
-    let Some(first) = releases.first() else { return Ok(()) };
+    let Some(first) = releases.first() else {
+        return Ok(());
+    };
     let backend = tx.get_database_backend();
     let given: Vec<_> = releases.iter().map(LaneRelease::to_given_row).collect();
     let values: [Value; 2] = [first.lease.kind.as_str().into(), json(&given).into()];
@@ -131,8 +174,16 @@ pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), S
     if usize::try_from(rows) != Ok(releases.len()) {
         return Err(StoreError::Stale);
     }
-    for gone in releases.iter().filter(|release| release.next_claim == NextClaim::Never) {
-        tx.execute(Query::delete().from_table("lanes").cond_where(is_held(&gone.lease))).await?;
+    for gone in releases
+        .iter()
+        .filter(|release| release.next_claim == NextClaim::Never)
+    {
+        tx.execute(
+            Query::delete()
+                .from_table("lanes")
+                .cond_where(is_held(&gone.lease)),
+        )
+        .await?;
     }
     Ok(())
 }
@@ -152,7 +203,10 @@ pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Resul
         return Ok(());
     }
     let prolonged = prolong(store, leases, duration, IfTaken::Skip).await?;
-    for rest in leases.iter().filter(|lease| !prolonged.contains(&lease.key)) {
+    for rest in leases
+        .iter()
+        .filter(|lease| !prolonged.contains(&lease.key))
+    {
         prolong(store, std::slice::from_ref(rest), duration, IfTaken::Await).await?;
     }
     Ok(())
@@ -167,9 +221,13 @@ async fn prolong(
 ) -> Result<HashSet<String>, StoreError> {
     let tx = store.begin().await?;
     let sql = prolong_sql(store.backend(), duration, if_taken);
-    let rows = tx.query_all_raw(statement_on_leases(&tx, sql, leases)).await?;
+    let rows = tx
+        .query_all_raw(statement_on_leases(&tx, sql, leases))
+        .await?;
     tx.commit().await?;
-    rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
+    rows.iter()
+        .map(|row| Ok(row.try_get("", "name")?))
+        .collect()
 }
 
 /// A note that a process writes to the row of a lane that it holds.
@@ -182,15 +240,25 @@ pub enum LaneNote<'a> {
 }
 
 /// Writes a note to the row of a held lane. Fails with `Stale` if the lease is no longer held.
-pub async fn write_note(tx: &Transaction, lease: &Lease, note: LaneNote<'_>) -> Result<(), StoreError> {
+pub async fn write_note(
+    tx: &Transaction,
+    lease: &Lease,
+    note: LaneNote<'_>,
+) -> Result<(), StoreError> {
     let mut statement = Query::update();
     match note {
         LaneNote::WorkingOn(what) => statement.value("working_on", what),
-        LaneNote::CrashesCounted => statement.value("crashes", 0).value("working_on", Option::<String>::None),
+        LaneNote::CrashesCounted => statement
+            .value("crashes", 0)
+            .value("working_on", Option::<String>::None),
     };
     statement.table("lanes").cond_where(is_held(lease));
     let rows = tx.execute(&statement).await?.rows_affected();
-    if rows == 0 { Err(StoreError::Stale) } else { Ok(()) }
+    if rows == 0 {
+        Err(StoreError::Stale)
+    } else {
+        Ok(())
+    }
 }
 
 /// The leases that a call of `end` ends.
@@ -224,9 +292,9 @@ pub async fn end(store: &Store, which: LeasesToEnd<'_>) -> Result<u64, StoreErro
         LeasesToEnd::Crashed(owner) => statement
             .value("lease_until", ABANDONED_LEASE_UNTIL)
             .and_where(lease_until.is_not_null().and(Expr::col("owner").eq(owner))),
-        LeasesToEnd::AllCrashed => {
-            statement.value("lease_until", ABANDONED_LEASE_UNTIL).and_where(lease_until.is_not_null())
-        }
+        LeasesToEnd::AllCrashed => statement
+            .value("lease_until", ABANDONED_LEASE_UNTIL)
+            .and_where(lease_until.is_not_null()),
         LeasesToEnd::Beyond(longest) => statement
             .value("lease_until", ABANDONED_LEASE_UNTIL)
             .and_where(lease_until.gt(later(&now, longest))),
@@ -239,7 +307,10 @@ pub async fn end(store: &Store, which: LeasesToEnd<'_>) -> Result<u64, StoreErro
 
 fn statement_on_leases(tx: &Transaction, sql: String, leases: &[Lease]) -> Statement {
     let kind = leases.first().map_or("", |lease| lease.kind.as_str());
-    let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
+    let given: Vec<_> = leases
+        .iter()
+        .map(|lease| (&lease.key, lease.epoch))
+        .collect();
     let values: [Value; 2] = [kind.into(), json(&given).into()];
     Statement::from_sql_and_values(tx.get_database_backend(), sql, values)
 }
@@ -261,7 +332,10 @@ fn release_sql(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect.clock());
     let released = dialect.lateral_join(
         Join::Inner,
-        Aliased { table: "lanes", alias: "released" },
+        Aliased {
+            table: "lanes",
+            alias: "released",
+        },
         "released.kind = $1 AND released.key = given.value ->> 0",
     );
     let stays_counted = "CASE CAST(given.value ->> 5 AS INTEGER) WHEN 1 THEN";
@@ -288,7 +362,10 @@ fn lock_given_sql(backend: DbBackend, if_taken: IfTaken) -> String {
     };
     let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
-    format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given_table(backend))
+    format!(
+        "WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}",
+        given_table(backend)
+    )
 }
 
 /// Returns the table `given`: the JSON list in the second parameter. Each element is a list that begins with key and
@@ -310,9 +387,13 @@ mod tests {
     async fn two_held_and_a_lost_one(store: &Store) -> Vec<Lease> {
         let keys = ["1", "2", "3"].map(str::to_owned);
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
-        let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+        let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9)
+            .await
+            .unwrap();
         leases.sort_by(|a, b| a.key.cmp(&b.key));
         leases[2].epoch -= 1;
         leases
@@ -325,19 +406,37 @@ mod tests {
             let leases = two_held_and_a_lost_one(store).await;
             let tx = store.begin().await.unwrap();
             let held = fence(&tx, &leases, IfTaken::Await).await.unwrap().held;
-            assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
+            assert_eq!(
+                held,
+                leases[..2].iter().cloned().collect(),
+                "the third is another's"
+            );
             let due = LaneRelease::new(&leases[0], Some(Duration::ZERO));
             let idle = LaneRelease::new(&leases[1], None);
             release(&tx, &[due, idle]).await.unwrap();
             tx.commit().await.unwrap();
-            let never_made = Lease { key: "4".to_owned(), ..leases[0].clone() };
+            let never_made = Lease {
+                key: "4".to_owned(),
+                ..leases[0].clone()
+            };
             for lease in [&leases[2], &never_made] {
                 let tx = store.begin().await.unwrap();
                 let again = release(&tx, &[LaneRelease::new(lease, Some(Duration::ZERO))]).await;
-                assert!(matches!(again, Err(StoreError::Stale)), "{lease:?}: {again:?}");
+                assert!(
+                    matches!(again, Err(StoreError::Stale)),
+                    "{lease:?}: {again:?}"
+                );
             }
-            let again = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
-            assert_eq!(again.iter().map(|lease| lease.key.as_str()).collect::<Vec<_>>(), ["1"]);
+            let again = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9)
+                .await
+                .unwrap();
+            assert_eq!(
+                again
+                    .iter()
+                    .map(|lease| lease.key.as_str())
+                    .collect::<Vec<_>>(),
+                ["1"]
+            );
         }
     }
 
@@ -346,14 +445,30 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &["1", "2"].map(str::to_owned), Wake::All).await.unwrap();
+            lanes::wake(
+                &tx,
+                LaneKind::Endpoint,
+                &["1", "2"].map(str::to_owned),
+                Wake::All,
+            )
+            .await
+            .unwrap();
             tx.commit().await.unwrap();
-            let gone = claim_due(store, LaneKind::Endpoint, "gone", LEASE, 1).await.unwrap();
-            claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1).await.unwrap();
+            let gone = claim_due(store, LaneKind::Endpoint, "gone", LEASE, 1)
+                .await
+                .unwrap();
+            claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1)
+                .await
+                .unwrap();
             end(store, LeasesToEnd::Crashed("gone")).await.unwrap();
             let free = claim::select_free(LaneKind::Endpoint, &sql::now(store.backend()));
-            let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free).await.unwrap();
-            let taken: Vec<_> = claimed.iter().map(|lane| (lane.lease.key.as_str(), lane.crashes)).collect();
+            let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free)
+                .await
+                .unwrap();
+            let taken: Vec<_> = claimed
+                .iter()
+                .map(|lane| (lane.lease.key.as_str(), lane.crashes))
+                .collect();
             assert_eq!(taken, [(gone[0].key.as_str(), 1)]);
         }
     }
@@ -364,16 +479,28 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Outage, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Outage, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let mut leases = claim_due(store, LaneKind::Outage, "me", LEASE, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Outage, "me", LEASE, 9)
+                .await
+                .unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
-            let never = LaneRelease { next_claim: NextClaim::Never, ..LaneRelease::new(&leases[0], None) };
+            let never = LaneRelease {
+                next_claim: NextClaim::Never,
+                ..LaneRelease::new(&leases[0], None)
+            };
             let tx = store.begin().await.unwrap();
-            release(&tx, &[never, LaneRelease::new(&leases[1], None)]).await.unwrap();
+            release(&tx, &[never, LaneRelease::new(&leases[1], None)])
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let exists = async |key: &str| {
-                views::state(store.reader(), LaneKind::Outage, key).await.unwrap().is_some()
+                views::state(store.reader(), LaneKind::Outage, key)
+                    .await
+                    .unwrap()
+                    .is_some()
             };
             assert_eq!([exists("1").await, exists("2").await], [false, true]);
         }
@@ -386,20 +513,32 @@ mod tests {
             let short = Duration::from_millis(1);
             let keys = ["1", "2", "3", "4"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let mut leases = claim_due(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", short, 9)
+                .await
+                .unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
-            release(&tx, &[LaneRelease::new(&leases[1], Some(Duration::ZERO))]).await.unwrap();
+            release(&tx, &[LaneRelease::new(&leases[1], Some(Duration::ZERO))])
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             leases[2].epoch -= 1;
             renew(store, &leases[..3], LEASE).await.unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
-            let again = claim_due(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+            let again = claim_due(store, LaneKind::Endpoint, "you", LEASE, 9)
+                .await
+                .unwrap();
             let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
             again.sort();
-            assert_eq!(again, ["2", "3", "4"], "released; held by another; not in the list");
+            assert_eq!(
+                again,
+                ["2", "3", "4"],
+                "released; held by another; not in the list"
+            );
         }
     }
 
@@ -409,22 +548,36 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let short = Duration::from_millis(1);
-            let mut leases = claim_due(store, LaneKind::Run, "me", short, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Run, "me", short, 9)
+                .await
+                .unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
-            fence(&tx, &leases[1..=1], IfTaken::Await).await.unwrap().require(&leases[1]).unwrap();
+            fence(&tx, &leases[1..=1], IfTaken::Await)
+                .await
+                .unwrap()
+                .require(&leases[1])
+                .unwrap();
             let renewing = renew(store, &leases, LEASE);
             let other = async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                fence(&tx, &leases[0..=0], IfTaken::Await).await.unwrap().require(&leases[0]).unwrap();
+                fence(&tx, &leases[0..=0], IfTaken::Await)
+                    .await
+                    .unwrap()
+                    .require(&leases[0])
+                    .unwrap();
                 tx.commit().await.unwrap();
             };
             let (renewed, ()) = tokio::join!(renewing, other);
             renewed.unwrap();
-            let again = claim_due(store, LaneKind::Run, "you", LEASE, 9).await.unwrap();
+            let again = claim_due(store, LaneKind::Run, "you", LEASE, 9)
+                .await
+                .unwrap();
             assert_eq!(again, [], "both are prolonged");
         }
     }
@@ -437,14 +590,27 @@ mod tests {
             let set = |leases: &[Lease]| leases.iter().cloned().collect::<HashSet<_>>();
             let tx = store.begin().await.unwrap();
             let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
-            assert_eq!((fenced.held, fenced.skipped), (set(&leases[..2]), set(&[])), "the third is lost");
+            assert_eq!(
+                (fenced.held, fenced.skipped),
+                (set(&leases[..2]), set(&[])),
+                "the third is lost"
+            );
             tx.rollback().await.unwrap();
             if store.backend() == DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lanes::lock(&other, &[LaneName::new(LaneKind::Endpoint, "1")], IfTaken::Await).await.unwrap();
+                lanes::lock(
+                    &other,
+                    &[LaneName::new(LaneKind::Endpoint, "1")],
+                    IfTaken::Await,
+                )
+                .await
+                .unwrap();
                 let tx = store.begin().await.unwrap();
                 let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
-                assert_eq!((fenced.held, fenced.skipped), (set(&leases[1..2]), set(&leases[..1])));
+                assert_eq!(
+                    (fenced.held, fenced.skipped),
+                    (set(&leases[1..2]), set(&leases[..1]))
+                );
             }
         }
     }
@@ -462,7 +628,10 @@ mod tests {
         ] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
             let steps = query_plan(store, &sql, values).await;
-            assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");
+            assert!(
+                steps.iter().any(|step| step.contains(by_name)),
+                "{steps:#?}"
+            );
         }
     }
 
@@ -478,7 +647,9 @@ mod tests {
             tx.commit().await.unwrap();
             assert_found_by_name(&test.store).await;
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             assert_found_by_name(&test.store).await;
         }

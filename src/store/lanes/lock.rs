@@ -57,8 +57,14 @@ impl TryFrom<&QueryResult> for LaneName {
 
     fn try_from(row: &QueryResult) -> Result<Self, StoreError> {
         let kind: String = row.try_get("", "kind")?;
-        let kind = LaneKind::ALL.into_iter().find(|one| one.as_str() == kind).ok_or(StoreError::Stale)?;
-        Ok(Self { kind, key: row.try_get("", "name")? })
+        let kind = LaneKind::ALL
+            .into_iter()
+            .find(|one| one.as_str() == kind)
+            .ok_or(StoreError::Stale)?;
+        Ok(Self {
+            kind,
+            key: row.try_get("", "name")?,
+        })
     }
 }
 
@@ -66,7 +72,9 @@ impl TryFrom<&QueryResult> for LaneName {
 /// of the kind, descending, then by key. Each element of the list is a kind and a key.
 fn given_lanes(dialect: &dyn Dialect) -> String {
     let rows = dialect.json_elements("$1", "rows");
-    format!("(SELECT value ->> 0 AS kind, value ->> 1 AS name FROM {rows} ORDER BY 1 DESC, 2) AS given")
+    format!(
+        "(SELECT value ->> 0 AS kind, value ->> 1 AS name FROM {rows} ORDER BY 1 DESC, 2) AS given"
+    )
 }
 
 /// Returns the table `found`: it locks those of the given lanes that no other transaction has locked, and contains only
@@ -75,7 +83,9 @@ fn free_lanes(dialect: &dyn Dialect) -> String {
     let given = given_lanes(dialect);
     let condition = "lanes.kind = given.kind AND lanes.key = given.name";
     let found = dialect.lateral_lock("FOR UPDATE SKIP LOCKED", condition);
-    format!("found AS MATERIALIZED (SELECT given.kind AS kind, lanes.key AS name FROM {given} {found})")
+    format!(
+        "found AS MATERIALIZED (SELECT given.kind AS kind, lanes.key AS name FROM {given} {found})"
+    )
 }
 
 /// Builds the statement that increments the versions of the lanes of the table `given`. It is an upsert, because
@@ -91,8 +101,13 @@ fn increment_versions(given: &str) -> String {
 
 static LOCK: SqlOnce = SqlOnce::new(|dialect| increment_versions(&given_lanes(dialect)));
 
-static LOCK_FREE: SqlOnce =
-    SqlOnce::new(|dialect| format!("WITH {} {}", free_lanes(dialect), increment_versions("found AS given")));
+static LOCK_FREE: SqlOnce = SqlOnce::new(|dialect| {
+    format!(
+        "WITH {} {}",
+        free_lanes(dialect),
+        increment_versions("found AS given")
+    )
+});
 
 /// Locks these lanes for the rest of the transaction and increments their versions. Creates the lanes that do not
 /// exist, except with `IfTaken::Skip`.
@@ -114,7 +129,11 @@ pub async fn lock(
         };
         locked.own.insert(LaneName::try_from(&row)?, lane);
     }
-    let rest: Vec<_> = lanes.iter().filter(|lane| !locked.contains(lane)).cloned().collect();
+    let rest: Vec<_> = lanes
+        .iter()
+        .filter(|lane| !locked.contains(lane))
+        .cloned()
+        .collect();
     locked.skipped = lock_unversioned(tx, &rest).await?;
     Ok(locked)
 }
@@ -124,7 +143,10 @@ static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
     let rows = dialect.json_elements("$1", "rows");
     let exists = dialect.lateral_join(
         Join::Inner,
-        Aliased { table: "lanes", alias: "l" },
+        Aliased {
+            table: "lanes",
+            alias: "l",
+        },
         "l.kind = rows.value ->> 0 AND l.key = rows.value ->> 1",
     );
     format!(
@@ -135,19 +157,27 @@ static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
 
 /// Locks these lanes for the rest of the transaction and leaves their versions as they are. Returns the lanes that it
 /// skipped, because another transaction has locked them. Ignores lanes that do not exist.
-pub async fn lock_unversioned(tx: &Transaction, lanes: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
+pub async fn lock_unversioned(
+    tx: &Transaction,
+    lanes: &[LaneName],
+) -> Result<HashSet<LaneName>, StoreError> {
     // SQLite has one writer, so no other transaction has locked a lane.
     if lanes.is_empty() || tx.get_database_backend() == DbBackend::Sqlite {
         return Ok(HashSet::new());
     }
-    let rows = tx.query_all_raw(statement_on_lanes(tx, &LOCK_OR_LIST, lanes)).await?;
+    let rows = tx
+        .query_all_raw(statement_on_lanes(tx, &LOCK_OR_LIST, lanes))
+        .await?;
     rows.iter().map(LaneName::try_from).collect()
 }
 
 fn statement_on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
     let backend = tx.get_database_backend();
     // A set, because PostgreSQL rejects an upsert of the same key twice.
-    let given: BTreeSet<_> = lanes.iter().map(|lane| (lane.kind.as_str(), &lane.key)).collect();
+    let given: BTreeSet<_> = lanes
+        .iter()
+        .map(|lane| (lane.kind.as_str(), &lane.key))
+        .collect();
     Statement::from_sql_and_values(backend, sql.get(backend), [json(&given).into()])
 }
 
@@ -169,16 +199,26 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let keys = ["1", "2", "3"].map(str::to_owned);
-            let names = keys.each_ref().map(|key| LaneName::new(LaneKind::Taxpayer, key));
+            let names = keys
+                .each_ref()
+                .map(|key| LaneName::new(LaneKind::Taxpayer, key));
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Taxpayer, &keys[..2], Wake::All).await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &keys[..1], Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Taxpayer, &keys[..2], Wake::All)
+                .await
+                .unwrap();
+            lanes::wake(&tx, LaneKind::Run, &keys[..1], Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             for version in 1..3 {
                 let tx = store.begin().await.unwrap();
                 let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
-                assert_eq!(versions, [Some(version), Some(version), None], "the third does not exist");
+                assert_eq!(
+                    versions,
+                    [Some(version), Some(version), None],
+                    "the third does not exist"
+                );
                 assert!(
                     !locked.contains(&LaneName::new(LaneKind::Run, "1")),
                     "a lane of another kind is not locked"
@@ -187,7 +227,13 @@ mod tests {
             }
             if store.backend() == DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
-                lock(&other, &[LaneName::new(LaneKind::Taxpayer, "1")], IfTaken::Await).await.unwrap();
+                lock(
+                    &other,
+                    &[LaneName::new(LaneKind::Taxpayer, "1")],
+                    IfTaken::Await,
+                )
+                .await
+                .unwrap();
                 let tx = store.begin().await.unwrap();
                 let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
@@ -202,11 +248,20 @@ mod tests {
         for test in stores().await.into_iter().skip(1) {
             let store = &test.store;
             let lanes: [Value; 1] = ["[[\"taxpayer\", \"1\"]]".into()];
-            let statements = [(&LOCK_FREE, lanes.to_vec()), (&LOCK_OR_LIST, lanes.to_vec())];
+            let statements = [
+                (&LOCK_FREE, lanes.to_vec()),
+                (&LOCK_OR_LIST, lanes.to_vec()),
+            ];
             for (sql, values) in statements {
                 let steps = query_plan(store, sql.get(store.backend()), values).await;
-                let scans = steps.iter().filter(|step| step.contains("using lanes_pkey")).count();
-                let lookups = steps.iter().filter(|step| step.contains("Index Cond")).count();
+                let scans = steps
+                    .iter()
+                    .filter(|step| step.contains("using lanes_pkey"))
+                    .count();
+                let lookups = steps
+                    .iter()
+                    .filter(|step| step.contains("Index Cond"))
+                    .count();
                 assert!(scans > 0 && scans == lookups, "{steps:#?}");
             }
         }
@@ -217,16 +272,32 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &["7/a".to_owned()], Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &["7/a".to_owned()], Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
-            let older = Lease { epoch: lease.epoch - 1, ..lease.clone() };
+            let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1)
+                .await
+                .unwrap()
+                .remove(0);
+            let older = Lease {
+                epoch: lease.epoch - 1,
+                ..lease.clone()
+            };
             let names = [LaneName::from(&lease)];
             let tx = store.begin().await.unwrap();
             let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
             assert!(locked.is_held(&lease) && !locked.is_held(&older));
-            leases::release(&tx, &[LaneRelease::new(&lease, None)]).await.unwrap();
-            assert!(!lock(&tx, &names, IfTaken::Skip).await.unwrap().is_held(&lease), "it is released");
+            leases::release(&tx, &[LaneRelease::new(&lease, None)])
+                .await
+                .unwrap();
+            assert!(
+                !lock(&tx, &names, IfTaken::Skip)
+                    .await
+                    .unwrap()
+                    .is_held(&lease),
+                "it is released"
+            );
         }
     }
 
@@ -237,11 +308,21 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All).await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All)
+                .await
+                .unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let other = store.begin().await.unwrap();
-            lock(&other, &[LaneName::new(LaneKind::Endpoint, "2")], IfTaken::Await).await.unwrap();
+            lock(
+                &other,
+                &[LaneName::new(LaneKind::Endpoint, "2")],
+                IfTaken::Await,
+            )
+            .await
+            .unwrap();
             let wanted = [
                 LaneName::new(LaneKind::Endpoint, "1"),
                 LaneName::new(LaneKind::Endpoint, "2"),
@@ -250,13 +331,23 @@ mod tests {
             ];
             let tx = store.begin().await.unwrap();
             let held = lock_unversioned(&tx, &wanted).await.unwrap();
-            assert_eq!(held, HashSet::from([wanted[1].clone()]), "and the third does not exist");
+            assert_eq!(
+                held,
+                HashSet::from([wanted[1].clone()]),
+                "and the third does not exist"
+            );
             let third = store.begin().await.unwrap();
             let names = ["1", "2"].map(|key| LaneName::new(LaneKind::Run, key));
             let free = lock(&third, &names, IfTaken::Skip).await.unwrap();
-            assert_eq!(names.each_ref().map(|lane| free.contains(lane)), [true, false]);
+            assert_eq!(
+                names.each_ref().map(|lane| free.contains(lane)),
+                [true, false]
+            );
             other.rollback().await.unwrap();
-            assert!(lock_unversioned(&tx, &wanted).await.unwrap().is_empty(), "all are free");
+            assert!(
+                lock_unversioned(&tx, &wanted).await.unwrap().is_empty(),
+                "all are free"
+            );
         }
     }
 }

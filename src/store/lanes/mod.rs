@@ -76,7 +76,10 @@ pub struct LaneName {
 
 impl LaneName {
     pub fn new(kind: LaneKind, key: impl Into<String>) -> Self {
-        Self { kind, key: key.into() }
+        Self {
+            kind,
+            key: key.into(),
+        }
     }
 }
 
@@ -114,7 +117,8 @@ pub(super) const ABANDONED_LEASE_UNTIL: i64 = 0;
 pub const PROBE_STEP: &str = "probe";
 
 fn later(now: &Expr, by: Duration) -> Expr {
-    now.clone().add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
+    now.clone()
+        .add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
 }
 
 /// Builds a statement on the lanes of the kind `$1` with the keys in the JSON list `$2`. The values `more` are the next
@@ -130,6 +134,8 @@ fn statement_on_keys<const N: usize>(
     // Each key is put into a list of its own, because then both databases can read it as text with the same
     // operator, `->>`.
     let keys: Vec<_> = keys.iter().map(|key| [key]).collect();
-    let values = [kind.as_str().into(), json(&keys).into()].into_iter().chain(more);
+    let values = [kind.as_str().into(), json(&keys).into()]
+        .into_iter()
+        .chain(more);
     Statement::from_sql_and_values(backend, sql.get(backend), values)
 }

@@ -36,19 +36,32 @@ pub async fn state(
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").eq(key))
         .to_owned();
-    let Some(row) = reader.query_one(&statement).await? else { return Ok(None) };
-    Ok(Some(LaneState { version: row.try_get("", "version")?, owner: row.try_get("", "owner")? }))
+    let Some(row) = reader.query_one(&statement).await? else {
+        return Ok(None);
+    };
+    Ok(Some(LaneState {
+        version: row.try_get("", "version")?,
+        owner: row.try_get("", "owner")?,
+    }))
 }
 
 /// Counts the due lanes without a lease, keyed by taxpayer id.
-pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
+pub async fn due_by_taxpayer(
+    store: &Store,
+    kind: LaneKind,
+) -> Result<HashMap<i64, u64>, StoreError> {
     let due = free_condition(store.backend(), &[]);
     let sql = format!(
         "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
          GROUP BY lanes.taxpayer_id"
     );
-    let rows = store.reader().query_all_raw(statement(store, sql, [kind.as_str().into()])).await?;
-    rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
+    let rows = store
+        .reader()
+        .query_all_raw(statement(store, sql, [kind.as_str().into()]))
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?))))
+        .collect()
 }
 
 /// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. Of
@@ -65,9 +78,20 @@ pub async fn more_urgent(
         "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
          AND (lanes.deadline < $3 OR (lanes.deadline = $3 AND lanes.key < $4)) AND {due}"
     );
-    let values: [Value; 4] = [kind.as_str().into(), taxpayer.into(), deadline.into(), key.into()];
-    let row = store.reader().query_one_raw(statement(store, sql, values)).await?;
-    Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
+    let values: [Value; 4] = [
+        kind.as_str().into(),
+        taxpayer.into(),
+        deadline.into(),
+        key.into(),
+    ];
+    let row = store
+        .reader()
+        .query_one_raw(statement(store, sql, values))
+        .await?;
+    Ok(row
+        .map(|row| row.try_get("", "due"))
+        .transpose()?
+        .map_or(0, count))
 }
 
 fn count(number: i64) -> u64 {
@@ -92,7 +116,9 @@ pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.l
         let one = Expr::case(condition, 1_i64).finally(0_i64);
         Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
     };
-    let held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
+    let held = Expr::col("lease_until")
+        .is_not_null()
+        .and(Expr::col("lease_until").gte(now.clone()));
     let due = Expr::col("next_due_at").lte(now);
     let held_back = Expr::col("crashes").gte(i64::from(CRASHES_MAX));
     let statement = Query::select()
@@ -104,10 +130,18 @@ pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.l
         .and_where(Expr::col("next_due_at").is_not_null())
         .group_by_col("kind")
         .to_owned();
-    let mut counts = LaneKind::ALL.map(|kind| LaneCount { kind, due: 0, leased: 0, held_back: 0 });
+    let mut counts = LaneKind::ALL.map(|kind| LaneCount {
+        kind,
+        due: 0,
+        leased: 0,
+        held_back: 0,
+    });
     for row in store.reader().query_all(&statement).await? {
         let kind: String = row.try_get("", "kind")?;
-        for count in counts.iter_mut().filter(|count| count.kind.as_str() == kind) {
+        for count in counts
+            .iter_mut()
+            .filter(|count| count.kind.as_str() == kind)
+        {
             (count.due, count.leased) = (row.try_get("", "due")?, row.try_get("", "leased")?);
             count.held_back = row.try_get("", "held_back")?;
         }
@@ -129,13 +163,27 @@ pub struct OwnerCount {
 /// Counts the leased lanes by kind and owner, ordered by kind and owner.
 pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreError> {
     let mut counts = Vec::new();
-    for row in store.reader().query_all(&owner_statement(sql::now(store.backend()))).await? {
+    for row in store
+        .reader()
+        .query_all(&owner_statement(sql::now(store.backend())))
+        .await?
+    {
         let kind: String = row.try_get("", "kind")?;
-        let Some(kind) = LaneKind::ALL.into_iter().find(|known| known.as_str() == kind) else { continue };
+        let Some(kind) = LaneKind::ALL
+            .into_iter()
+            .find(|known| known.as_str() == kind)
+        else {
+            continue;
+        };
         let owner = row.try_get("", "owner")?;
         let held = row.try_get("", "held")?;
         let expired = row.try_get("", "expired")?;
-        counts.push(OwnerCount { kind, owner, held, expired });
+        counts.push(OwnerCount {
+            kind,
+            owner,
+            held,
+            expired,
+        });
     }
     Ok(counts)
 }
@@ -181,13 +229,29 @@ mod tests {
                 lanes::wake(&tx, kind, &keys, Wake::All).await.unwrap();
             }
             tx.commit().await.unwrap();
-            claim_due(store, LaneKind::Run, "one", LEASE, 2).await.unwrap();
-            claim_due(store, LaneKind::Endpoint, "one", Duration::from_millis(1), 9).await.unwrap();
-            let third = claim_due(store, LaneKind::Run, "two", LEASE, 9).await.unwrap();
+            claim_due(store, LaneKind::Run, "one", LEASE, 2)
+                .await
+                .unwrap();
+            claim_due(
+                store,
+                LaneKind::Endpoint,
+                "one",
+                Duration::from_millis(1),
+                9,
+            )
+            .await
+            .unwrap();
+            let third = claim_due(store, LaneKind::Run, "two", LEASE, 9)
+                .await
+                .unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
             let found = counts_by_owner(store).await.unwrap();
-            let count =
-                |kind, owner: &str, held, expired| OwnerCount { kind, owner: owner.into(), held, expired };
+            let count = |kind, owner: &str, held, expired| OwnerCount {
+                kind,
+                owner: owner.into(),
+                held,
+                expired,
+            };
             let expected = [
                 count(LaneKind::Endpoint, "one", 0, 1),
                 count(LaneKind::Run, "one", 2, 0),
@@ -195,10 +259,20 @@ mod tests {
             ];
             assert_eq!(found, expected);
             let state = async |kind, key: &str| state(store.reader(), kind, key).await.unwrap();
-            let held = LaneState { version: 0, owner: Some("two".to_owned()) };
+            let held = LaneState {
+                version: 0,
+                owner: Some("two".to_owned()),
+            };
             assert_eq!(state(LaneKind::Run, &third[0].key).await, Some(held));
-            let ended = LaneState { version: 0, owner: None };
-            assert_eq!(state(LaneKind::Endpoint, "0").await, Some(ended), "its lease has ended");
+            let ended = LaneState {
+                version: 0,
+                owner: None,
+            };
+            assert_eq!(
+                state(LaneKind::Endpoint, "0").await,
+                Some(ended),
+                "its lease has ended"
+            );
             assert_eq!(state(LaneKind::Run, "unknown").await, None);
         }
     }
@@ -207,10 +281,14 @@ mod tests {
     async fn owners_are_counted_by_the_index_of_leased_lanes() {
         for test in stores().await {
             let backend = test.store.backend();
-            let sea_orm::Statement { sql, values, .. } = backend.build(&owner_statement(sql::now(backend)));
+            let sea_orm::Statement { sql, values, .. } =
+                backend.build(&owner_statement(sql::now(backend)));
             let values = values.map(|values| values.0).unwrap_or_default();
             let steps = query_plan(&test.store, &sql, values).await;
-            assert!(steps.iter().any(|step| step.contains("lanes_leased")), "{steps:#?}");
+            assert!(
+                steps.iter().any(|step| step.contains("lanes_leased")),
+                "{steps:#?}"
+            );
         }
     }
 }

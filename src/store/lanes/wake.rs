@@ -23,7 +23,11 @@ pub struct QueuedLane {
 
 /// Makes these lanes due now, with their taxpayer, deadline and next step. Creates the lanes that do not exist
 /// yet.
-pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
+pub async fn enqueue(
+    tx: &Transaction,
+    kind: LaneKind,
+    lanes: &[QueuedLane],
+) -> Result<(), StoreError> {
     if lanes.is_empty() {
         return Ok(());
     }
@@ -101,7 +105,10 @@ pub async fn wake(
         Wake::NotParked => "not-parked",
         Wake::WithoutHolder => "without-holder",
     };
-    for row in tx.query_all_raw(statement_on_keys(tx, &WAKE, kind, keys, [which.into()])).await? {
+    for row in tx
+        .query_all_raw(statement_on_keys(tx, &WAKE, kind, keys, [which.into()]))
+        .await?
+    {
         if row.try_get("", "is_held")? {
             held.insert(row.try_get("", "name")?);
         }
@@ -114,7 +121,11 @@ pub async fn wake(
 pub enum WaitingLanes<'a> {
     /// The lanes that wait for one of these steps, unless `blocked` says that the step is still blocked for the lane's
     /// taxpayer.
-    For { kind: LaneKind, steps: &'a [&'static str], blocked: &'a [BlockedStep] },
+    For {
+        kind: LaneKind,
+        steps: &'a [&'static str],
+        blocked: &'a [BlockedStep],
+    },
     /// All lanes, because the clock was set back after their due times were set. This does no harm to a lane without
     /// work, because its next holder releases it with a new due time.
     All,
@@ -125,7 +136,11 @@ pub async fn make_waiting_due(store: &Store, which: WaitingLanes<'_>) -> Result<
     let now = dialect(store.backend()).clock();
     let condition = match which {
         WaitingLanes::All => String::new(),
-        WaitingLanes::For { kind, steps, blocked } => format!(
+        WaitingLanes::For {
+            kind,
+            steps,
+            blocked,
+        } => format!(
             " AND kind = '{}' AND next_step IN ('{}') AND (lease_until IS NULL OR lease_until < {now}){}",
             kind.as_str(),
             steps.join("', '"),
@@ -134,7 +149,10 @@ pub async fn make_waiting_due(store: &Store, which: WaitingLanes<'_>) -> Result<
     };
     let sql = format!("UPDATE lanes SET next_due_at = {now} WHERE next_due_at > {now}{condition}");
     let tx = store.begin().await?;
-    let changed = tx.execute_raw(Statement::from_string(store.backend(), sql)).await?.rows_affected();
+    let changed = tx
+        .execute_raw(Statement::from_string(store.backend(), sql))
+        .await?
+        .rows_affected();
     tx.commit().await?;
     Ok(changed)
 }
@@ -154,26 +172,41 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let keys = ["7".to_owned()];
-            let claim = async || claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let claim = async || {
+                claim_due(store, LaneKind::Endpoint, "me", LEASE, 9)
+                    .await
+                    .unwrap()
+            };
             let tx = store.begin().await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+                .await
+                .unwrap()
+                .is_empty();
             assert!(!is_held, "nobody holds a lane that is new");
             tx.commit().await.unwrap();
             let lease = claim().await.remove(0);
             let tx = store.begin().await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+                .await
+                .unwrap()
+                .is_empty();
             assert!(is_held, "it was claimed");
             let rest = LaneRelease {
                 next_step: Some(PROBE_STEP),
                 ..LaneRelease::new(&lease, Some(Duration::from_mins(1)))
             };
             leases::release(&tx, &[rest]).await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+                .await
+                .unwrap()
+                .is_empty();
             assert!(!is_held, "it was released");
             tx.commit().await.unwrap();
             assert_eq!(claim().await, []);
             let tx = store.begin().await.unwrap();
-            wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim().await.len(), 1, "unless it is made due");
         }

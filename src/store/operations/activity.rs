@@ -43,7 +43,10 @@ pub struct ActivityCursor {
 }
 
 impl ActivityCursor {
-    const NEWEST: Self = Self { sequence: i64::MAX, audit: Uuid::max() };
+    const NEWEST: Self = Self {
+        sequence: i64::MAX,
+        audit: Uuid::max(),
+    };
 }
 
 impl fmt::Display for ActivityCursor {
@@ -57,7 +60,10 @@ impl FromStr for ActivityCursor {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (sequence, audit) = text.split_once('.').ok_or(())?;
-        Ok(Self { sequence: sequence.parse().map_err(drop)?, audit: audit.parse().map_err(drop)? })
+        Ok(Self {
+            sequence: sequence.parse().map_err(drop)?,
+            audit: audit.parse().map_err(drop)?,
+        })
     }
 }
 
@@ -133,10 +139,19 @@ async fn events(
     let is_about_invoices = Condition::any()
         .add(Column::Irn.is_not_null())
         .add(Column::Kind.eq(EventKind::InvoiceBatchCompleted.as_str()));
-    let columns = [Column::Sequence, Column::Kind, Column::At, Column::Irn, Column::Actor];
+    let columns = [
+        Column::Sequence,
+        Column::Kind,
+        Column::At,
+        Column::Irn,
+        Column::Actor,
+    ];
     let mut found = event_row::Entity::find().select_only().columns(columns);
     for name in ["previous_status", "status", "amount"] {
-        found = found.expr_as(Expr::cust(dialect(store.backend()).json_member("data", name)), name);
+        found = found.expr_as(
+            Expr::cust(dialect(store.backend()).json_member("data", name)),
+            name,
+        );
     }
     let rows = found
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -148,27 +163,41 @@ async fn events(
         .into_model::<EventRow>()
         .all(store.reader())
         .await?;
-    rows.into_iter().filter_map(|row| entry_of_event(taxpayer, row).transpose()).collect()
+    rows.into_iter()
+        .filter_map(|row| entry_of_event(taxpayer, row).transpose())
+        .collect()
 }
 
 /// Selects the events of one kind of actor, or of all actors except the authority and the service. The JSON text of an
 /// actor begins with its kind.
 fn actor_condition(actor: Option<ActorKind>) -> Condition {
-    let starts = |kind: ActorKind| event_row::Column::Actor.starts_with(format!(r#"{{"kind":"{kind}""#));
+    let starts =
+        |kind: ActorKind| event_row::Column::Actor.starts_with(format!(r#"{{"kind":"{kind}""#));
     match actor {
         Some(kind) => Condition::all().add(starts(kind)),
         None => [ActorKind::Authority, ActorKind::Service]
             .into_iter()
-            .fold(Condition::all(), |others, kind| others.add(starts(kind).not()))
+            .fold(Condition::all(), |others, kind| {
+                others.add(starts(kind).not())
+            })
             .add(event_row::Column::Actor.is_not_null()),
     }
 }
 
-fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Option<(i64, ActivityEntry)>, StoreError> {
-    let at = RowRef { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
-    let Some(actor) = row.actor.as_deref().and_then(NamedActor::parse) else { return Ok(None) };
+fn entry_of_event(
+    taxpayer: TaxpayerId,
+    row: EventRow,
+) -> Result<Option<(i64, ActivityEntry)>, StoreError> {
+    let at = RowRef {
+        table: "events",
+        id: format!("{taxpayer}/{}", row.sequence),
+    };
+    let Some(actor) = row.actor.as_deref().and_then(NamedActor::parse) else {
+        return Ok(None);
+    };
     let word = |text: Option<String>| {
-        text.map(|text| text.trim_matches('"').to_owned()).filter(|text| !text.is_empty() && text != "null")
+        text.map(|text| text.trim_matches('"').to_owned())
+            .filter(|text| !text.is_empty() && text != "null")
     };
     let entry = ActivityEntry {
         at: at.moment(row.at)?,
@@ -217,22 +246,37 @@ impl Names {
         let keys = keys.remove(&taxpayer.0).unwrap_or_default();
         let names = people.into_iter().map(|person| {
             let contact = person.contact;
-            (contact.id, format!("{} {}", contact.first_name, contact.last_name))
+            (
+                contact.id,
+                format!("{} {}", contact.first_name, contact.last_name),
+            )
         });
         Ok(Self {
             contacts: names.collect(),
-            keys: keys.into_iter().map(|key| (key.id.clone(), key.label())).collect(),
+            keys: keys
+                .into_iter()
+                .map(|key| (key.id.clone(), key.label()))
+                .collect(),
         })
     }
 
     /// Converts an audit entry. Leaves out the reason, because operators write it for the operators' audit only.
     fn entry(&self, entry: AuditEntry) -> ActivityEntry {
-        let contact = entry.actor.contact_id().and_then(|id| self.contacts.get(&id.0));
-        let key = entry.actor.key_id().and_then(|id| self.keys.get(&id.to_string()));
+        let contact = entry
+            .actor
+            .contact_id()
+            .and_then(|id| self.contacts.get(&id.0));
+        let key = entry
+            .actor
+            .key_id()
+            .and_then(|id| self.keys.get(&id.to_string()));
         let actor = NamedActor::from(&ActorWithName::from(entry.actor));
         ActivityEntry {
             at: entry.at,
-            actor: NamedActor { name: contact.or(key).cloned(), ..actor },
+            actor: NamedActor {
+                name: contact.or(key).cloned(),
+                ..actor
+            },
             action: entry.action.to_string(),
             subject: Some(entry.subject),
             from: entry.from_state,
@@ -259,15 +303,29 @@ mod tests {
 
     #[test]
     fn pages_of_both_logs_leave_nothing_out_and_show_nothing_twice() {
-        let events: Vec<_> =
-            [9, 7, 7, 1].iter().zip([40, 30, 20, 10]).map(|(at, n)| (n, entry(*at))).collect();
-        let audit: Vec<_> =
-            [8, 7, 2].iter().zip([3, 2, 1]).map(|(at, n)| (Uuid::from_u128(n), entry(*at))).collect();
+        let events: Vec<_> = [9, 7, 7, 1]
+            .iter()
+            .zip([40, 30, 20, 10])
+            .map(|(at, n)| (n, entry(*at)))
+            .collect();
+        let audit: Vec<_> = [8, 7, 2]
+            .iter()
+            .zip([3, 2, 1])
+            .map(|(at, n)| (Uuid::from_u128(n), entry(*at)))
+            .collect();
         let mut place = ActivityCursor::NEWEST;
         let mut seen = Vec::new();
         loop {
-            let left_events = events.iter().filter(|(n, _)| *n < place.sequence).cloned().collect();
-            let left_audit = audit.iter().filter(|(id, _)| *id < place.audit).cloned().collect();
+            let left_events = events
+                .iter()
+                .filter(|(n, _)| *n < place.sequence)
+                .cloned()
+                .collect();
+            let left_audit = audit
+                .iter()
+                .filter(|(id, _)| *id < place.audit)
+                .cloned()
+                .collect();
             let (page, next) = merge(left_events, left_audit, place, 2);
             seen.extend(page.into_iter().map(|entry| entry.action));
             match next {

@@ -27,7 +27,9 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     if entries.is_empty() {
         return Ok(());
     }
-    let rows = entries.iter().map(|entry| Model::from(entry).into_active_model());
+    let rows = entries
+        .iter()
+        .map(|entry| Model::from(entry).into_active_model());
     Entity::insert_many(rows).exec_without_returning(tx).await?;
     Ok(())
 }
@@ -46,7 +48,15 @@ pub async fn page_owned_by(
     filter: AuditFilter,
     page: Page,
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
-    self::page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, page).await
+    self::page(
+        store,
+        AuditFilter {
+            integrator_id: Some(integrator),
+            ..filter
+        },
+        page,
+    )
+    .await
 }
 
 /// Loads one page of entries, newest first, and the number of all entries that match the filter.
@@ -72,7 +82,10 @@ pub async fn page(
 }
 
 /// Returns those runs of this list that an operator has paused: their last operator action is a pause.
-pub async fn paused_by_operator(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
+pub async fn paused_by_operator(
+    store: &Store,
+    runs: &[RunId],
+) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {
         let last = Entity::find()
@@ -88,8 +101,10 @@ pub async fn paused_by_operator(store: &Store, runs: &[RunId]) -> Result<HashSet
 
 /// Loads the emails of these operators, keyed by operator id.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
-    let rows =
-        operator_row::Entity::find().filter(operator_row::Column::Id.is_in(ids)).all(store.reader()).await?;
+    let rows = operator_row::Entity::find()
+        .filter(operator_row::Column::Id.is_in(ids))
+        .all(store.reader())
+        .await?;
     Ok(rows.into_iter().map(|row| (row.id, row.email)).collect())
 }
 
@@ -103,24 +118,42 @@ mod tests {
     use crate::store::testing::stores;
 
     fn pause(actor: Actor) -> AuditEntry {
-        AuditEntry::new(actor, AuditAction::PauseRun, &"a run", Timestamp::UNIX_EPOCH)
+        AuditEntry::new(
+            actor,
+            AuditAction::PauseRun,
+            &"a run",
+            Timestamp::UNIX_EPOCH,
+        )
     }
 
     #[actix_rt::test]
     async fn the_audit_takes_entries_and_nothing_else() {
         for test in stores().await {
             let states = (Some("running".to_owned()), Some("paused".to_owned()));
-            let entry = pause(Actor::Operator(1)).for_taxpayer(TaxpayerId(7)).with_states(states.0, states.1);
+            let entry = pause(Actor::Operator(1))
+                .for_taxpayer(TaxpayerId(7))
+                .with_states(states.0, states.1);
             let tx = test.store.begin().await.unwrap();
             append(&tx, std::slice::from_ref(&entry)).await.unwrap();
             tx.commit().await.unwrap();
             for forbidden in ["UPDATE audit SET reason = 'another'", "DELETE FROM audit"] {
                 let tx = test.store.begin().await.unwrap();
                 let error = tx.execute_unprepared(forbidden).await.unwrap_err();
-                assert!(error.to_string().contains("the audit is append-only"), "{error}");
+                assert!(
+                    error.to_string().contains("the audit is append-only"),
+                    "{error}"
+                );
             }
-            let (found, total) =
-                page(&test.store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
+            let (found, total) = page(
+                &test.store,
+                AuditFilter::default(),
+                Page {
+                    number: 1,
+                    per_page: 10,
+                },
+            )
+            .await
+            .unwrap();
             assert_eq!((found, total), (vec![entry], 1));
             test.store.close().await;
         }
@@ -131,7 +164,9 @@ mod tests {
     async fn no_entry_is_replaced() {
         for test in stores().await {
             let entry = pause(Actor::Operator(1));
-            record(&test.store, std::slice::from_ref(&entry)).await.unwrap();
+            record(&test.store, std::slice::from_ref(&entry))
+                .await
+                .unwrap();
             let columns = "(id, at, actor, operator_id, action, subject)";
             let values = |id: &str| format!("('{id}', 0, 'operator', 2, 'run.pause', 'another')");
             let own = values(&entry.id.to_string());
@@ -139,19 +174,34 @@ mod tests {
             let upsert = "ON CONFLICT (id) DO UPDATE SET subject = excluded.subject";
             let mut statements = vec![format!("INSERT INTO audit {columns} VALUES {own} {upsert}")];
             if test.store.backend() == sea_orm::DbBackend::Sqlite {
-                statements.push(format!("INSERT OR REPLACE INTO audit {columns} VALUES {own}"));
+                statements.push(format!(
+                    "INSERT OR REPLACE INTO audit {columns} VALUES {own}"
+                ));
                 statements.push(format!("REPLACE INTO audit {columns} VALUES {own}"));
                 let with_row = other.replacen('(', "(1, ", 1);
                 let of_row = columns.replacen('(', "(rowid, ", 1);
-                statements.push(format!("INSERT OR REPLACE INTO audit {of_row} VALUES {with_row}"));
+                statements.push(format!(
+                    "INSERT OR REPLACE INTO audit {of_row} VALUES {with_row}"
+                ));
             }
             for statement in statements {
                 let tx = test.store.begin().await.unwrap();
                 let error = tx.execute_unprepared(&statement).await.unwrap_err();
-                assert!(error.to_string().contains("the audit is append-only"), "{statement}: {error}");
+                assert!(
+                    error.to_string().contains("the audit is append-only"),
+                    "{statement}: {error}"
+                );
             }
-            let all = Page { number: 1, per_page: 10 };
-            assert_eq!(page(&test.store, AuditFilter::default(), all).await.unwrap(), (vec![entry], 1));
+            let all = Page {
+                number: 1,
+                per_page: 10,
+            };
+            assert_eq!(
+                page(&test.store, AuditFilter::default(), all)
+                    .await
+                    .unwrap(),
+                (vec![entry], 1)
+            );
             test.store.close().await;
         }
     }
@@ -175,16 +225,35 @@ mod tests {
                     &test.store,
                     integrator,
                     AuditFilter::default(),
-                    Page { number: 1, per_page: 10 },
+                    Page {
+                        number: 1,
+                        per_page: 10,
+                    },
                 )
                 .await;
-                found.unwrap().0.into_iter().map(|entry| entry.actor).collect::<Vec<_>>()
+                found
+                    .unwrap()
+                    .0
+                    .into_iter()
+                    .map(|entry| entry.actor)
+                    .collect::<Vec<_>>()
             };
-            assert_eq!(read(own).await, [Actor::CommandLine, Actor::Integrator(own)]);
+            assert_eq!(
+                read(own).await,
+                [Actor::CommandLine, Actor::Integrator(own)]
+            );
             assert_eq!(read(other).await, [Actor::Integrator(other)]);
             assert_eq!(read(IntegratorId(3)).await, []);
-            let (all, total) =
-                page(&test.store, AuditFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
+            let (all, total) = page(
+                &test.store,
+                AuditFilter::default(),
+                Page {
+                    number: 1,
+                    per_page: 10,
+                },
+            )
+            .await
+            .unwrap();
             assert_eq!((all.len(), total), (4, 4));
             test.store.close().await;
         }

@@ -36,9 +36,17 @@ impl TryFrom<Model> for AuditEntry {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "audit", id: row.id.clone() };
+        let at = RowRef {
+            table: "audit",
+            id: row.id.clone(),
+        };
         let integrator_id = row.integrator_id.map(IntegratorId);
-        let actor = match (at.parse(&row.actor)?, row.operator_id, integrator_id, row.contact_id) {
+        let actor = match (
+            at.parse(&row.actor)?,
+            row.operator_id,
+            integrator_id,
+            row.contact_id,
+        ) {
             (ActorKind::Operator, Some(id), _, None) => Actor::Operator(id),
             (ActorKind::Integrator, None, Some(id), None) => Actor::Integrator(id),
             (ActorKind::Contact, None, _, Some(id)) => Actor::Contact(ContactId(id)),

@@ -55,8 +55,11 @@ pub async fn irn_keys(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let with_event =
-        with_event.into_iter().flatten().filter_map(|irn| Irn::parse(&irn).ok()).map(|irn| irn.key());
+    let with_event = with_event
+        .into_iter()
+        .flatten()
+        .filter_map(|irn| Irn::parse(&irn).ok())
+        .map(|irn| irn.key());
     Ok(alive.into_iter().chain(with_event).collect())
 }
 
@@ -93,7 +96,10 @@ mod tests {
     fn run(no: &str, operation: Operation, created: i64, updated: i64) -> Run {
         let irn = Irn::parse(&format!("{no}-94ad90fb-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), operation);
-        Run { updated_at: at(updated), ..Run::new(clock::new_id(), TaxpayerId(7), request, at(created)) }
+        Run {
+            updated_at: at(updated),
+            ..Run::new(clock::new_id(), TaxpayerId(7), request, at(created))
+        }
     }
 
     #[tokio::test]
@@ -108,15 +114,26 @@ mod tests {
                 run("REPORT", Operation::Report, 100, 150),
             ];
             let tx = test.store.begin().await.unwrap();
-            runs::save(&tx, &runs.iter().collect::<Vec<_>>()).await.unwrap();
+            runs::save(&tx, &runs.iter().collect::<Vec<_>>())
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let keys =
-                async |taxpayer| irn_keys(&test.store, TaxpayerId(taxpayer), at(100), at(200)).await.unwrap();
+            let keys = async |taxpayer| {
+                irn_keys(&test.store, TaxpayerId(taxpayer), at(100), at(200))
+                    .await
+                    .unwrap()
+            };
             let found: Vec<_> = keys(7).await.into_iter().collect();
-            assert_eq!(found, ["AROUND-94AD90FB-20261121", "WITHIN-94AD90FB-20261121"]);
+            assert_eq!(
+                found,
+                ["AROUND-94AD90FB-20261121", "WITHIN-94AD90FB-20261121"]
+            );
             assert!(keys(8).await.is_empty());
-            let moved =
-                async |second| has_changed_runs_since(&test.store, TaxpayerId(7), at(second)).await.unwrap();
+            let moved = async |second| {
+                has_changed_runs_since(&test.store, TaxpayerId(7), at(second))
+                    .await
+                    .unwrap()
+            };
             assert!(moved(500).await && !moved(501).await);
         }
     }

@@ -39,13 +39,19 @@ impl TryFrom<Model> for Outage {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "outages", id: &row.id };
+        let at = RowRef {
+            table: "outages",
+            id: &row.id,
+        };
         let parts: Vec<AffectedOperationRecord> = at.json(&row.affected)?;
         let affected = parts.into_iter().map(|part| {
             Ok(AffectedOperation {
                 operation: part.operation,
                 failed_at: at.moment(part.failed_at)?,
-                answered_at: part.answered_at.map(|micros| at.moment(micros)).transpose()?,
+                answered_at: part
+                    .answered_at
+                    .map(|micros| at.moment(micros))
+                    .transpose()?,
             })
         });
         Ok(Self {

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use sea_orm::sea_query::{NullOrdering, OnConflict};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, Order, QueryFilter, QueryOrder,
-    QuerySelect, Statement, Value,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, Order, QueryFilter,
+    QueryOrder, QuerySelect, Statement, Value,
 };
 
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
@@ -40,19 +40,35 @@ pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
 /// Loads the open outage. If no outage is open, loads the outage that ended last.
 pub async fn last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
-    let found = Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
-    found.one(connection).await?.map(Outage::try_from).transpose()
+    let found =
+        Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
+    found
+        .one(connection)
+        .await?
+        .map(Outage::try_from)
+        .transpose()
 }
 
-pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<Option<Outage>, StoreError> {
-    Entity::find_by_id(id.to_string()).one(connection).await?.map(Outage::try_from).transpose()
+pub async fn with_id(
+    connection: &impl ConnectionTrait,
+    id: OutageId,
+) -> Result<Option<Outage>, StoreError> {
+    Entity::find_by_id(id.to_string())
+        .one(connection)
+        .await?
+        .map(Outage::try_from)
+        .transpose()
 }
 
 /// Writes the current state of an outage, new or existing.
 pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     let changing = [Column::Open, Column::Affected, Column::EndedAt];
     Entity::insert(Model::from(outage).into_active_model())
-        .on_conflict(OnConflict::column(Column::Id).update_columns(changing).to_owned())
+        .on_conflict(
+            OnConflict::column(Column::Id)
+                .update_columns(changing)
+                .to_owned(),
+        )
         .exec_without_returning(tx)
         .await?;
     Ok(())
@@ -73,26 +89,38 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
     // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
     // longer name that contains it.
     let named = format!("%\"{}\"%", event.edge.event_kind());
-    let values: [Value; 3] =
-        [LaneKind::Outage.as_str().into(), format!("{}/{}", event.outage, event.edge).into(), named.into()];
-    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    let values: [Value; 3] = [
+        LaneKind::Outage.as_str().into(),
+        format!("{}/{}", event.outage, event.edge).into(),
+        named.into(),
+    ];
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
+        .await?;
     Ok(())
 }
 
 /// Returns the queued notifications of this lane's taxpayer up to and including the one of this lane, earliest first.
-pub async fn queued_notices_up_to(store: &Store, lease: &Lease) -> Result<Vec<QueuedNotice>, StoreError> {
+pub async fn queued_notices_up_to(
+    store: &Store,
+    lease: &Lease,
+) -> Result<Vec<QueuedNotice>, StoreError> {
     let sql = "SELECT queued.key, queued.taxpayer_id FROM lanes JOIN lanes AS queued ON queued.kind = lanes.kind \
         AND queued.taxpayer_id = lanes.taxpayer_id AND queued.deadline <= lanes.deadline \
         WHERE lanes.kind = $1 AND lanes.key = $2 AND queued.next_due_at IS NOT NULL ORDER BY queued.deadline";
     let values: [Value; 2] = [lease.kind.as_str().into(), lease.key.as_str().into()];
-    let rows =
-        store.reader().query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    let rows = store
+        .reader()
+        .query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values))
+        .await?;
     rows.iter()
         .map(|row| {
             let key: String = row.try_get("", "key")?;
             let taxpayer = TaxpayerId(row.try_get("", "taxpayer_id")?);
             let event = key.rsplit_once('/').map_or("", |(event, _)| event);
-            Ok(QueuedNotice { taxpayer, event: queued_event(event)? })
+            Ok(QueuedNotice {
+                taxpayer,
+                event: queued_event(event)?,
+            })
         })
         .collect()
 }
@@ -102,16 +130,26 @@ pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreE
     let sql = "SELECT DISTINCT REPLACE(key, '/' || CAST(taxpayer_id AS TEXT), '') AS event FROM lanes \
         WHERE kind = $1 AND next_due_at IS NOT NULL";
     let values: [Value; 1] = [LaneKind::Outage.as_str().into()];
-    let rows =
-        store.reader().query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
-    rows.iter().map(|row| queued_event(&row.try_get::<String>("", "event")?)).collect()
+    let rows = store
+        .reader()
+        .query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values))
+        .await?;
+    rows.iter()
+        .map(|row| queued_event(&row.try_get::<String>("", "event")?))
+        .collect()
 }
 
 /// Parses the part of a lane's key before the taxpayer.
 fn queued_event(key: &str) -> Result<OutageEvent, StoreError> {
     let (outage, edge) = key.split_once('/').unwrap_or((key, ""));
-    let at = RowRef { table: "lanes", id: key };
-    Ok(OutageEvent { outage: at.parse(outage)?, edge: at.parse(edge)? })
+    let at = RowRef {
+        table: "lanes",
+        id: key,
+    };
+    Ok(OutageEvent {
+        outage: at.parse(outage)?,
+        edge: at.parse(edge)?,
+    })
 }
 
 /// Returns the notifications of this list that the taxpayer has received.
@@ -129,7 +167,9 @@ pub async fn received_by(
         .filter(outage_notice_row::Column::OutageId.is_in(ids))
         .all(connection)
         .await?;
-    rows.into_iter().map(|row| parse_event(&row.outage_id, &row.edge)).collect()
+    rows.into_iter()
+        .map(|row| parse_event(&row.outage_id, &row.edge))
+        .collect()
 }
 
 /// Records that a taxpayer was notified. The number beside each notification is the sequence of its event.
@@ -150,7 +190,9 @@ pub async fn record_notified(
         };
         row.into_active_model()
     });
-    outage_notice_row::Entity::insert_many(rows).exec_without_returning(tx).await?;
+    outage_notice_row::Entity::insert_many(rows)
+        .exec_without_returning(tx)
+        .await?;
     Ok(())
 }
 
@@ -160,7 +202,10 @@ pub async fn page(store: &Store, page: Page) -> Result<(Vec<Outage>, u64), Store
 }
 
 /// Counts the notified taxpayers for the start and the end of each of these outages.
-pub async fn count_notified(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts, StoreError> {
+pub async fn count_notified(
+    store: &Store,
+    outages: &[Outage],
+) -> Result<NotifiedCounts, StoreError> {
     let ids = outages.iter().map(|outage| outage.id.to_string());
     let rows: Vec<(String, String, i64)> = outage_notice_row::Entity::find()
         .select_only()
@@ -174,13 +219,24 @@ pub async fn count_notified(store: &Store, outages: &[Outage]) -> Result<Notifie
         .all(store.reader())
         .await?;
     rows.into_iter()
-        .map(|(outage, edge, count)| Ok((parse_event(&outage, &edge)?, u64::try_from(count).unwrap_or(0))))
+        .map(|(outage, edge, count)| {
+            Ok((
+                parse_event(&outage, &edge)?,
+                u64::try_from(count).unwrap_or(0),
+            ))
+        })
         .collect()
 }
 
 fn parse_event(outage: &str, edge: &str) -> Result<OutageEvent, StoreError> {
-    let at = RowRef { table: "outage_notices", id: outage };
-    Ok(OutageEvent { outage: at.parse(outage)?, edge: at.parse(edge)? })
+    let at = RowRef {
+        table: "outage_notices",
+        id: outage,
+    };
+    Ok(OutageEvent {
+        outage: at.parse(outage)?,
+        edge: at.parse(edge)?,
+    })
 }
 
 #[cfg(test)]
@@ -242,7 +298,9 @@ mod tests {
             updated_at: at(0),
         };
         let tx = test.store.begin().await.unwrap();
-        webhooks::save(&test.store, &tx, &endpoint, "whsec_").await.unwrap();
+        webhooks::save(&test.store, &tx, &endpoint, "whsec_")
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -261,17 +319,31 @@ mod tests {
             let late = outage(60, Some(70));
             for one in [&late, &open, &early] {
                 write(&test, one).await.unwrap();
-                assert_eq!(with_id(test.store.reader(), one.id).await.unwrap().as_ref(), Some(one));
+                assert_eq!(
+                    with_id(test.store.reader(), one.id).await.unwrap().as_ref(),
+                    Some(one)
+                );
             }
             assert_eq!(last(test.store.reader()).await.unwrap(), Some(open.clone()));
-            let over = Outage { ended_at: Some(at(65)), ..open };
+            let over = Outage {
+                ended_at: Some(at(65)),
+                ..open
+            };
             write(&test, &over).await.unwrap();
             assert_eq!(
                 last(test.store.reader()).await.unwrap(),
                 Some(late.clone()),
                 "the one that ended last"
             );
-            let (found, total) = page(&test.store, Page { number: 1, per_page: 2 }).await.unwrap();
+            let (found, total) = page(
+                &test.store,
+                Page {
+                    number: 1,
+                    per_page: 2,
+                },
+            )
+            .await
+            .unwrap();
             assert_eq!((found.len(), total), (2, 3));
             test.store.close().await;
         }
@@ -282,7 +354,10 @@ mod tests {
         for test in stores().await {
             write(&test, &outage(0, None)).await.unwrap();
             let second = write(&test, &outage(1, None)).await;
-            assert!(matches!(second, Err(StoreError::Duplicate(_))), "{second:?}");
+            assert!(
+                matches!(second, Err(StoreError::Duplicate(_))),
+                "{second:?}"
+            );
             write(&test, &outage(1, Some(2))).await.unwrap();
             test.store.close().await;
         }
@@ -300,16 +375,36 @@ mod tests {
             let [start, end] =
                 [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event_kind().as_str());
             subscribe(&test, 1, &[start, end], true).await;
-            subscribe(&test, 2, &[end, "authority.outage-startedx", "x authority.outage-started"], true)
-                .await;
-            subscribe(&test, 3, &[EventKind::InvoiceCreated.as_str(), start], false).await;
+            subscribe(
+                &test,
+                2,
+                &[
+                    end,
+                    "authority.outage-startedx",
+                    "x authority.outage-started",
+                ],
+                true,
+            )
+            .await;
+            subscribe(
+                &test,
+                3,
+                &[EventKind::InvoiceCreated.as_str(), start],
+                false,
+            )
+            .await;
             subscribe(&test, 4, &[], true).await;
             subscribe(&test, 5, &[start], true).await;
-            let started = OutageEvent { outage: clock::new_id(), edge: OutageEdge::Started };
+            let started = OutageEvent {
+                outage: clock::new_id(),
+                edge: OutageEdge::Started,
+            };
             assert_eq!(queued_events(&test.store).await.unwrap(), HashSet::new());
             queue(&test, started).await;
             assert_eq!(queued_events(&test.store).await.unwrap(), [started].into());
-            let leases = claim_due(&test.store, LaneKind::Outage, "me", Duration::ZERO, 9).await.unwrap();
+            let leases = claim_due(&test.store, LaneKind::Outage, "me", Duration::ZERO, 9)
+                .await
+                .unwrap();
             let mut keys: Vec<_> = leases.iter().map(|lease| lease.key.as_str()).collect();
             keys.sort_unstable();
             let expected = [1, 3, 5].map(|id| format!("{}/started/{id}", started.outage));
@@ -325,9 +420,12 @@ mod tests {
                 [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event_kind().as_str());
             subscribe(&test, 1, &[start, end], true).await;
             let [first, second] = [clock::new_id(), clock::new_id()];
-            let events =
-                [(first, OutageEdge::Started), (first, OutageEdge::Ended), (second, OutageEdge::Started)]
-                    .map(|(outage, edge)| OutageEvent { outage, edge });
+            let events = [
+                (first, OutageEdge::Started),
+                (first, OutageEdge::Ended),
+                (second, OutageEdge::Started),
+            ]
+            .map(|(outage, edge)| OutageEvent { outage, edge });
             for event in events {
                 queue(&test, event).await;
                 // Simulates that the clock was an hour ahead until now.
@@ -339,9 +437,16 @@ mod tests {
             assert_eq!(queued_events(&test.store).await.unwrap(), events.into());
             for (count, event) in (1..).zip(events) {
                 let key = format!("{}/{}/1", event.outage, event.edge);
-                let lease = Lease { kind: LaneKind::Outage, key, epoch: 0 };
+                let lease = Lease {
+                    kind: LaneKind::Outage,
+                    key,
+                    epoch: 0,
+                };
                 let found = queued_notices_up_to(&test.store, &lease).await.unwrap();
-                assert_eq!(found.iter().map(|one| one.event).collect::<Vec<_>>(), events[..count]);
+                assert_eq!(
+                    found.iter().map(|one| one.event).collect::<Vec<_>>(),
+                    events[..count]
+                );
             }
             test.store.close().await;
         }
@@ -350,12 +455,20 @@ mod tests {
     #[tokio::test]
     async fn a_notice_is_recorded_once() {
         for test in stores().await {
-            let started = OutageEvent { outage: clock::new_id(), edge: OutageEdge::Started };
-            let ended = OutageEvent { edge: OutageEdge::Ended, ..started };
+            let started = OutageEvent {
+                outage: clock::new_id(),
+                edge: OutageEdge::Started,
+            };
+            let ended = OutageEvent {
+                edge: OutageEdge::Ended,
+                ..started
+            };
             record(&test, 3, started).await.unwrap();
             let again = record(&test, 3, started).await;
             assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
-            let received = received_by(test.store.reader(), TaxpayerId(3), &[started, ended]).await.unwrap();
+            let received = received_by(test.store.reader(), TaxpayerId(3), &[started, ended])
+                .await
+                .unwrap();
             assert_eq!(received, [started]);
             test.store.close().await;
         }
@@ -366,14 +479,31 @@ mod tests {
         for test in stores().await {
             let one = outage(0, Some(1));
             let other = outage(2, Some(3));
-            let started = OutageEvent { outage: one.id, edge: OutageEdge::Started };
-            let ended = OutageEvent { outage: one.id, edge: OutageEdge::Ended };
+            let started = OutageEvent {
+                outage: one.id,
+                edge: OutageEdge::Started,
+            };
+            let ended = OutageEvent {
+                outage: one.id,
+                edge: OutageEdge::Ended,
+            };
             for id in 1..=3 {
                 record(&test, id, started).await.unwrap();
             }
             record(&test, 1, ended).await.unwrap();
-            record(&test, 1, OutageEvent { outage: other.id, ..started }).await.unwrap();
-            let counts = count_notified(&test.store, std::slice::from_ref(&one)).await.unwrap();
+            record(
+                &test,
+                1,
+                OutageEvent {
+                    outage: other.id,
+                    ..started
+                },
+            )
+            .await
+            .unwrap();
+            let counts = count_notified(&test.store, std::slice::from_ref(&one))
+                .await
+                .unwrap();
             assert_eq!(counts, [(started, 3), (ended, 1)].into());
             test.store.close().await;
         }

@@ -36,9 +36,15 @@ pub async fn load(store: &Store) -> Result<PullCursor, StoreError> {
     let Some(row) = Entity::find_by_id(NAME).one(store.reader()).await? else {
         return Ok(PullCursor::default());
     };
-    let at = RowRef { table: "pull_cursors", id: NAME };
+    let at = RowRef {
+        table: "pull_cursors",
+        id: NAME,
+    };
     let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
-    Ok(PullCursor { pulled_at: moment(row.pulled_at)?, swept_at: moment(row.swept_at)? })
+    Ok(PullCursor {
+        pulled_at: moment(row.pulled_at)?,
+        swept_at: moment(row.swept_at)?,
+    })
 }
 
 pub async fn save(tx: &Transaction, cursor: PullCursor) -> Result<(), StoreError> {
@@ -49,7 +55,9 @@ pub async fn save(tx: &Transaction, cursor: PullCursor) -> Result<(), StoreError
     };
     Entity::insert(row.into_active_model())
         .on_conflict(
-            OnConflict::column(Column::Name).update_columns([Column::PulledAt, Column::SweptAt]).to_owned(),
+            OnConflict::column(Column::Name)
+                .update_columns([Column::PulledAt, Column::SweptAt])
+                .to_owned(),
         )
         .exec_without_returning(tx)
         .await?;
@@ -67,8 +75,14 @@ mod tests {
             assert_eq!(load(&test.store).await.unwrap(), PullCursor::default());
             let at = |second| Some(Timestamp::from_second(second).unwrap());
             for cursor in [
-                PullCursor { pulled_at: at(1), swept_at: None },
-                PullCursor { pulled_at: at(3), swept_at: at(2) },
+                PullCursor {
+                    pulled_at: at(1),
+                    swept_at: None,
+                },
+                PullCursor {
+                    pulled_at: at(3),
+                    swept_at: at(2),
+                },
             ] {
                 let tx = test.store.begin().await.unwrap();
                 save(&tx, cursor).await.unwrap();

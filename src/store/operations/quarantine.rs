@@ -24,7 +24,9 @@ pub async fn put(
     contents: Option<&str>,
 ) -> Result<(), StoreError> {
     let reference = found.reference.to_string();
-    let contents = contents.map(|contents| store.vault().seal(&reference, contents)).transpose()?;
+    let contents = contents
+        .map(|contents| store.vault().seal(&reference, contents))
+        .transpose()?;
     let row = Model {
         reference,
         actor: found.actor.clone(),
@@ -39,16 +41,27 @@ pub async fn put(
     };
     let tx = store.begin().await?;
     Entity::insert(row.into_active_model())
-        .on_conflict(OnConflict::column(Column::Reference).do_nothing().to_owned())
+        .on_conflict(
+            OnConflict::column(Column::Reference)
+                .do_nothing()
+                .to_owned(),
+        )
         .exec_without_returning(&tx)
         .await?;
     remove_beyond_limit(&tx, found.taxpayer_id).await?;
     tx.commit().await
 }
 
-async fn remove_beyond_limit(tx: &Transaction, taxpayer: Option<TaxpayerId>) -> Result<(), StoreError> {
-    let of_taxpayer =
-        || taxpayer.map_or_else(|| Column::TaxpayerId.is_null(), |id| Column::TaxpayerId.eq(id.0));
+async fn remove_beyond_limit(
+    tx: &Transaction,
+    taxpayer: Option<TaxpayerId>,
+) -> Result<(), StoreError> {
+    let of_taxpayer = || {
+        taxpayer.map_or_else(
+            || Column::TaxpayerId.is_null(),
+            |id| Column::TaxpayerId.eq(id.0),
+        )
+    };
     let newest_removed: Option<String> = Entity::find()
         .select_only()
         .column(Column::Reference)
@@ -60,7 +73,11 @@ async fn remove_beyond_limit(tx: &Transaction, taxpayer: Option<TaxpayerId>) -> 
         .one(tx)
         .await?;
     if let Some(reference) = newest_removed {
-        Entity::delete_many().filter(of_taxpayer()).filter(Column::Reference.lte(reference)).exec(tx).await?;
+        Entity::delete_many()
+            .filter(of_taxpayer())
+            .filter(Column::Reference.lte(reference))
+            .exec(tx)
+            .await?;
     }
     Ok(())
 }
@@ -69,15 +86,21 @@ pub async fn with_reference(
     store: &Store,
     reference: CommandId,
 ) -> Result<Option<QuarantinedCommand>, StoreError> {
-    let found = Entity::find_by_id(reference.to_string()).one(store.reader()).await?;
+    let found = Entity::find_by_id(reference.to_string())
+        .one(store.reader())
+        .await?;
     found.map(QuarantinedCommand::try_from).transpose()
 }
 
 /// Returns the unsealed contents of a command for its replay; `None` if they were not stored.
 pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<String>, StoreError> {
-    let found = Entity::find_by_id(reference.to_string()).one(store.reader()).await?;
+    let found = Entity::find_by_id(reference.to_string())
+        .one(store.reader())
+        .await?;
     let sealed = found.and_then(|row| row.contents);
-    sealed.map(|sealed| store.vault().open(&reference.to_string(), &sealed)).transpose()
+    sealed
+        .map(|sealed| store.vault().open(&reference.to_string(), &sealed))
+        .transpose()
 }
 
 /// Takes a kept command out of the quarantine and records this in the audit. Returns false if another operator was
@@ -92,9 +115,10 @@ pub async fn take(
 ) -> Result<bool, StoreError> {
     let (action, result) = match to {
         QuarantineState::Dropped => (AuditAction::DropCommand, None),
-        QuarantineState::Kept | QuarantineState::Replayed => {
-            (AuditAction::ReplayCommand, Some(END_UNKNOWN_MESSAGE.to_owned()))
-        }
+        QuarantineState::Kept | QuarantineState::Replayed => (
+            AuditAction::ReplayCommand,
+            Some(END_UNKNOWN_MESSAGE.to_owned()),
+        ),
     };
     let tx = store.begin().await?;
     let moved = Entity::update_many()
@@ -112,7 +136,14 @@ pub async fn take(
     let states = (QuarantineState::Kept.to_string(), to.to_string());
     let entry = AuditEntry::for_operator_request(by, action, &found.reference, now)
         .with_states(Some(states.0), Some(states.1));
-    audit::append(&tx, &[AuditEntry { taxpayer_id: found.taxpayer_id, ..entry }]).await?;
+    audit::append(
+        &tx,
+        &[AuditEntry {
+            taxpayer_id: found.taxpayer_id,
+            ..entry
+        }],
+    )
+    .await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -137,7 +168,10 @@ pub async fn record_result(
 
 /// Deletes at most `limit` commands that were replayed or dropped before this time. Returns true if there may be more.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
-    let ended = [QuarantineState::Replayed.as_str(), QuarantineState::Dropped.as_str()];
+    let ended = [
+        QuarantineState::Replayed.as_str(),
+        QuarantineState::Dropped.as_str(),
+    ];
     let references: Vec<String> = Entity::find()
         .select_only()
         .column(Column::Reference)
@@ -152,7 +186,10 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
     }
     let is_more = references.len() as u64 == limit;
     let tx = store.begin().await?;
-    Entity::delete_many().filter(Column::Reference.is_in(references)).exec(&tx).await?;
+    Entity::delete_many()
+        .filter(Column::Reference.is_in(references))
+        .exec(&tx)
+        .await?;
     tx.commit().await?;
     Ok(is_more)
 }
@@ -168,8 +205,14 @@ mod tests {
     use crate::store::operations::quarantine_list::{self, QuarantineFilter};
     use crate::store::testing::stores;
 
-    const BY: OperatorRequest = OperatorRequest { operator_id: 1, reason: None };
-    const ALL: Page = Page { number: 1, per_page: 1_000 };
+    const BY: OperatorRequest = OperatorRequest {
+        operator_id: 1,
+        reason: None,
+    };
+    const ALL: Page = Page {
+        number: 1,
+        per_page: 1_000,
+    };
 
     fn command(taxpayer: Option<i64>) -> QuarantinedCommand {
         QuarantinedCommand {
@@ -195,20 +238,48 @@ mod tests {
             put(store, &kept, None).await.unwrap();
             let row = Entity::find().one(store.reader()).await.unwrap().unwrap();
             assert!(!row.contents.unwrap().contains("ada"));
-            assert_eq!(contents(store, kept.reference).await.unwrap().as_deref(), Some("ada@example.org"));
-            assert_eq!(with_reference(store, kept.reference).await.unwrap(), Some(kept.clone()));
-            assert_eq!(quarantine_list::counts(store).await.unwrap()[0], (WorkKind::Command, 1));
+            assert_eq!(
+                contents(store, kept.reference).await.unwrap().as_deref(),
+                Some("ada@example.org")
+            );
+            assert_eq!(
+                with_reference(store, kept.reference).await.unwrap(),
+                Some(kept.clone())
+            );
+            assert_eq!(
+                quarantine_list::counts(store).await.unwrap()[0],
+                (WorkKind::Command, 1)
+            );
 
-            let replay = || take(store, &kept, QuarantineState::Replayed, &BY, Timestamp::UNIX_EPOCH);
+            let replay = || {
+                take(
+                    store,
+                    &kept,
+                    QuarantineState::Replayed,
+                    &BY,
+                    Timestamp::UNIX_EPOCH,
+                )
+            };
             let (one, other) = tokio::join!(replay(), replay());
             assert_ne!(one.unwrap(), other.unwrap(), "only one replay takes it");
-            record_result(store, kept.reference, QuarantineState::Kept, "refused").await.unwrap();
+            record_result(store, kept.reference, QuarantineState::Kept, "refused")
+                .await
+                .unwrap();
             assert!(replay().await.unwrap(), "it was put back");
-            let filter =
-                QuarantineFilter { state: Some(QuarantineState::Replayed), ..QuarantineFilter::default() };
+            let filter = QuarantineFilter {
+                state: Some(QuarantineState::Replayed),
+                ..QuarantineFilter::default()
+            };
             let replayed = quarantine_list::page(store, &filter, ALL).await.unwrap().0;
-            assert_eq!(replayed[0].result.as_deref(), Some(END_UNKNOWN_MESSAGE), "until the end is recorded");
-            let filter = audit::AuditFilter { taxpayer_id: Some(TaxpayerId(7)), ..Default::default() };
+            assert_eq!(
+                replayed[0].result.as_deref(),
+                Some(END_UNKNOWN_MESSAGE),
+                "until the end is recorded"
+            );
+            let filter = audit::AuditFilter {
+                taxpayer_id: Some(TaxpayerId(7)),
+                ..Default::default()
+            };
             assert_eq!(audit::page(store, filter, ALL).await.unwrap().1, 2);
             test.store.close().await;
         }
@@ -220,12 +291,16 @@ mod tests {
             let store = &test.store;
             let other = command(Some(8));
             put(store, &other, None).await.unwrap();
-            let all: Vec<_> = (0..PER_TAXPAYER_MAX + 2).map(|_| command(Some(7))).collect();
+            let all: Vec<_> = (0..PER_TAXPAYER_MAX + 2)
+                .map(|_| command(Some(7)))
+                .collect();
             for one in &all {
                 put(store, one, Some("{}")).await.unwrap();
             }
-            let of =
-                |id| QuarantineFilter { taxpayer_id: Some(TaxpayerId(id)), ..QuarantineFilter::default() };
+            let of = |id| QuarantineFilter {
+                taxpayer_id: Some(TaxpayerId(id)),
+                ..QuarantineFilter::default()
+            };
             let (found, total) = quarantine_list::page(store, &of(7), ALL).await.unwrap();
             assert_eq!(
                 (total, found.last().unwrap().reference.clone()),
@@ -238,10 +313,19 @@ mod tests {
             );
 
             let moved_at = Timestamp::UNIX_EPOCH;
-            assert!(take(store, &all[2], QuarantineState::Dropped, &BY, moved_at).await.unwrap());
+            assert!(
+                take(store, &all[2], QuarantineState::Dropped, &BY, moved_at)
+                    .await
+                    .unwrap()
+            );
             assert!(!sweep(store, moved_at, 10).await.unwrap());
-            assert_eq!(quarantine_list::page(store, &of(7), ALL).await.unwrap().1, PER_TAXPAYER_MAX);
-            sweep(store, moved_at + SignedDuration::from_secs(1), 10).await.unwrap();
+            assert_eq!(
+                quarantine_list::page(store, &of(7), ALL).await.unwrap().1,
+                PER_TAXPAYER_MAX
+            );
+            sweep(store, moved_at + SignedDuration::from_secs(1), 10)
+                .await
+                .unwrap();
             let left = quarantine_list::page(store, &of(7), ALL).await.unwrap().0;
             assert_eq!(
                 (left.len() as u64, left.last().unwrap().reference.clone()),

@@ -6,7 +6,9 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, Statement, Value};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, Statement, Value,
+};
 
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -37,9 +39,14 @@ pub struct QuarantineFilter {
 /// Returns everything in quarantine as a table expression. Crashes of runs and deliveries are counted in their own
 /// rows. A lane keeps its own count if its work is something else, or if counting for its run or deliveries failed.
 fn quarantined_work_sql(backend: DbBackend) -> String {
-    let kinds = LaneKind::ALL.map(|kind| format!("'{}'", kind.as_str())).join(", ");
-    let index =
-        if dialect(backend).ignores_selectivity() { "INDEXED BY pipeline_runs_quarantined" } else { "" };
+    let kinds = LaneKind::ALL
+        .map(|kind| format!("'{}'", kind.as_str()))
+        .join(", ");
+    let index = if dialect(backend).ignores_selectivity() {
+        "INDEXED BY pipeline_runs_quarantined"
+    } else {
+        ""
+    };
     let run = runs::QUARANTINED_CONDITION;
     let delivery = crashed_deliveries::QUARANTINED_CONDITION;
     format!(
@@ -69,8 +76,13 @@ impl QuarantineFilter {
         add("state", self.state.map(|state| state.as_str().into()));
         add("name", self.name.as_deref().map(Into::into));
         if let Some(TaxpayerId(taxpayer)) = self.taxpayer_id {
-            let tasks = TAXPAYER_LANE_KINDS.map(|kind| format!("'{}/{taxpayer}'", kind.as_str())).join(", ");
-            let _ = write!(sql, " AND (taxpayer_id = {taxpayer} OR (kind = 'task' AND id IN ({tasks})))");
+            let tasks = TAXPAYER_LANE_KINDS
+                .map(|kind| format!("'{}/{taxpayer}'", kind.as_str()))
+                .join(", ");
+            let _ = write!(
+                sql,
+                " AND (taxpayer_id = {taxpayer} OR (kind = 'task' AND id IN ({tasks})))"
+            );
         }
         (sql, values)
     }
@@ -82,12 +94,18 @@ pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, i64)>, StoreError> {
         "SELECT kind, COUNT(*) AS work FROM {} WHERE state = 'kept' GROUP BY kind",
         quarantined_work_sql(store.backend())
     );
-    let rows = store.reader().query_all_raw(Statement::from_string(store.backend(), sql)).await?;
+    let rows = store
+        .reader()
+        .query_all_raw(Statement::from_string(store.backend(), sql))
+        .await?;
     let mut counts: HashMap<String, i64> = HashMap::new();
     for row in rows {
         counts.insert(row.try_get("", "kind")?, row.try_get("", "work")?);
     }
-    Ok(WorkKind::ALL.iter().map(|kind| (*kind, counts.remove(kind.as_str()).unwrap_or(0))).collect())
+    Ok(WorkKind::ALL
+        .iter()
+        .map(|kind| (*kind, counts.remove(kind.as_str()).unwrap_or(0)))
+        .collect())
 }
 
 /// Loads one page of the matching work, newest first, and the number of all matches.
@@ -101,7 +119,10 @@ pub async fn page(
     let query = |sql: String| Statement::from_sql_and_values(store.backend(), sql, values.clone());
     let count = query(format!("SELECT COUNT(*) AS work FROM {table}{condition}"));
     let counted = store.reader().query_one_raw(count).await?;
-    let total: i64 = counted.map(|row| row.try_get("", "work")).transpose()?.unwrap_or(0);
+    let total: i64 = counted
+        .map(|row| row.try_get("", "work"))
+        .transpose()?
+        .unwrap_or(0);
     let rows = query(format!(
         "SELECT kind, id, taxpayer_id, at, name, crashes FROM {table}{condition} ORDER BY at DESC, id DESC \
          LIMIT {} OFFSET {}",
@@ -111,7 +132,10 @@ pub async fn page(
     let mut found = Vec::new();
     for row in store.reader().query_all_raw(rows).await? {
         let kind: String = row.try_get("", "kind")?;
-        let at = RowRef::<String> { table: "quarantine", id: row.try_get("", "id")? };
+        let at = RowRef::<String> {
+            table: "quarantine",
+            id: row.try_get("", "id")?,
+        };
         let kind = at.parse(&kind)?;
         found.push(FoundWork {
             kind,
@@ -142,21 +166,35 @@ struct FoundWork {
 /// Returns the taxpayer whose id is the key of the task's lane; `None` for a lane with another kind of key.
 fn taxpayer_of_task(id: &str) -> Option<i64> {
     let (kind, key) = id.split_once('/')?;
-    TAXPAYER_LANE_KINDS.iter().find(|one| one.as_str() == kind)?;
+    TAXPAYER_LANE_KINDS
+        .iter()
+        .find(|one| one.as_str() == kind)?;
     key.parse().ok()
 }
 
 /// Loads the work to which the rows refer, in the order of the rows. Leaves out work that has left the quarantine in
 /// the meantime.
 async fn load(store: &Store, found: Vec<FoundWork>) -> Result<Vec<QuarantinedWork>, StoreError> {
-    let ids = |kind| found.iter().filter(move |one| one.kind == kind).map(|one| one.id.clone());
+    let ids = |kind| {
+        found
+            .iter()
+            .filter(move |one| one.kind == kind)
+            .map(|one| one.id.clone())
+    };
     let mut loaded: HashMap<(WorkKind, String), QuarantinedWork> = HashMap::new();
-    let mut keep = |work: QuarantinedWork| drop(loaded.insert((work.kind, work.reference.clone()), work));
+    let mut keep =
+        |work: QuarantinedWork| drop(loaded.insert((work.kind, work.reference.clone()), work));
     let commands = quarantine_row::Column::Reference.is_in(ids(WorkKind::Command));
-    for row in quarantine_row::Entity::find().filter(commands).all(store.reader()).await? {
+    for row in quarantine_row::Entity::find()
+        .filter(commands)
+        .all(store.reader())
+        .await?
+    {
         keep(QuarantinedCommand::try_from(row)?.into());
     }
-    let runs: Vec<_> = ids(WorkKind::Run).filter_map(|id| id.parse().ok()).collect();
+    let runs: Vec<_> = ids(WorkKind::Run)
+        .filter_map(|id| id.parse().ok())
+        .collect();
     for run in run_list::with_ids(store, &runs).await? {
         if run.state() == RunState::Paused && run.is_quarantined() {
             keep(run.into());
@@ -169,10 +207,17 @@ async fn load(store: &Store, found: Vec<FoundWork>) -> Result<Vec<QuarantinedWor
         .all(store.reader())
         .await?;
     for row in deliveries {
-        let at = RowRef { table: "deliveries", id: row.id.clone() };
+        let at = RowRef {
+            table: "deliveries",
+            id: row.id.clone(),
+        };
         let kind = at.parse(&row.kind)?;
         let updated_at = at.moment(row.updated_at)?;
-        keep(QuarantinedWork::from_delivery(row.try_into()?, kind, updated_at));
+        keep(QuarantinedWork::from_delivery(
+            row.try_into()?,
+            kind,
+            updated_at,
+        ));
     }
     for task in found.iter().filter(|one| one.kind == WorkKind::Task) {
         keep(QuarantinedWork::for_task(
@@ -183,7 +228,10 @@ async fn load(store: &Store, found: Vec<FoundWork>) -> Result<Vec<QuarantinedWor
             task.crashes,
         ));
     }
-    Ok(found.into_iter().filter_map(|one| loaded.remove(&(one.kind, one.id))).collect())
+    Ok(found
+        .into_iter()
+        .filter_map(|one| loaded.remove(&(one.kind, one.id)))
+        .collect())
 }
 
 #[cfg(test)]
@@ -201,7 +249,10 @@ mod tests {
             let values: [Value; 0] = [];
             let steps = query_plan(&test.store, &sql, values).await;
             for index in ["pipeline_runs_quarantined", "deliveries_quarantined"] {
-                assert!(steps.iter().any(|step| step.contains(index)), "{index}: {steps:#?}");
+                assert!(
+                    steps.iter().any(|step| step.contains(index)),
+                    "{index}: {steps:#?}"
+                );
             }
             test.store.close().await;
         }

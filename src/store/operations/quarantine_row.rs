@@ -32,7 +32,10 @@ impl TryFrom<Model> for QuarantinedCommand {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "quarantine", id: row.reference };
+        let at = RowRef {
+            table: "quarantine",
+            id: row.reference,
+        };
         Ok(Self {
             reference: at.parse(&at.id)?,
             taxpayer_id: row.taxpayer_id.map(TaxpayerId),

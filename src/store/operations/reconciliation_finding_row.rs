@@ -33,7 +33,10 @@ impl TryFrom<Model> for Finding {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let id = format!("{}/{}", row.reconciliation_id, row.number);
-        let at = RowRef { table: "reconciliation_findings", id };
+        let at = RowRef {
+            table: "reconciliation_findings",
+            id,
+        };
         Ok(Self {
             kind: at.parse(&row.kind)?,
             action: at.parse(&row.action)?,

@@ -40,7 +40,10 @@ impl TryFrom<Model> for Reconciliation {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "reconciliations", id: &row.id };
+        let at = RowRef {
+            table: "reconciliations",
+            id: &row.id,
+        };
         let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
         Ok(Self {
             id: at.parse(&row.id)?,
@@ -66,7 +69,13 @@ impl TryFrom<Model> for Reconciliation {
 
 impl From<&Reconciliation> for Model {
     fn from(one: &Reconciliation) -> Self {
-        let ReconciliationCounts { compared, agreed, in_progress, repaired, listed } = one.counts;
+        let ReconciliationCounts {
+            compared,
+            agreed,
+            in_progress,
+            repaired,
+            listed,
+        } = one.counts;
         Self {
             taxpayer_id: one.taxpayer_id.0,
             id: one.id.to_string(),

@@ -36,7 +36,9 @@ fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
 pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     Entity::insert(Model::from(one).into_active_model())
         .on_conflict(
-            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING_COLUMNS).to_owned(),
+            OnConflict::columns([Column::TaxpayerId, Column::Id])
+                .update_columns(CHANGING_COLUMNS)
+                .to_owned(),
         )
         .exec_without_returning(tx)
         .await?;
@@ -57,15 +59,24 @@ const CHANGING_COLUMNS: [Column; 10] = [
 ];
 
 /// Writes a completed reconciliation with its findings, which replaces the earlier ones of the same taxpayer and day.
-pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
+pub async fn finish(
+    tx: &Transaction,
+    one: &Reconciliation,
+    findings: &[Finding],
+) -> Result<(), StoreError> {
     save(tx, one).await?;
     let numbered: Vec<_> = (1..)
         .zip(findings)
         .map(|(number, one_of)| finding::Model::from_finding(one, number, one_of))
         .collect();
     for chunk in statement_portions(&numbered) {
-        let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
-        finding::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        let rows = chunk
+            .iter()
+            .cloned()
+            .map(IntoActiveModel::into_active_model);
+        finding::Entity::insert_many(rows)
+            .exec_without_returning(tx)
+            .await?;
     }
     supersede(tx, one).await
 }
@@ -89,14 +100,19 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
         .exec(tx)
         .await?;
     let outdated = || {
-        let ended = [ReconciliationState::Done, ReconciliationState::Failed].map(ReconciliationState::as_str);
+        let ended = [ReconciliationState::Done, ReconciliationState::Failed]
+            .map(ReconciliationState::as_str);
         same_day()
             .add(Column::Id.ne(one.id.to_string()))
             .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
             .add(Column::State.is_in(ended))
             .add(Column::Repaired.eq(0))
     };
-    let ids = Entity::find().select_only().column(Column::Id).filter(outdated()).into_query();
+    let ids = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(outdated())
+        .into_query();
     finding::Entity::delete_many()
         .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
         .filter(finding::Column::ReconciliationId.in_subquery(ids))
@@ -111,13 +127,20 @@ pub async fn next_open(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Option<Reconciliation>, StoreError> {
-    let open = ReconciliationState::ALL.iter().filter(|state| state.is_open()).map(|state| state.as_str());
+    let open = ReconciliationState::ALL
+        .iter()
+        .filter(|state| state.is_open())
+        .map(|state| state.as_str());
     let found = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::State.is_in(open))
         .order_by_asc(Column::Attempts)
         .order_by_asc(Column::Id);
-    found.one(connection).await?.map(Reconciliation::try_from).transpose()
+    found
+        .one(connection)
+        .await?
+        .map(Reconciliation::try_from)
+        .transpose()
 }
 
 /// The key of the timer's lane, and the `next_step` of the lanes that the timer made due.
@@ -135,9 +158,13 @@ pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), Sto
          ON CONFLICT (kind, key) DO UPDATE SET taxpayer_id = 0, next_step = excluded.next_step, \
          next_due_at = excluded.next_due_at WHERE lanes.next_due_at IS NULL"
     );
-    let values: [Value; 3] =
-        [LaneKind::Reconciliation.as_str().into(), TIMER.into(), since.as_microsecond().into()];
-    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    let values: [Value; 3] = [
+        LaneKind::Reconciliation.as_str().into(),
+        TIMER.into(),
+        since.as_microsecond().into(),
+    ];
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
+        .await?;
     Ok(())
 }
 
@@ -154,12 +181,18 @@ pub async fn last_done(
         .order_by_desc(Column::StartedAt)
         .one(store.reader())
         .await?;
-    Ok(found.map(Reconciliation::try_from).transpose()?.and_then(|one| one.started_at))
+    Ok(found
+        .map(Reconciliation::try_from)
+        .transpose()?
+        .and_then(|one| one.started_at))
 }
 
 /// Loads a reconciliation of any taxpayer. Only operators may see it.
 pub async fn with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Reconciliation>, StoreError> {
-    let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
+    let found = Entity::find()
+        .filter(Column::Id.eq(id.to_string()))
+        .one(store.reader())
+        .await?;
     found.map(Reconciliation::try_from).transpose()
 }
 
@@ -186,7 +219,11 @@ fn select_findings(one: &Reconciliation) -> Select<finding::Entity> {
 }
 
 /// Loads one page of the findings of a reconciliation, ordered by their numbers.
-pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result<Vec<Finding>, StoreError> {
+pub async fn findings(
+    store: &Store,
+    one: &Reconciliation,
+    page: Page,
+) -> Result<Vec<Finding>, StoreError> {
     let rows = select_findings(one)
         .order_by_asc(finding::Column::Number)
         .offset(page.offset())
@@ -222,7 +259,10 @@ pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> 
         .order_by_desc(Column::EndedAt)
         .one(store.reader())
         .await?;
-    Ok(found.map(Reconciliation::try_from).transpose()?.and_then(|one| one.ended_at))
+    Ok(found
+        .map(Reconciliation::try_from)
+        .transpose()?
+        .and_then(|one| one.ended_at))
 }
 
 #[cfg(test)]
@@ -247,12 +287,25 @@ mod tests {
     }
 
     fn new_reconciliation(by: AskedBy, second: i64) -> Reconciliation {
-        Reconciliation::new(clock::new_id(), TaxpayerId(7), DAY.parse().unwrap(), by, at(second))
+        Reconciliation::new(
+            clock::new_id(),
+            TaxpayerId(7),
+            DAY.parse().unwrap(),
+            by,
+            at(second),
+        )
     }
 
     fn finding(kind: FindingKind, action: FindingAction) -> Finding {
         let irn = "INV001-94AD90FB-20261121".to_owned();
-        Finding { kind, irn, local: Some("o".into()), remote: None, action, detail: "d".into() }
+        Finding {
+            kind,
+            irn,
+            local: Some("o".into()),
+            remote: None,
+            action,
+            detail: "d".into(),
+        }
     }
 
     async fn save_and_commit(store: &Store, one: Reconciliation) -> Reconciliation {
@@ -268,7 +321,9 @@ mod tests {
         second: i64,
         found: &[Finding],
     ) -> Reconciliation {
-        let count = |action| u32::try_from(found.iter().filter(|one| one.action == action).count()).unwrap();
+        let count = |action| {
+            u32::try_from(found.iter().filter(|one| one.action == action).count()).unwrap()
+        };
         let counts = ReconciliationCounts {
             listed: count(FindingAction::Listed),
             repaired: count(FindingAction::Repaired),
@@ -285,22 +340,35 @@ mod tests {
     async fn the_least_attempted_of_a_taxpayer_is_next() {
         for test in stores().await {
             let store = &test.store;
-            let next = async || next_open(store.reader(), TaxpayerId(7)).await.unwrap().map(|one| one.id);
+            let next = async || {
+                next_open(store.reader(), TaxpayerId(7))
+                    .await
+                    .unwrap()
+                    .map(|one| one.id)
+            };
             assert_eq!(next().await, None);
-            let interrupted =
-                new_reconciliation(AskedBy::Operator, 1).begin(at(1)).break_off("x".into(), false, at(2));
+            let interrupted = new_reconciliation(AskedBy::Operator, 1)
+                .begin(at(1))
+                .break_off("x".into(), false, at(2));
             let interrupted = save_and_commit(store, interrupted).await;
             assert_eq!(next().await, Some(interrupted.id));
             let queued = save_and_commit(store, new_reconciliation(AskedBy::Operator, 4)).await;
-            let other =
-                Reconciliation { taxpayer_id: TaxpayerId(6), ..new_reconciliation(AskedBy::Operator, 0) };
+            let other = Reconciliation {
+                taxpayer_id: TaxpayerId(6),
+                ..new_reconciliation(AskedBy::Operator, 0)
+            };
             save_and_commit(store, other).await;
             assert_eq!(next().await, Some(queued.id));
             finish_and_commit(store, queued, 600, &[]).await;
-            let orphan = save_and_commit(store, new_reconciliation(AskedBy::Timer, 3).begin(at(3))).await;
+            let orphan =
+                save_and_commit(store, new_reconciliation(AskedBy::Timer, 3).begin(at(3))).await;
             assert_eq!(next().await, Some(interrupted.id), "the older one");
             finish_and_commit(store, interrupted, 600, &[]).await;
-            assert_eq!(next().await, Some(orphan.id), "the process that ran it has died");
+            assert_eq!(
+                next().await,
+                Some(orphan.id),
+                "the process that ran it has died"
+            );
             finish_and_commit(store, orphan, 600, &[]).await;
             assert_eq!(next().await, None);
         }
@@ -325,22 +393,39 @@ mod tests {
                 let request = RunRequest::sample(irn.as_str(), Operation::Submit);
                 Run::new(clock::new_id(), TaxpayerId(id), request, at(second))
             };
-            runs::save(&tx, &[&run(6, 99), &run(7, 100), &run(8, 200)]).await.unwrap();
-            let requested = QueuedLane { key: "8".into(), taxpayer_id: 8, deadline: 0, next_step: None };
-            lanes::enqueue(&tx, LaneKind::Reconciliation, &[requested]).await.unwrap();
+            runs::save(&tx, &[&run(6, 99), &run(7, 100), &run(8, 200)])
+                .await
+                .unwrap();
+            let requested = QueuedLane {
+                key: "8".into(),
+                taxpayer_id: 8,
+                deadline: 0,
+                next_step: None,
+            };
+            lanes::enqueue(&tx, LaneKind::Reconciliation, &[requested])
+                .await
+                .unwrap();
             queue_changed(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();
-            let due = views::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
+            let due = views::due_by_taxpayer(store, LaneKind::Reconciliation)
+                .await
+                .unwrap();
             assert_eq!(due, [(0, 1), (8, 1)].into(), "the request stays one");
             let kind = LaneKind::Reconciliation;
-            let leases = claim_due(store, kind, "me", Duration::from_secs(30), 9).await.unwrap();
+            let leases = claim_due(store, kind, "me", Duration::from_secs(30), 9)
+                .await
+                .unwrap();
             let tx = store.begin().await.unwrap();
             for lease in &leases {
-                leases::release(&tx, &[LaneRelease::new(lease, None)]).await.unwrap();
+                leases::release(&tx, &[LaneRelease::new(lease, None)])
+                    .await
+                    .unwrap();
             }
             queue_changed(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();
-            let due = views::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
+            let due = views::due_by_taxpayer(store, LaneKind::Reconciliation)
+                .await
+                .unwrap();
             assert_eq!(due, [(0, 2)].into());
         }
     }
@@ -372,20 +457,68 @@ mod tests {
                 std::slice::from_ref(&listed),
             )
             .await;
-            assert_eq!(open_findings_by_kind(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
-            let found = findings(store, &useful, Page { number: 1, per_page: 10 }).await.unwrap();
+            assert_eq!(
+                open_findings_by_kind(store).await.unwrap(),
+                [("missing_remotely".to_owned(), 1)]
+            );
+            let found = findings(
+                store,
+                &useful,
+                Page {
+                    number: 1,
+                    per_page: 10,
+                },
+            )
+            .await
+            .unwrap();
             assert_eq!(found, [repaired.clone(), listed.clone()]);
-            assert_eq!(findings(store, &useful, Page { number: 2, per_page: 1 }).await.unwrap(), [listed]);
-            let last = finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
+            assert_eq!(
+                findings(
+                    store,
+                    &useful,
+                    Page {
+                        number: 2,
+                        per_page: 1
+                    }
+                )
+                .await
+                .unwrap(),
+                [listed]
+            );
+            let last =
+                finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
             assert_eq!(open_findings_by_kind(store).await.unwrap(), []);
-            let all =
-                page(store, ReconciliationFilter::default(), Page { number: 1, per_page: 10 }).await.unwrap();
+            let all = page(
+                store,
+                ReconciliationFilter::default(),
+                Page {
+                    number: 1,
+                    per_page: 10,
+                },
+            )
+            .await
+            .unwrap();
             assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));
             assert_eq!(with_id(store, plain.id).await.unwrap(), None);
-            assert_eq!(findings(store, &plain, Page { number: 1, per_page: 10 }).await.unwrap(), []);
+            assert_eq!(
+                findings(
+                    store,
+                    &plain,
+                    Page {
+                        number: 1,
+                        per_page: 10
+                    }
+                )
+                .await
+                .unwrap(),
+                []
+            );
             let day = last.day;
             let other = last.day.tomorrow().unwrap();
-            assert_eq!(last_done(store, TaxpayerId(7), day).await.unwrap(), Some(at(4)));
+            assert_eq!(
+                last_done(store, TaxpayerId(7), day).await.unwrap(),
+                Some(at(4))
+            );
             assert_eq!(last_done(store, TaxpayerId(7), other).await.unwrap(), None);
             assert_eq!(last_done(store, TaxpayerId(8), day).await.unwrap(), None);
             assert_eq!(last_ended(store).await.unwrap(), Some(at(5)));
@@ -398,7 +531,17 @@ mod tests {
             let one = save_and_commit(&test.store, new_reconciliation(AskedBy::Operator, 1)).await;
             let count = async |taxpayer_id, day| {
                 let filter = ReconciliationFilter { taxpayer_id, day };
-                page(&test.store, filter, Page { number: 1, per_page: 10 }).await.unwrap().1
+                page(
+                    &test.store,
+                    filter,
+                    Page {
+                        number: 1,
+                        per_page: 10,
+                    },
+                )
+                .await
+                .unwrap()
+                .1
             };
             assert_eq!(count(Some(TaxpayerId(7)), Some(one.day)).await, 1);
             assert_eq!(count(Some(TaxpayerId(8)), None).await, 0);

@@ -31,11 +31,17 @@ pub async fn save(
     items: &serde_json::Value,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let row = Model { list: list.to_string(), items: items.to_string(), fetched_at: now.as_microsecond() };
+    let row = Model {
+        list: list.to_string(),
+        items: items.to_string(),
+        fetched_at: now.as_microsecond(),
+    };
     let tx = store.begin().await?;
     Entity::insert(row.into_active_model())
         .on_conflict(
-            OnConflict::column(Column::List).update_columns([Column::Items, Column::FetchedAt]).to_owned(),
+            OnConflict::column(Column::List)
+                .update_columns([Column::Items, Column::FetchedAt])
+                .to_owned(),
         )
         .exec_without_returning(&tx)
         .await?;
@@ -49,7 +55,10 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
     let rows = Entity::find().all(store.reader()).await?;
     let is_whole = rows.len() == ReferenceList::ALL.len();
     for row in rows {
-        let at = RowRef { table: "reference_lists", id: &row.list };
+        let at = RowRef {
+            table: "reference_lists",
+            id: &row.list,
+        };
         let fetched_at = at.moment(row.fetched_at)?;
         catalog.load(at.parse(&row.list)?, &at.json(&row.items)?);
         oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
@@ -66,5 +75,13 @@ pub async fn oldest(store: &Store) -> Result<Option<Timestamp>, StoreError> {
         .all(store.reader())
         .await?;
     let first = rows.iter().min_by_key(|(_, fetched_at)| *fetched_at);
-    first.map(|(list, micros)| RowRef { table: "reference_lists", id: list }.moment(*micros)).transpose()
+    first
+        .map(|(list, micros)| {
+            RowRef {
+                table: "reference_lists",
+                id: list,
+            }
+            .moment(*micros)
+        })
+        .transpose()
 }

@@ -30,17 +30,30 @@ const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
 fn join_newest_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
     let joined = dialect.lateral_join(Join::Inner, rows, condition);
     let newest = format!("SELECT id FROM taxpayers ORDER BY id DESC LIMIT {TAXPAYERS_MAX}");
-    format!("SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {INVOICES_FOUND_MAX}", rows.alias)
+    format!(
+        "SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {INVOICES_FOUND_MAX}",
+        rows.alias
+    )
 }
 
 static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
-    let rows = Aliased { table: "invoices", alias: "i" };
+    let rows = Aliased {
+        table: "invoices",
+        alias: "i",
+    };
     join_newest_taxpayers(dialect, rows, "i.taxpayer_id = t.id AND i.invoice_no = $1")
 });
 
 static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
-    let rows = Aliased { table: "events", alias: "e" };
-    join_newest_taxpayers(dialect, rows, "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1")
+    let rows = Aliased {
+        table: "events",
+        alias: "e",
+    };
+    join_newest_taxpayers(
+        dialect,
+        rows,
+        "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1",
+    )
 });
 
 static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {
@@ -51,7 +64,9 @@ static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {
 pub async fn invoices_with_number(store: &Store, number: &str) -> Result<Vec<Invoice>, StoreError> {
     let backend = store.backend();
     let statement = Statement::from_sql_and_values(backend, INVOICES.get(backend), [number.into()]);
-    let rows = invoice_row::Model::find_by_statement(statement).all(store.reader()).await?;
+    let rows = invoice_row::Model::find_by_statement(statement)
+        .all(store.reader())
+        .await?;
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
@@ -62,7 +77,9 @@ pub async fn event_with_id(
     taxpayer: Option<TaxpayerId>,
     id: Uuid,
 ) -> Result<Option<Event>, StoreError> {
-    let Some(made) = id_timestamp(id) else { return Ok(None) };
+    let Some(made) = id_timestamp(id) else {
+        return Ok(None);
+    };
     let backend = store.backend();
     let limit = |at: Result<Timestamp, jiff::Error>| at.unwrap_or(made).as_microsecond();
     let after = limit(made.checked_sub(CLOCK_DIFFERENCE));
@@ -76,7 +93,9 @@ pub async fn event_with_id(
         None => EVENTS.get(backend),
     };
     let statement = Statement::from_sql_and_values(backend, sql, values);
-    let row = event_row::Model::find_by_statement(statement).one(store.reader()).await?;
+    let row = event_row::Model::find_by_statement(statement)
+        .one(store.reader())
+        .await?;
     row.map(Event::try_from).transpose()
 }
 
@@ -95,7 +114,10 @@ mod tests {
     #[test]
     fn the_time_of_an_id_is_read() {
         let id = Uuid::parse_str("017f22e2-79b0-7cc3-98c4-dc0c0c07398f").unwrap();
-        assert_eq!(id_timestamp(id).unwrap().to_string(), "2022-02-22T19:22:22Z");
+        assert_eq!(
+            id_timestamp(id).unwrap().to_string(),
+            "2022-02-22T19:22:22Z"
+        );
         assert_eq!(id_timestamp(Uuid::nil()), None);
     }
 
@@ -106,7 +128,11 @@ mod tests {
             let number = ["INV-1".into()];
             let id = ["x".into(), 0_i64.into(), 1_i64.into()];
             for (sql, values, index) in [
-                (INVOICES.get(backend), number.to_vec(), "invoices_by_taxpayer_id_invoice_no"),
+                (
+                    INVOICES.get(backend),
+                    number.to_vec(),
+                    "invoices_by_taxpayer_id_invoice_no",
+                ),
                 (EVENTS.get(backend), id.to_vec(), "events_by_taxpayer_id_at"),
             ] {
                 // PostgreSQL has several indexes that begin with the taxpayer. The number of rows decides which one it
@@ -117,7 +143,10 @@ mod tests {
                 };
                 let steps = query_plan(&test.store, sql, values).await;
                 assert!(steps.iter().any(|step| step.contains(wanted)), "{steps:#?}");
-                assert!(!steps.iter().any(|step| step.contains("Seq Scan")), "{steps:#?}");
+                assert!(
+                    !steps.iter().any(|step| step.contains("Seq Scan")),
+                    "{steps:#?}"
+                );
             }
         }
     }

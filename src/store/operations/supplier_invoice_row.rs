@@ -31,12 +31,18 @@ impl TryFrom<Model> for SupplierInvoice {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "supplier_invoices", id: format!("{}/{}", row.taxpayer_id, row.irn_key) };
+        let at = RowRef {
+            table: "supplier_invoices",
+            id: format!("{}/{}", row.taxpayer_id, row.irn_key),
+        };
         Ok(Self {
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             irn: at.parse(&row.irn)?,
             received_at: at.moment(row.received_at)?,
-            acknowledged_at: row.acknowledged_at.map(|moment| at.moment(moment)).transpose()?,
+            acknowledged_at: row
+                .acknowledged_at
+                .map(|moment| at.moment(moment))
+                .transpose()?,
             supplier_name: row.supplier_name,
             supplier_tin: row.supplier_tin,
         })

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect, Select,
 };
 use serde_json::Value;
 
@@ -32,7 +33,10 @@ pub async fn owned_by_with_irn_keys(
     if irn_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = owned_by(taxpayer).filter(Column::IrnKey.is_in(irn_keys)).all(connection).await?;
+    let rows = owned_by(taxpayer)
+        .filter(Column::IrnKey.is_in(irn_keys))
+        .all(connection)
+        .await?;
     rows.into_iter().map(SupplierInvoice::try_from).collect()
 }
 
@@ -41,7 +45,11 @@ pub async fn owned_by_with_irn(
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Option<SupplierInvoice>, StoreError> {
-    Ok(owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?.pop())
+    Ok(
+        owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()])
+            .await?
+            .pop(),
+    )
 }
 
 /// Loads one page of a taxpayer's inbox, newest first, and the number of all invoices in that inbox.
@@ -50,12 +58,17 @@ pub async fn page_owned_by(
     taxpayer: TaxpayerId,
     page: Page,
 ) -> Result<(Vec<SupplierInvoice>, u64), StoreError> {
-    let newest = owned_by(taxpayer).order_by_desc(Column::ReceivedAt).order_by_desc(Column::IrnKey);
+    let newest = owned_by(taxpayer)
+        .order_by_desc(Column::ReceivedAt)
+        .order_by_desc(Column::IrnKey);
     page::load(store, newest, page).await
 }
 
 /// Returns those IRN keys of this list that are in the inbox of any taxpayer.
-pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSet<String>, StoreError> {
+pub async fn received_among(
+    store: &Store,
+    irn_keys: &[String],
+) -> Result<HashSet<String>, StoreError> {
     let mut received = HashSet::new();
     for chunk in statement_portions(irn_keys) {
         let found: Vec<String> = Entity::find()
@@ -76,22 +89,34 @@ pub async fn document_owned_by(
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Option<Value>, StoreError> {
-    let found =
-        supplier_document_row::Entity::find_by_id((taxpayer.0, irn.key())).one(store.reader()).await?;
-    let at = RowRef { table: "supplier_documents", id: format!("{taxpayer}/{}", irn.key()) };
+    let found = supplier_document_row::Entity::find_by_id((taxpayer.0, irn.key()))
+        .one(store.reader())
+        .await?;
+    let at = RowRef {
+        table: "supplier_documents",
+        id: format!("{taxpayer}/{}", irn.key()),
+    };
     found.map(|row| at.json(&row.document)).transpose()
 }
 
 /// Adds a supplier invoice and its document to the inbox of its buyer.
-pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) -> Result<(), StoreError> {
+pub async fn add(
+    tx: &Transaction,
+    invoice: &SupplierInvoice,
+    document: &Value,
+) -> Result<(), StoreError> {
     let row = Model::from(invoice);
     let document = supplier_document_row::Model {
         taxpayer_id: row.taxpayer_id,
         irn_key: row.irn_key.clone(),
         document: document.to_string(),
     };
-    Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
-    supplier_document_row::Entity::insert(document.into_active_model()).exec_without_returning(tx).await?;
+    Entity::insert(row.into_active_model())
+        .exec_without_returning(tx)
+        .await?;
+    supplier_document_row::Entity::insert(document.into_active_model())
+        .exec_without_returning(tx)
+        .await?;
     Ok(())
 }
 

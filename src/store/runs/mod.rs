@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 
 use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
@@ -57,12 +58,19 @@ pub async fn owned_by_with_id(
     taxpayer: TaxpayerId,
     id: RunId,
 ) -> Result<Option<Run>, StoreError> {
-    Entity::find_by_id((taxpayer.0, id.to_string())).one(connection).await?.map(Run::try_from).transpose()
+    Entity::find_by_id((taxpayer.0, id.to_string()))
+        .one(connection)
+        .await?
+        .map(Run::try_from)
+        .transpose()
 }
 
 /// Loads a run of any taxpayer. Use this only for operators, who may see all runs.
 pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
-    let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
+    let found = Entity::find()
+        .filter(Column::Id.eq(id.to_string()))
+        .one(store.reader())
+        .await?;
     found.map(Run::try_from).transpose()
 }
 
@@ -86,8 +94,12 @@ pub async fn stopped_owned_by(
 }
 
 /// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, word for word.
-pub(in crate::store) const QUARANTINED_CONDITION: &str = "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
-const _: () = assert!(CRASHES_MAX == 3 && PANICS_MAX == 2, "QUARANTINED_CONDITION and the migration say so");
+pub(in crate::store) const QUARANTINED_CONDITION: &str =
+    "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
+const _: () = assert!(
+    CRASHES_MAX == 3 && PANICS_MAX == 2,
+    "QUARANTINED_CONDITION and the migration say so"
+);
 /// The condition that the quarantine of a run in `QUARANTINED_CONDITION` can be lifted: only crashes caused it, and it
 /// was never lifted.
 const LIFTABLE_CONDITION: &str = "panics = 0 AND NOT is_lifted";
@@ -116,7 +128,9 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     }
     Entity::insert_many(runs.iter().map(|run| Model::from(*run).into_active_model()))
         .on_conflict(
-            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING_COLUMNS).to_owned(),
+            OnConflict::columns([Column::TaxpayerId, Column::Id])
+                .update_columns(CHANGING_COLUMNS)
+                .to_owned(),
         )
         .exec_without_returning(tx)
         .await?;

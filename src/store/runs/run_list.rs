@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    Select,
 };
 
 use crate::domain::invoice::irn::Irn;
@@ -49,15 +50,26 @@ pub struct RunFilter {
 
 impl RunFilter {
     fn condition(&self, now: Timestamp) -> Condition {
-        let before = self.older_than.map(|age| now.saturating_sub(age).unwrap_or(Timestamp::MIN));
+        let before = self
+            .older_than
+            .map(|age| now.saturating_sub(age).unwrap_or(Timestamp::MIN));
         let before = before.map(Timestamp::as_microsecond);
         Condition::all()
             .add_option(self.state.map(|state| Column::State.eq(state.as_str())))
-            .add_option(self.operation.map(|operation| Column::Operation.eq(operation.as_str())))
-            .add_option(self.taxpayer_id.map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)))
+            .add_option(
+                self.operation
+                    .map(|operation| Column::Operation.eq(operation.as_str())),
+            )
+            .add_option(
+                self.taxpayer_id
+                    .map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)),
+            )
             .add_option(self.irn.as_ref().map(|irn| Column::IrnKey.eq(irn.key())))
             .add_option(self.step.map(is_at))
-            .add_option(self.wait_reason.map(|reason| Column::WaitReason.eq(reason.as_str())))
+            .add_option(
+                self.wait_reason
+                    .map(|reason| Column::WaitReason.eq(reason.as_str())),
+            )
             .add_option(self.error.as_deref().map(error_contains))
             .add_option(before.map(|before| Column::CreatedAt.lte(before)))
             .add_option(self.deadline.map(|deadline| has_deadline(deadline, now)))
@@ -70,7 +82,9 @@ fn is_at(step: Step) -> Condition {
     let names = |step: &Step| Column::Done.contains(json(step));
     let mut next = Condition::any();
     for operation in Operation::ALL {
-        let Some(index) = operation.steps().iter().position(|other| *other == step) else { continue };
+        let Some(index) = operation.steps().iter().position(|other| *other == step) else {
+            continue;
+        };
         let mut reached = Condition::all()
             .add(Column::Intent.is_null())
             .add(Column::Operation.eq(operation.as_str()))
@@ -91,12 +105,16 @@ fn error_contains(text: &str) -> Expr {
 /// The states are literals, because with parameters PostgreSQL could not use the index of unfinished runs.
 fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
     let unfinished = Condition::all().add(Expr::cust("state IN ('running', 'waiting', 'paused')"));
-    let soon = now.saturating_add(DUE_SOON_WITHIN).unwrap_or(Timestamp::MAX);
+    let soon = now
+        .saturating_add(DUE_SOON_WITHIN)
+        .unwrap_or(Timestamp::MAX);
     let now = now.as_microsecond();
     let soon = soon.as_microsecond();
     match deadline {
         DeadlineState::Overdue => unfinished.add(Column::DeadlineAt.lte(now)),
-        DeadlineState::Soon => unfinished.add(Column::DeadlineAt.gt(now)).add(Column::DeadlineAt.lte(soon)),
+        DeadlineState::Soon => unfinished
+            .add(Column::DeadlineAt.gt(now))
+            .add(Column::DeadlineAt.lte(soon)),
     }
 }
 
@@ -105,7 +123,9 @@ fn order_runs(found: Select<Entity>, order: RunOrder) -> Select<Entity> {
     match order {
         RunOrder::Newest => found.order_by_desc(Column::Id),
         RunOrder::Oldest => found.order_by_asc(Column::Id),
-        RunOrder::Deadline => found.order_by_asc(Column::DeadlineAt).order_by_asc(Column::Id),
+        RunOrder::Deadline => found
+            .order_by_asc(Column::DeadlineAt)
+            .order_by_asc(Column::Id),
     }
 }
 
@@ -117,13 +137,20 @@ pub async fn page(
     now: Timestamp,
     page: Page,
 ) -> Result<(Vec<Run>, u64), StoreError> {
-    page::load(store, order_runs(Entity::find().filter(filter.condition(now)), order), page).await
+    page::load(
+        store,
+        order_runs(Entity::find().filter(filter.condition(now)), order),
+        page,
+    )
+    .await
 }
 
 /// Selects the matching runs in one of these states.
 fn select_in_states(filter: &RunFilter, states: &[RunState], now: Timestamp) -> Select<Entity> {
     let in_state = Column::State.is_in(states.iter().map(|state| state.as_str()));
-    Entity::find().filter(filter.condition(now)).filter(in_state)
+    Entity::find()
+        .filter(filter.condition(now))
+        .filter(in_state)
 }
 
 /// Counts the matching runs in one of these states.
@@ -133,7 +160,9 @@ pub async fn count(
     states: &[RunState],
     now: Timestamp,
 ) -> Result<u64, StoreError> {
-    Ok(select_in_states(filter, states, now).count(store.reader()).await?)
+    Ok(select_in_states(filter, states, now)
+        .count(store.reader())
+        .await?)
 }
 
 /// Returns the ids of up to `limit` matching runs in one of these states, the oldest first.
@@ -145,9 +174,22 @@ pub async fn ids(
     limit: u64,
 ) -> Result<Vec<RunId>, StoreError> {
     let found = select_in_states(filter, states, now).order_by_asc(Column::Id);
-    let ids: Vec<String> =
-        found.limit(limit).select_only().column(Column::Id).into_tuple().all(store.reader()).await?;
-    ids.iter().map(|id| RowRef { table: "pipeline_runs", id }.parse(id)).collect()
+    let ids: Vec<String> = found
+        .limit(limit)
+        .select_only()
+        .column(Column::Id)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    ids.iter()
+        .map(|id| {
+            RowRef {
+                table: "pipeline_runs",
+                id,
+            }
+            .parse(id)
+        })
+        .collect()
 }
 
 /// Loads the runs with these ids, the oldest first. Ids that do not exist are skipped.
@@ -155,7 +197,11 @@ pub async fn with_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreErr
     let mut found = Vec::new();
     for chunk in statement_portions(ids) {
         let wanted = Column::Id.is_in(chunk.iter().map(ToString::to_string));
-        let rows = Entity::find().filter(wanted).order_by_asc(Column::Id).all(store.reader()).await?;
+        let rows = Entity::find()
+            .filter(wanted)
+            .order_by_asc(Column::Id)
+            .all(store.reader())
+            .await?;
         for row in rows {
             found.push(Run::try_from(row)?);
         }
@@ -170,9 +216,12 @@ mod tests {
     use super::*;
     use crate::domain::pipeline::{RunPhase, RunRequest, StepProgress};
     use crate::store::runs;
-    use crate::store::testing::stores;
+    use crate::store::testing::{TestStore, stores};
 
-    const ALL: Page = Page { number: 1, per_page: 100 };
+    const ALL: Page = Page {
+        number: 1,
+        per_page: 100,
+    };
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -182,69 +231,197 @@ mod tests {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), operation);
         let created = at(i64::from(number));
-        Run::new(Uuid::from_u128(number.into()), TaxpayerId(7), request, created).with_deadline(at(10_000))
+        Run::new(
+            Uuid::from_u128(number.into()),
+            TaxpayerId(7),
+            request,
+            created,
+        )
+        .with_deadline(at(10_000))
     }
 
     fn runs() -> Vec<Run> {
         let waiting = Run {
-            phase: RunPhase::Waiting { reason: WaitReason::HealthCheckDown, until: at(1) },
+            phase: RunPhase::Waiting {
+                reason: WaitReason::HealthCheckDown,
+                until: at(1),
+            },
             last_error: Some("The Authority is 100% down".to_owned()),
             done: vec![Step::IrnCheck, Step::DataCheck],
             ..run(2, Operation::Submit)
         };
         let paused = Run {
             phase: RunPhase::Paused,
-            progress: StepProgress { intent: Some(Step::Sign), ..StepProgress::default() },
+            progress: StepProgress {
+                intent: Some(Step::Sign),
+                ..StepProgress::default()
+            },
             ..run(3, Operation::Submit)
         };
-        let paused = Run { done: vec![Step::IrnCheck, Step::DataCheck], deadline_at: at(1_000), ..paused };
+        let paused = Run {
+            done: vec![Step::IrnCheck, Step::DataCheck],
+            deadline_at: at(1_000),
+            ..paused
+        };
         let steps = Operation::Submit.steps().to_vec();
-        let ended = Run { phase: RunPhase::Succeeded, done: steps, ..run(4, Operation::Submit) };
-        vec![run(1, Operation::Submit), waiting, paused, ended, run(5, Operation::Transmit)]
+        let ended = Run {
+            phase: RunPhase::Succeeded,
+            done: steps,
+            ..run(4, Operation::Submit)
+        };
+        vec![
+            run(1, Operation::Submit),
+            waiting,
+            paused,
+            ended,
+            run(5, Operation::Transmit),
+        ]
+    }
+
+    /// Returns stores that contain the runs.
+    async fn stores_with_runs() -> Vec<TestStore> {
+        let stores = stores().await;
+        for test in &stores {
+            let tx = test.store.begin().await.unwrap();
+            runs::save(&tx, &runs().iter().collect::<Vec<_>>())
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+        }
+        stores
+    }
+
+    fn numbers(runs: &[Run]) -> Vec<u128> {
+        runs.iter().map(|run| run.id.as_u128()).collect()
+    }
+
+    /// Checks which runs each filter selects at this time.
+    async fn check_filters(now: Timestamp, cases: &[(RunFilter, &[u128])]) {
+        for test in stores_with_runs().await {
+            for (filter, expected) in cases {
+                let (found, total) = page(&test.store, filter, RunOrder::Oldest, now, ALL)
+                    .await
+                    .unwrap();
+                assert_eq!(numbers(&found), *expected, "{filter:?}");
+                assert_eq!(usize::try_from(total).unwrap(), expected.len());
+            }
+        }
     }
 
     #[tokio::test]
-    async fn each_filter_selects_its_runs_in_each_order() {
-        let by = RunFilter::default();
-        let cases = [
-            (by.clone(), vec![1, 2, 3, 4, 5]),
-            (RunFilter { irn: Some(run(2, Operation::Submit).irn), ..by.clone() }, vec![2]),
-            (RunFilter { step: Some(Step::Sign), ..by.clone() }, vec![2, 3]),
-            (RunFilter { step: Some(Step::IrnCheck), ..by.clone() }, vec![1]),
-            (RunFilter { step: Some(Step::Health), ..by.clone() }, vec![5]),
-            (RunFilter { step: Some(Step::Confirm), ..by.clone() }, vec![]),
-            (RunFilter { wait_reason: Some(WaitReason::HealthCheckDown), ..by.clone() }, vec![2]),
-            (RunFilter { error: Some("authority is 100% D".to_owned()), ..by.clone() }, vec![2]),
-            (RunFilter { error: Some("authority_is".to_owned()), ..by.clone() }, vec![]),
-            (RunFilter { older_than: Some(Duration::from_secs(1_998)), ..by.clone() }, vec![1, 2]),
-            (RunFilter { deadline: Some(DeadlineState::Overdue), ..by.clone() }, vec![3]),
-            (RunFilter { deadline: Some(DeadlineState::Soon), ..by.clone() }, vec![]),
-            (RunFilter { taxpayer_id: Some(TaxpayerId(8)), ..by.clone() }, vec![]),
-        ];
-        for test in stores().await {
-            let store = &test.store;
-            let now = at(2_000);
-            let tx = store.begin().await.unwrap();
-            runs::save(&tx, &runs().iter().collect::<Vec<_>>()).await.unwrap();
-            tx.commit().await.unwrap();
-            let numbers = |runs: &[Run]| runs.iter().map(|run| run.id.as_u128()).collect::<Vec<_>>();
-            for (filter, expected) in &cases {
-                let (found, total) = page(store, filter, RunOrder::Oldest, now, ALL).await.unwrap();
-                assert_eq!((numbers(&found), found.len()), (expected.clone(), expected.len()), "{filter:?}");
-                assert_eq!(usize::try_from(total).unwrap(), expected.len());
-            }
-            for (order, expected) in
-                [(RunOrder::Newest, [5, 4, 3, 2, 1]), (RunOrder::Deadline, [3, 1, 2, 4, 5])]
-            {
-                let (found, _) = page(store, &by, order, now, ALL).await.unwrap();
+    async fn each_filter_selects_its_runs() {
+        check_filters(
+            at(2_000),
+            &[
+                (RunFilter::default(), &[1, 2, 3, 4, 5]),
+                (
+                    RunFilter {
+                        irn: Some(run(2, Operation::Submit).irn),
+                        ..RunFilter::default()
+                    },
+                    &[2],
+                ),
+                (
+                    RunFilter {
+                        wait_reason: Some(WaitReason::HealthCheckDown),
+                        ..RunFilter::default()
+                    },
+                    &[2],
+                ),
+                (
+                    RunFilter {
+                        error: Some("authority is 100% D".to_owned()),
+                        ..RunFilter::default()
+                    },
+                    &[2],
+                ),
+                (
+                    RunFilter {
+                        error: Some("authority_is".to_owned()),
+                        ..RunFilter::default()
+                    },
+                    &[],
+                ),
+                (
+                    RunFilter {
+                        older_than: Some(Duration::from_secs(1_998)),
+                        ..RunFilter::default()
+                    },
+                    &[1, 2],
+                ),
+                (
+                    RunFilter {
+                        taxpayer_id: Some(TaxpayerId(8)),
+                        ..RunFilter::default()
+                    },
+                    &[],
+                ),
+            ],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_run_is_at_the_step_that_it_intends_or_at_the_first_that_is_not_done() {
+        let at_step = |step| RunFilter {
+            step: Some(step),
+            ..RunFilter::default()
+        };
+        check_filters(
+            at(2_000),
+            &[
+                (at_step(Step::Sign), &[2, 3]),
+                (at_step(Step::IrnCheck), &[1]),
+                (at_step(Step::Health), &[5]),
+                (at_step(Step::Confirm), &[]),
+            ],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn an_unfinished_run_is_overdue_after_its_deadline_and_due_soon_in_the_hour_before() {
+        let by_deadline = |state| RunFilter {
+            deadline: Some(state),
+            ..RunFilter::default()
+        };
+        check_filters(
+            at(2_000),
+            &[
+                (by_deadline(DeadlineState::Overdue), &[3]),
+                (by_deadline(DeadlineState::Soon), &[]),
+            ],
+        )
+        .await;
+        check_filters(at(6_400), &[(by_deadline(DeadlineState::Soon), &[1, 2, 5])]).await;
+    }
+
+    #[tokio::test]
+    async fn the_newest_run_or_the_earliest_deadline_comes_first() {
+        let all = RunFilter::default();
+        for test in stores_with_runs().await {
+            for (order, expected) in [
+                (RunOrder::Newest, [5, 4, 3, 2, 1]),
+                (RunOrder::Deadline, [3, 1, 2, 4, 5]),
+            ] {
+                let (found, _) = page(&test.store, &all, order, at(2_000), ALL)
+                    .await
+                    .unwrap();
                 assert_eq!(numbers(&found), expected);
             }
-            let soon = RunFilter { deadline: Some(DeadlineState::Soon), ..by.clone() };
-            let (found, _) = page(store, &soon, RunOrder::Oldest, at(6_400), ALL).await.unwrap();
-            assert_eq!(numbers(&found), [1, 2, 5]);
-            let held = ids(store, &by, &[RunState::Waiting, RunState::Paused], now, 1).await.unwrap();
-            assert_eq!(numbers(&with_ids(store, &held).await.unwrap()), [2]);
-            assert_eq!(count(store, &by, &[RunState::Waiting, RunState::Paused], now).await.unwrap(), 2);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_runs_in_some_states_are_counted_and_the_oldest_are_selected() {
+        let all = RunFilter::default();
+        let states = [RunState::Waiting, RunState::Paused];
+        let now = at(2_000);
+        for test in stores_with_runs().await {
+            let store = &test.store;
+            let selected = ids(store, &all, &states, now, 1).await.unwrap();
+            assert_eq!(numbers(&with_ids(store, &selected).await.unwrap()), [2]);
+            assert_eq!(count(store, &all, &states, now).await.unwrap(), 2);
         }
     }
 }

@@ -48,7 +48,10 @@ impl TryFrom<Model> for Run {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "pipeline_runs", id: row.id.clone() };
+        let at = RowRef {
+            table: "pipeline_runs",
+            id: row.id.clone(),
+        };
         let document = at.json(&row.document)?;
         let payload = RunPayload::from_document(at.parse(&row.operation)?, document);
         let payload = payload.map_err(|fault| at.corrupt(fault))?;
@@ -60,16 +63,27 @@ impl TryFrom<Model> for Run {
             payload,
             done: at.json(&row.done)?,
             progress: StepProgress {
-                intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
+                intent: row
+                    .intent
+                    .as_deref()
+                    .map(|step| at.parse(step))
+                    .transpose()?,
                 attempt: at.count(row.attempt)?,
                 crash_history: CrashHistory {
                     crashes: at.count(row.crashes)?,
                     panics: at.count(row.panics)?,
                     is_lifted: row.is_lifted,
                 },
-                failing_since: row.failing_since.map(|moment| at.moment(moment)).transpose()?,
+                failing_since: row
+                    .failing_since
+                    .map(|moment| at.moment(moment))
+                    .transpose()?,
             },
-            resolved_by: row.resolved_by.as_deref().map(|word| at.parse(word)).transpose()?,
+            resolved_by: row
+                .resolved_by
+                .as_deref()
+                .map(|word| at.parse(word))
+                .transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             deadline_at: at.moment(row.deadline_at)?,
@@ -81,11 +95,19 @@ impl TryFrom<Model> for Run {
 }
 
 fn phase(row: &Model, at: &RowRef<String>) -> Result<RunPhase, StoreError> {
-    let next_attempt_at = row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?;
+    let next_attempt_at = row
+        .next_attempt_at
+        .map(|moment| at.moment(moment))
+        .transpose()?;
     Ok(match at.parse(&row.state)? {
-        RunState::Running => RunPhase::Running { due_at: next_attempt_at },
+        RunState::Running => RunPhase::Running {
+            due_at: next_attempt_at,
+        },
         RunState::Waiting => match (&row.wait_reason, next_attempt_at) {
-            (Some(reason), Some(until)) => RunPhase::Waiting { reason: at.parse(reason)?, until },
+            (Some(reason), Some(until)) => RunPhase::Waiting {
+                reason: at.parse(reason)?,
+                until,
+            },
             _ => return Err(at.corrupt("it waits without a reason or an end")),
         },
         RunState::Paused => RunPhase::Paused,
@@ -97,7 +119,12 @@ fn phase(row: &Model, at: &RowRef<String>) -> Result<RunPhase, StoreError> {
 
 impl From<&Run> for Model {
     fn from(run: &Run) -> Self {
-        let StepProgress { intent, attempt, crash_history, failing_since } = run.progress;
+        let StepProgress {
+            intent,
+            attempt,
+            crash_history,
+            failing_since,
+        } = run.progress;
         Self {
             taxpayer_id: run.taxpayer_id.0,
             id: run.id.to_string(),

@@ -1,6 +1,8 @@
 //! The log of the calls that runs make to the authority.
 
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement,
+};
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::StepRecord;
@@ -29,14 +31,41 @@ pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), Stor
         return Ok(());
     }
     let rows = attempts.iter().map(|entry| {
-        let StepAttempt { taxpayer, id, run, record } = entry;
-        let StepRecord { step, attempt, outcome, started_at, duration_ms, error } = record;
+        let StepAttempt {
+            taxpayer,
+            id,
+            run,
+            record,
+        } = entry;
+        let StepRecord {
+            step,
+            attempt,
+            outcome,
+            started_at,
+            duration_ms,
+            error,
+        } = record;
         let started_at = started_at.as_microsecond();
-        json(&(taxpayer.0, id, run, step, attempt, started_at, outcome, duration_ms, error))
+        json(&(
+            taxpayer.0,
+            id,
+            run,
+            step,
+            attempt,
+            started_at,
+            outcome,
+            duration_ms,
+            error,
+        ))
     });
     let list = format!("[{}]", rows.collect::<Vec<_>>().join(","));
     let backend = tx.get_database_backend();
-    tx.execute_raw(Statement::from_sql_and_values(backend, LOG.get(backend), [list.into()])).await?;
+    tx.execute_raw(Statement::from_sql_and_values(
+        backend,
+        LOG.get(backend),
+        [list.into()],
+    ))
+    .await?;
     Ok(())
 }
 
@@ -63,14 +92,26 @@ pub async fn unfinished_attempt(
         .one(store.reader())
         .await?;
     let unfinished = last.filter(|row| row.outcome.is_none());
-    unfinished.map(|row| RowRef { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
+    unfinished
+        .map(|row| {
+            RowRef {
+                table: "pipeline_steps",
+                id: row.id.clone(),
+            }
+            .parse(&row.id)
+        })
+        .transpose()
 }
 
 /// How many calls of a run are shown. A run that waits through a long outage makes thousands.
 pub const CALLS_SHOWN_MAX: usize = 100;
 
 /// Loads the newest logged calls of a run, ordered by start time.
-pub async fn newest(store: &Store, taxpayer: TaxpayerId, run: RunId) -> Result<Vec<StepRecord>, StoreError> {
+pub async fn newest(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    run: RunId,
+) -> Result<Vec<StepRecord>, StoreError> {
     let rows = step_row::Entity::find()
         .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(step_row::Column::RunId.eq(run.to_string()))
@@ -113,7 +154,9 @@ mod tests {
         attempts.push(attempt(Uuid::from_u128(2), 1_000));
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
-            log(&tx, &attempts.iter().collect::<Vec<_>>()).await.unwrap();
+            log(&tx, &attempts.iter().collect::<Vec<_>>())
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let shown = newest(&test.store, taxpayer, run).await.unwrap();
             let numbers: Vec<_> = shown.iter().map(|record| record.attempt).collect();

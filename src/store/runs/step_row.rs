@@ -31,7 +31,10 @@ impl TryFrom<Model> for StepRecord {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "pipeline_steps", id: &row.id };
+        let at = RowRef {
+            table: "pipeline_steps",
+            id: &row.id,
+        };
         Ok(Self {
             step: at.parse(&row.step)?,
             attempt: at.count(row.attempt)?,

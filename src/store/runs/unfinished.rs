@@ -36,18 +36,26 @@ const COUNT_UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN
 
 /// Counts the unfinished runs of all taxpayers.
 pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>, StoreError> {
-    let soon = now.saturating_add(DUE_SOON_WITHIN).unwrap_or(Timestamp::MAX);
+    let soon = now
+        .saturating_add(DUE_SOON_WITHIN)
+        .unwrap_or(Timestamp::MAX);
     let values = [now.as_microsecond().into(), soon.as_microsecond().into()];
     let statement = Statement::from_sql_and_values(store.backend(), COUNT_UNFINISHED, values);
     let rows = store.reader().query_all_raw(statement).await?;
-    let at = RowRef { table: "pipeline_runs", id: "unfinished" };
+    let at = RowRef {
+        table: "pipeline_runs",
+        id: "unfinished",
+    };
     rows.iter()
         .map(|row| {
             let state: String = row.try_get("", "state")?;
             let wait_reason: Option<String> = row.try_get("", "wait_reason")?;
             Ok(UnfinishedRuns {
                 state: at.parse(&state)?,
-                wait_reason: wait_reason.as_deref().map(|word| at.parse(word)).transpose()?,
+                wait_reason: wait_reason
+                    .as_deref()
+                    .map(|word| at.parse(word))
+                    .transpose()?,
                 runs: row.try_get("", "runs")?,
                 oldest: at.moment(row.try_get("", "oldest")?)?,
                 overdue: row.try_get("", "overdue")?,
@@ -76,8 +84,16 @@ mod tests {
     fn run(number: u32, state: RunState, created: i64, deadline: i64) -> Run {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), Operation::Submit);
-        let run = Run::new(Uuid::from_u128(number.into()), TaxpayerId(7), request, at(created));
-        Run { phase: RunPhase::sample(state), ..run.with_deadline(at(deadline)) }
+        let run = Run::new(
+            Uuid::from_u128(number.into()),
+            TaxpayerId(7),
+            request,
+            at(created),
+        );
+        Run {
+            phase: RunPhase::sample(state),
+            ..run.with_deadline(at(deadline))
+        }
     }
 
     #[tokio::test]
@@ -94,13 +110,16 @@ mod tests {
         ];
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
-            runs::save(&tx, &runs.iter().collect::<Vec<_>>()).await.unwrap();
+            runs::save(&tx, &runs.iter().collect::<Vec<_>>())
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let mut counted = count(&test.store, at(now)).await.unwrap();
             counted.sort_by_key(|group| group.state);
             let group = |state, runs, oldest, overdue, due_soon| UnfinishedRuns {
                 state,
-                wait_reason: (state == RunState::Waiting).then_some(WaitReason::AuthorityUnavailable),
+                wait_reason: (state == RunState::Waiting)
+                    .then_some(WaitReason::AuthorityUnavailable),
                 runs,
                 oldest: at(oldest),
                 overdue,
@@ -122,8 +141,12 @@ mod tests {
                 DbBackend::Postgres => "pipeline_runs_unfinished",
                 _ => "USING COVERING INDEX pipeline_runs_unfinished",
             };
-            let steps = query_plan(&test.store, COUNT_UNFINISHED, [1_i64.into(), 2_i64.into()]).await;
-            assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+            let steps =
+                query_plan(&test.store, COUNT_UNFINISHED, [1_i64.into(), 2_i64.into()]).await;
+            assert!(
+                steps.iter().any(|step| step.contains(by_index)),
+                "{steps:#?}"
+            );
         }
     }
 }

@@ -35,8 +35,15 @@ impl TryFrom<Model> for DeliveryAttempt {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "attempts", id: format!("{}/{}", row.delivery_id, row.attempt) };
-        let status = row.status.map(u16::try_from).transpose().map_err(|fault| at.corrupt(fault))?;
+        let at = RowRef {
+            table: "attempts",
+            id: format!("{}/{}", row.delivery_id, row.attempt),
+        };
+        let status = row
+            .status
+            .map(u16::try_from)
+            .transpose()
+            .map_err(|fault| at.corrupt(fault))?;
         Ok(Self {
             at: at.moment(row.at)?,
             status,

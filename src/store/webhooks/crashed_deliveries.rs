@@ -26,7 +26,8 @@ use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 const FAILURE_INTERRUPTED: &str = "interrupted";
 const FAILURE_QUARANTINED: &str = "quarantined";
 
-const INTERRUPTED_ERROR: &str = "the process ended while this attempt was under way; the next one follows";
+const INTERRUPTED_ERROR: &str =
+    "the process ended while this attempt was under way; the next one follows";
 const MAYBE_INTERRUPTED_ERROR: &str =
     "the process ended while this attempt was, or may have been, under way; the next one follows";
 
@@ -54,25 +55,44 @@ pub async fn count_crash(
     for endpoint in endpoints {
         let recorded = load_deliveries(tx, select_recorded(endpoint)).await?;
         // While a delivery goes alone, no other delivery of the endpoint is in flight.
-        let was_alone = recorded.iter().any(|(delivery, _)| delivery.must_run_alone());
-        let others =
-            if was_alone { Vec::new() } else { load_deliveries(tx, select_first_due(endpoint, now)).await? };
-        outcomes.extend(recorded.into_iter().map(|one| interrupt(one, INTERRUPTED_ERROR, now)));
-        outcomes.extend(others.into_iter().map(|one| interrupt(one, MAYBE_INTERRUPTED_ERROR, now)));
+        let was_alone = recorded
+            .iter()
+            .any(|(delivery, _)| delivery.must_run_alone());
+        let others = if was_alone {
+            Vec::new()
+        } else {
+            load_deliveries(tx, select_first_due(endpoint, now)).await?
+        };
+        outcomes.extend(
+            recorded
+                .into_iter()
+                .map(|one| interrupt(one, INTERRUPTED_ERROR, now)),
+        );
+        outcomes.extend(
+            others
+                .into_iter()
+                .map(|one| interrupt(one, MAYBE_INTERRUPTED_ERROR, now)),
+        );
     }
     deliveries::record(tx, &outcomes, now).await?;
     keep_schedules(tx, outcomes.iter().map(|(delivery, ..)| delivery)).await?;
-    let dead = outcomes.into_iter().filter(|(delivery, ..)| delivery.state == DeliveryState::Dead);
+    let dead = outcomes
+        .into_iter()
+        .filter(|(delivery, ..)| delivery.state == DeliveryState::Dead);
     Ok(dead.map(|(delivery, kind, _)| (delivery, kind)).collect())
 }
 
 fn pending_condition(taxpayer: TaxpayerId) -> Condition {
-    Condition::all().add(Column::TaxpayerId.eq(taxpayer.0)).add(Expr::cust("state = 'pending'"))
+    Condition::all()
+        .add(Column::TaxpayerId.eq(taxpayer.0))
+        .add(Expr::cust("state = 'pending'"))
 }
 
 fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
     let ids = endpoint.recorded.iter().map(String::as_str);
-    Entity::find().filter(pending_condition(endpoint.taxpayer)).filter(Column::Id.is_in(ids))
+    Entity::find()
+        .filter(pending_condition(endpoint.taxpayer))
+        .filter(Column::Id.is_in(ids))
 }
 
 /// Selects the chain heads that have been due for the longest time and have no crash count yet.
@@ -94,7 +114,11 @@ async fn load_deliveries(
     let rows = selection.all(tx).await?;
     rows.into_iter()
         .map(|row| {
-            let kind = RowRef { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
+            let kind = RowRef {
+                table: "deliveries",
+                id: row.id.clone(),
+            }
+            .parse(&row.kind)?;
             Ok((Delivery::try_from(row)?, kind))
         })
         .collect()
@@ -117,12 +141,18 @@ fn interrupt(
         phases: PhaseDurations::default(),
         response: words.to_owned(),
     };
-    let mut delivery = Delivery { attempts: before.attempts + 1, crash_history, ..before };
+    let mut delivery = Delivery {
+        attempts: before.attempts + 1,
+        crash_history,
+        ..before
+    };
     if crash_history.is_quarantined() {
         delivery.state = DeliveryState::Dead;
         delivery.next_attempt_at = None;
         attempt.failure = Some(FAILURE_QUARANTINED.to_owned());
-        crash_history.quarantine_message().clone_into(&mut attempt.response);
+        crash_history
+            .quarantine_message()
+            .clone_into(&mut attempt.response);
     }
     (delivery, kind, attempt)
 }
@@ -135,11 +165,17 @@ async fn keep_schedules<'a>(
 ) -> Result<(), StoreError> {
     let mut by_taxpayer: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for delivery in deliveries.filter(|delivery| delivery.state == DeliveryState::Pending) {
-        by_taxpayer.entry(delivery.taxpayer_id.0).or_default().push(delivery.id.to_string());
+        by_taxpayer
+            .entry(delivery.taxpayer_id.0)
+            .or_default()
+            .push(delivery.id.to_string());
     }
     for (taxpayer, ids) in by_taxpayer {
         Entity::update_many()
-            .col_expr(Column::AttemptsBefore, Expr::col(Column::AttemptsBefore).add(1))
+            .col_expr(
+                Column::AttemptsBefore,
+                Expr::col(Column::AttemptsBefore).add(1),
+            )
             .filter(Column::TaxpayerId.eq(taxpayer))
             .filter(Column::Id.is_in(ids))
             .exec(tx)
@@ -151,15 +187,23 @@ async fn keep_schedules<'a>(
 /// Returns the crash count of a delivery after a replay: low enough for another attempt, but one more crash quarantines
 /// the delivery again.
 pub(crate) fn crashes_after_replay() -> Expr {
-    let highest = CrashHistory { crashes: u32::MAX, ..CrashHistory::default() };
+    let highest = CrashHistory {
+        crashes: u32::MAX,
+        ..CrashHistory::default()
+    };
     let most = i32::try_from(highest.release().crashes).unwrap_or(0);
-    Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
+    Expr::case(Expr::col(Column::Crashes).gt(most), most)
+        .finally(Expr::col(Column::Crashes))
+        .into()
 }
 
 /// The dead letters in quarantine, which only crashes cause. The partial index `deliveries_quarantined` has the same
 /// condition, word for word.
 pub(in crate::store) const QUARANTINED_CONDITION: &str = "state = 'dead' AND crashes >= 3";
-const _: () = assert!(CRASHES_MAX == 3, "QUARANTINED_CONDITION and the migration say so");
+const _: () = assert!(
+    CRASHES_MAX == 3,
+    "QUARANTINED_CONDITION and the migration say so"
+);
 /// The condition that the quarantine of a dead letter in `QUARANTINED_CONDITION` can be lifted: it was never lifted
 /// before.
 const LIFTABLE_CONDITION: &str = "NOT is_lifted";
@@ -173,13 +217,20 @@ pub async fn release_to_dead_letters(
     now: Timestamp,
 ) -> Result<Option<QuarantinedDelivery>, StoreError> {
     let tx = store.begin().await?;
-    let quarantined =
-        || Condition::all().add(Column::Id.eq(id.to_string())).add(Expr::cust(QUARANTINED_CONDITION));
+    let quarantined = || {
+        Condition::all()
+            .add(Column::Id.eq(id.to_string()))
+            .add(Expr::cust(QUARANTINED_CONDITION))
+    };
     let Some(row) = Entity::find().filter(quarantined()).one(&tx).await? else {
         tx.rollback().await?;
         return Ok(None);
     };
-    let kind = RowRef { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
+    let kind = RowRef {
+        table: "deliveries",
+        id: row.id.clone(),
+    }
+    .parse(&row.kind)?;
     let delivery = Delivery::try_from(row)?;
     let released = Entity::update_many()
         .col_expr(Column::Crashes, Expr::value(0))
@@ -199,7 +250,12 @@ pub async fn release_to_dead_letters(
 
 /// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They become due at once and
 /// are attempted alone. Returns the number of these deliveries.
-pub async fn lift(store: &Store, since: Timestamp, limit: u64, now: Timestamp) -> Result<usize, StoreError> {
+pub async fn lift(
+    store: &Store,
+    since: Timestamp,
+    limit: u64,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
     let found = Entity::find()
         .filter(Expr::cust(QUARANTINED_CONDITION))
         .filter(Expr::cust(LIFTABLE_CONDITION))
@@ -227,7 +283,13 @@ async fn lift_owned_by(
 ) -> Result<usize, StoreError> {
     let tx = store.begin().await?;
     // Locks the endpoint's lane: pending deliveries are written only under that lock.
-    lanes::wake(&tx, LaneKind::Endpoint, &[taxpayer.to_string()], Wake::NotParked).await?;
+    lanes::wake(
+        &tx,
+        LaneKind::Endpoint,
+        &[taxpayer.to_string()],
+        Wake::NotParked,
+    )
+    .await?;
     // A replay may have taken some of these deliveries out of the quarantine after `lift` read them.
     let rows: Vec<Model> = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -283,13 +345,26 @@ mod tests {
     }
 
     /// Counts a crash at second 9. Returns the sequences of the quarantined deliveries.
-    async fn crash(test: &TestStore, recorded: &[&(Delivery, EventKind)], others_max: usize) -> Vec<i64> {
-        let recorded = recorded.iter().map(|(delivery, _)| delivery.id.to_string()).collect();
-        let endpoint = CrashedEndpoint { taxpayer: ID, recorded, others_max };
+    async fn crash(
+        test: &TestStore,
+        recorded: &[&(Delivery, EventKind)],
+        others_max: usize,
+    ) -> Vec<i64> {
+        let recorded = recorded
+            .iter()
+            .map(|(delivery, _)| delivery.id.to_string())
+            .collect();
+        let endpoint = CrashedEndpoint {
+            taxpayer: ID,
+            recorded,
+            others_max,
+        };
         let tx = test.store.begin().await.unwrap();
         let dead = count_crash(&tx, &[endpoint], second(9)).await.unwrap();
         tx.commit().await.unwrap();
-        dead.into_iter().map(|(delivery, _)| delivery.sequence).collect()
+        dead.into_iter()
+            .map(|(delivery, _)| delivery.sequence)
+            .collect()
     }
 
     async fn add(test: &TestStore, all: &[(Delivery, EventKind)]) {
@@ -299,12 +374,20 @@ mod tests {
     }
 
     async fn rows(test: &TestStore) -> Vec<Model> {
-        Entity::find().order_by_asc(Column::Sequence).all(test.store.reader()).await.unwrap()
+        Entity::find()
+            .order_by_asc(Column::Sequence)
+            .all(test.store.reader())
+            .await
+            .unwrap()
     }
 
     /// Returns the crash count of each delivery and whether the delivery is pending, ordered by sequence.
     async fn counts(test: &TestStore) -> Vec<(i32, bool)> {
-        rows(test).await.into_iter().map(|row| (row.crashes, row.state == "pending")).collect()
+        rows(test)
+            .await
+            .into_iter()
+            .map(|row| (row.crashes, row.state == "pending"))
+            .collect()
     }
 
     /// Returns the failures in the log of a delivery.
@@ -319,12 +402,21 @@ mod tests {
     #[tokio::test]
     async fn deliveries_that_may_have_been_in_flight_are_counted_and_recorded_ones_exactly() {
         for test in stores().await {
-            let all =
-                [delivery(1, "A"), delivery(2, "A"), delivery(3, "B"), delivery(4, "C"), delivery(50, "D")];
+            let all = [
+                delivery(1, "A"),
+                delivery(2, "A"),
+                delivery(3, "B"),
+                delivery(4, "C"),
+                delivery(50, "D"),
+            ];
             add(&test, &all).await;
             let waits = |counts: [i32; 5]| counts.map(|count| (count, true)).to_vec();
             assert_eq!(crash(&test, &[], 2).await, [] as [i64; 0]);
-            assert_eq!(counts(&test).await, waits([1, 0, 1, 0, 0]), "the heads, as many as may be in flight");
+            assert_eq!(
+                counts(&test).await,
+                waits([1, 0, 1, 0, 0]),
+                "the heads, as many as may be in flight"
+            );
             assert_eq!(crash(&test, &[&all[0]], 9).await, [] as [i64; 0]);
             assert_eq!(
                 counts(&test).await,
@@ -334,8 +426,16 @@ mod tests {
             assert_eq!(crash(&test, &[&all[0]], 9).await, [1], "it went alone");
             let mut expected = waits([3, 0, 1, 1, 0]);
             expected[0].1 = false;
-            assert_eq!(counts(&test).await, expected, "it alone is counted, and it waits no more");
-            assert_eq!(crash(&test, &[&all[0]], 0).await, [] as [i64; 0], "it had ended before");
+            assert_eq!(
+                counts(&test).await,
+                expected,
+                "it alone is counted, and it waits no more"
+            );
+            assert_eq!(
+                crash(&test, &[&all[0]], 0).await,
+                [] as [i64; 0],
+                "it had ended before"
+            );
             assert!(rows(&test).await[1].is_first, "the next of its IRN goes on");
         }
     }
@@ -348,10 +448,20 @@ mod tests {
             crash(&test, &[], 2).await;
             crash(&test, &[&all[0]], 2).await;
             let row = rows(&test).await.remove(0);
-            assert_eq!((row.attempts, row.attempts_before, row.next_attempt_at), (2, 2, Some(1_000_000)));
+            assert_eq!(
+                (row.attempts, row.attempts_before, row.next_attempt_at),
+                (2, 2, Some(1_000_000))
+            );
             crash(&test, &[&all[0]], 2).await;
             let log = failures(&test, &all[0].0).await;
-            assert_eq!(log, [FAILURE_INTERRUPTED, FAILURE_INTERRUPTED, FAILURE_QUARANTINED]);
+            assert_eq!(
+                log,
+                [
+                    FAILURE_INTERRUPTED,
+                    FAILURE_INTERRUPTED,
+                    FAILURE_QUARANTINED
+                ]
+            );
         }
     }
 
@@ -364,13 +474,24 @@ mod tests {
                 crash(&test, &[&all[0]], 0).await;
             }
             assert_eq!(counts(&test).await, [(3, false), (0, true)]);
-            let lift = async |since| lift(&test.store, second(since), 9, second(700)).await.unwrap();
+            let lift = async |since| {
+                lift(&test.store, second(since), 9, second(700))
+                    .await
+                    .unwrap()
+            };
             assert_eq!(lift(8).await, 0, "it was quarantined later");
             assert_eq!(lift(9).await, 1);
             let lifted = rows(&test).await;
-            assert_eq!((lifted[0].crashes, lifted[0].is_lifted, lifted[0].is_first), (2, true, true));
+            assert_eq!(
+                (lifted[0].crashes, lifted[0].is_lifted, lifted[0].is_first),
+                (2, true, true)
+            );
             assert!(!lifted[1].is_first, "the earlier one of the IRN goes first");
-            assert_eq!(crash(&test, &[&all[0]], 9).await, [1], "its next crash quarantines it again");
+            assert_eq!(
+                crash(&test, &[&all[0]], 9).await,
+                [1],
+                "its next crash quarantines it again"
+            );
             assert_eq!(lift(999).await, 0, "and then only a replay releases it");
         }
     }
@@ -383,7 +504,12 @@ mod tests {
                  AND updated_at <= 9 ORDER BY updated_at"
             );
             let steps = query_plan(&test.store, &sql, []).await;
-            assert!(steps.iter().any(|step| step.contains("deliveries_quarantined")), "{steps:#?}");
+            assert!(
+                steps
+                    .iter()
+                    .any(|step| step.contains("deliveries_quarantined")),
+                "{steps:#?}"
+            );
         }
     }
 }

@@ -64,11 +64,16 @@ pub async fn record(
             )
             .exec_without_returning(tx)
             .await?;
-        let log =
-            chunk.iter().map(|(delivery, _, attempt)| to_attempt_row(delivery, attempt).into_active_model());
-        attempt_row::Entity::insert_many(log).exec_without_returning(tx).await?;
+        let log = chunk
+            .iter()
+            .map(|(delivery, _, attempt)| to_attempt_row(delivery, attempt).into_active_model());
+        attempt_row::Entity::insert_many(log)
+            .exec_without_returning(tx)
+            .await?;
     }
-    let ended = outcomes.iter().filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
+    let ended = outcomes
+        .iter()
+        .filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
     delivery_heads::promote_next(
         tx,
         ended.map(|(delivery, ..)| (delivery.taxpayer_id, delivery.order_key.as_str())),
@@ -124,13 +129,19 @@ mod tests {
     #[tokio::test]
     async fn pending_and_dead_deliveries_are_counted_by_indexes_of_their_own() {
         for test in stores().await {
-            for (sql, index) in [(COUNT_PENDING, "deliveries_in_line"), (COUNT_DEAD, "deliveries_dead")] {
+            for (sql, index) in [
+                (COUNT_PENDING, "deliveries_in_line"),
+                (COUNT_DEAD, "deliveries_dead"),
+            ] {
                 let by_index = match test.store.backend() {
                     DbBackend::Postgres => index.to_owned(),
                     _ => format!("USING COVERING INDEX {index}"),
                 };
                 let steps = query_plan(&test.store, sql, []).await;
-                assert!(steps.iter().any(|step| step.contains(&by_index)), "{steps:#?}");
+                assert!(
+                    steps.iter().any(|step| step.contains(&by_index)),
+                    "{steps:#?}"
+                );
             }
             assert_eq!(count_pending(test.store.reader()).await.unwrap(), 0);
             assert_eq!(count_dead(test.store.reader()).await.unwrap(), 0);

@@ -40,7 +40,10 @@ pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
 ) -> Result<(), StoreError> {
-    let lines: BTreeSet<_> = lines.into_iter().map(|(taxpayer, key)| (taxpayer.0, key)).collect();
+    let lines: BTreeSet<_> = lines
+        .into_iter()
+        .map(|(taxpayer, key)| (taxpayer.0, key))
+        .collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -66,7 +69,8 @@ pub(crate) async fn recompute(
         "UPDATE deliveries SET is_first = FALSE WHERE taxpayer_id = $1 AND is_first AND order_key IN ({given})"
     );
     let values: [Value; 2] = [taxpayer.0.into(), json(&keys).into()];
-    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
+        .await?;
     promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
@@ -75,7 +79,10 @@ pub(crate) async fn recompute(
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {
-        rows: Aliased { table: "deliveries", alias: "first" },
+        rows: Aliased {
+            table: "deliveries",
+            alias: "first",
+        },
         taxpayer,
         inner: "waiting",
         selection: &format!(
@@ -85,7 +92,9 @@ fn promote_statement(dialect: &dyn Dialect) -> String {
         sqlite_index: Some("deliveries_in_line"),
     });
     let found = format!("{} {head}", dialect.json_elements("$1", "given"));
-    let columns: Vec<_> = Column::iter().map(|column| column.as_str().to_owned()).collect();
+    let columns: Vec<_> = Column::iter()
+        .map(|column| column.as_str().to_owned())
+        .collect();
     format!(
         "INSERT INTO deliveries ({}) SELECT first.{} FROM {found} WHERE NOT first.is_first \
          ON CONFLICT (taxpayer_id, id) DO UPDATE SET is_first = TRUE",
@@ -128,9 +137,14 @@ mod tests {
     }
 
     async fn add(test: &TestStore, added: &[Delivery]) {
-        let added: Vec<_> = added.iter().map(|delivery| (delivery.clone(), KIND)).collect();
+        let added: Vec<_> = added
+            .iter()
+            .map(|delivery| (delivery.clone(), KIND))
+            .collect();
         let tx = test.store.begin().await.unwrap();
-        deliveries::add(&tx, &added, Timestamp::UNIX_EPOCH).await.unwrap();
+        deliveries::add(&tx, &added, Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -145,11 +159,21 @@ mod tests {
                 phases: PhaseDurations::default(),
                 response: String::new(),
             };
-            (Delivery { state: *state, attempts, ..(*delivery).clone() }, KIND, attempt)
+            (
+                Delivery {
+                    state: *state,
+                    attempts,
+                    ..(*delivery).clone()
+                },
+                KIND,
+                attempt,
+            )
         };
         let outcomes: Vec<_> = attempted.iter().map(outcome).collect();
         let tx = test.store.begin().await.unwrap();
-        deliveries::record(&tx, &outcomes, Timestamp::UNIX_EPOCH).await.unwrap();
+        deliveries::record(&tx, &outcomes, Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -159,28 +183,61 @@ mod tests {
             .filter(Column::TaxpayerId.eq(taxpayer.0))
             .filter(Column::IsFirst.eq(true))
             .order_by_asc(Column::Sequence);
-        found.all(test.store.reader()).await.unwrap().into_iter().map(|row| row.sequence).collect()
+        found
+            .all(test.store.reader())
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|row| row.sequence)
+            .collect()
     }
 
     #[tokio::test]
     async fn the_first_that_waits_of_each_line_is_marked_as_they_come_and_end() {
         for test in stores().await {
-            let all: Vec<_> =
-                ["A", "A", "B"].iter().zip(1..).map(|(key, number)| delivery(ID, number, key)).collect();
+            let all: Vec<_> = ["A", "A", "B"]
+                .iter()
+                .zip(1..)
+                .map(|(key, number)| delivery(ID, number, key))
+                .collect();
             add(&test, &all).await;
             let later = [delivery(ID, 4, "A"), delivery(ID, 5, "C")];
             add(&test, &later).await;
             let other = TaxpayerId(8);
             add(&test, &[delivery(other, 1, "A")]).await;
-            assert_eq!((first(&test, ID).await, first(&test, other).await), (vec![1, 3, 5], vec![1]));
-            record(&test, &[(&all[0], DeliveryState::Pending), (&all[2], DeliveryState::Delivered)]).await;
-            assert_eq!(first(&test, ID).await, [1, 5], "what waits for another attempt stays first");
-            let again = Delivery { attempts: 1, ..all[0].clone() };
+            assert_eq!(
+                (first(&test, ID).await, first(&test, other).await),
+                (vec![1, 3, 5], vec![1])
+            );
+            record(
+                &test,
+                &[
+                    (&all[0], DeliveryState::Pending),
+                    (&all[2], DeliveryState::Delivered),
+                ],
+            )
+            .await;
+            assert_eq!(
+                first(&test, ID).await,
+                [1, 5],
+                "what waits for another attempt stays first"
+            );
+            let again = Delivery {
+                attempts: 1,
+                ..all[0].clone()
+            };
             record(&test, &[(&again, DeliveryState::Dead)]).await;
-            assert_eq!(first(&test, ID).await, [2, 5], "a dead letter holds back nothing");
+            assert_eq!(
+                first(&test, ID).await,
+                [2, 5],
+                "a dead letter holds back nothing"
+            );
             record(&test, &[(&all[1], DeliveryState::Delivered)]).await;
             record(&test, &[(&later[0], DeliveryState::Delivered)]).await;
-            assert_eq!((first(&test, ID).await, first(&test, other).await), (vec![5], vec![1]));
+            assert_eq!(
+                (first(&test, ID).await, first(&test, other).await),
+                (vec![5], vec![1])
+            );
         }
     }
 
@@ -205,8 +262,9 @@ mod tests {
     #[tokio::test]
     async fn the_first_is_marked_by_index_however_many_deliveries_there_are() {
         for test in stores().await {
-            let all: Vec<_> =
-                (1..=600).map(|number| delivery(ID, number, &format!("IRN{}", number / 10))).collect();
+            let all: Vec<_> = (1..=600)
+                .map(|number| delivery(ID, number, &format!("IRN{}", number / 10)))
+                .collect();
             add(&test, &all).await;
             let backend = test.store.backend();
             let by_index = match backend {
@@ -215,7 +273,10 @@ mod tests {
             };
             let sql = promote_statement(dialect(backend));
             let steps = query_plan(&test.store, &sql, ["[]".into()]).await;
-            assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+            assert!(
+                steps.iter().any(|step| step.contains(by_index)),
+                "{steps:#?}"
+            );
             let is_scan = |step: &String| step.contains("Seq Scan") || step.contains("SCAN first");
             assert!(!steps.iter().any(is_scan), "{steps:#?}");
         }

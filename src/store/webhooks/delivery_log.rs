@@ -73,11 +73,19 @@ async fn find_spellings(
     taxpayer: TaxpayerId,
     text: String,
 ) -> Result<Vec<String>, StoreError> {
-    let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
-    let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
+    let Ok(irn) = Irn::parse(&text) else {
+        return Ok(vec![text]);
+    };
+    let invoice =
+        invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
     let received = supplier_invoices::owned_by_with_irn(store, taxpayer, &irn).await?;
-    let stored = [invoice.map(|one| one.irn), received.map(|one| one.irn)].into_iter().flatten();
-    Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
+    let stored = [invoice.map(|one| one.irn), received.map(|one| one.irn)]
+        .into_iter()
+        .flatten();
+    Ok([text, irn.key()]
+        .into_iter()
+        .chain(stored.map(|irn| irn.to_string()))
+        .collect())
 }
 
 /// Selects the sequences of the events about these IRNs. Deliveries are then found by sequence, because their table has
@@ -104,7 +112,10 @@ pub async fn dead_page(
     let Some(taxpayer) = taxpayer else {
         return load_page(store, dead.order_by_desc(Column::Id), page).await;
     };
-    let filter = DeliveryFilter { state: Some(DeliveryState::Dead), ..DeliveryFilter::default() };
+    let filter = DeliveryFilter {
+        state: Some(DeliveryState::Dead),
+        ..DeliveryFilter::default()
+    };
     page_owned_by(store, taxpayer, filter, page).await
 }
 
@@ -113,7 +124,9 @@ pub async fn owned_by_with_id(
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<Delivery>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    let found = Entity::find_by_id((taxpayer.0, id.to_string()))
+        .one(store.reader())
+        .await?;
     found.map(Delivery::try_from).transpose()
 }
 
@@ -123,7 +136,9 @@ pub async fn logged_owned_by_with_id(
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<LoggedDelivery>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    let found = Entity::find_by_id((taxpayer.0, id.to_string()))
+        .one(store.reader())
+        .await?;
     let Some(row) = found else { return Ok(None) };
     let mut attempts = attempts_by_delivery(store, std::slice::from_ref(&row)).await?;
     logged_delivery(row, &mut attempts).map(Some)
@@ -137,7 +152,10 @@ pub struct OpenDeliveries {
 }
 
 /// Counts the pending deliveries and the dead letters of a taxpayer.
-pub async fn open_owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<OpenDeliveries, StoreError> {
+pub async fn open_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+) -> Result<OpenDeliveries, StoreError> {
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
@@ -150,9 +168,14 @@ pub async fn open_owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<OpenDe
         .all(store.reader())
         .await?;
     let of = |wanted: DeliveryState| {
-        rows.iter().find(|(state, _)| state == wanted.as_str()).map_or(0, |(_, count)| *count)
+        rows.iter()
+            .find(|(state, _)| state == wanted.as_str())
+            .map_or(0, |(_, count)| *count)
     };
-    Ok(OpenDeliveries { pending: of(DeliveryState::Pending), dead: of(DeliveryState::Dead) })
+    Ok(OpenDeliveries {
+        pending: of(DeliveryState::Pending),
+        dead: of(DeliveryState::Dead),
+    })
 }
 
 /// Finds a dead letter of a taxpayer by its id.
@@ -170,7 +193,11 @@ pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delive
     let found = Entity::find()
         .filter(Column::State.eq(DeliveryState::Dead.as_str()))
         .filter(Column::Id.eq(id.to_string()));
-    found.one(store.reader()).await?.map(Delivery::try_from).transpose()
+    found
+        .one(store.reader())
+        .await?
+        .map(Delivery::try_from)
+        .transpose()
 }
 
 async fn load_page(
@@ -180,7 +207,10 @@ async fn load_page(
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let (rows, total) = page::load_rows(store, found, page).await?;
     let mut attempts = attempts_by_delivery(store, &rows).await?;
-    let logged = rows.into_iter().map(|row| logged_delivery(row, &mut attempts)).collect::<Result<_, _>>()?;
+    let logged = rows
+        .into_iter()
+        .map(|row| logged_delivery(row, &mut attempts))
+        .collect::<Result<_, _>>()?;
     Ok((logged, total))
 }
 
@@ -189,10 +219,17 @@ fn logged_delivery(
     row: Model,
     attempts: &mut HashMap<String, Vec<DeliveryAttempt>>,
 ) -> Result<LoggedDelivery, StoreError> {
-    let at = RowRef { table: "deliveries", id: row.id.clone() };
+    let at = RowRef {
+        table: "deliveries",
+        id: row.id.clone(),
+    };
     let kind = at.parse(&row.kind)?;
     let attempts = attempts.remove(&row.id).unwrap_or_default();
-    Ok(LoggedDelivery { kind, attempts, delivery: Delivery::try_from(row)? })
+    Ok(LoggedDelivery {
+        kind,
+        attempts,
+        delivery: Delivery::try_from(row)?,
+    })
 }
 
 /// Loads the last attempts of each delivery, oldest first, keyed by delivery id.
@@ -218,7 +255,10 @@ async fn attempts_by_delivery(
         .await?;
     let mut attempts: HashMap<String, Vec<DeliveryAttempt>> = HashMap::new();
     for row in found {
-        attempts.entry(row.delivery_id.clone()).or_default().push(DeliveryAttempt::try_from(row)?);
+        attempts
+            .entry(row.delivery_id.clone())
+            .or_default()
+            .push(DeliveryAttempt::try_from(row)?);
     }
     Ok(attempts)
 }

@@ -18,7 +18,10 @@ use crate::store::webhooks::delivery_row;
 /// Selects the due deliveries of each taxpayer by an index, without reading deliveries that are not due.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
-        rows: Aliased { table: "deliveries", alias: "d" },
+        rows: Aliased {
+            table: "deliveries",
+            alias: "d",
+        },
         taxpayer: "given.value",
         inner: "d",
         selection: "d.taxpayer_id = given.value AND d.is_first AND d.next_attempt_at <= $2 \
@@ -42,13 +45,23 @@ pub async fn load_due_by_taxpayer(
     limit: usize,
 ) -> Result<HashMap<TaxpayerId, Vec<(Delivery, Event)>>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values: [Value; 3] = [json(&taxpayers).into(), now.as_microsecond().into(), limit.into()];
-    let statement =
-        Statement::from_sql_and_values(store.backend(), DUE_DELIVERIES.get(store.backend()), values);
+    let values: [Value; 3] = [
+        json(&taxpayers).into(),
+        now.as_microsecond().into(),
+        limit.into(),
+    ];
+    let statement = Statement::from_sql_and_values(
+        store.backend(),
+        DUE_DELIVERIES.get(store.backend()),
+        values,
+    );
     let mut found: HashMap<_, Vec<_>> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
         let (delivery, event) = to_delivery_and_event(&row)?;
-        found.entry(delivery.taxpayer_id).or_default().push((delivery, event));
+        found
+            .entry(delivery.taxpayer_id)
+            .or_default()
+            .push((delivery, event));
     }
     for next in found.values_mut() {
         next.sort_unstable_by_key(|(delivery, _)| (delivery.next_attempt_at, delivery.sequence));
@@ -60,7 +73,11 @@ fn to_delivery_and_event(row: &QueryResult) -> Result<(Delivery, Event), StoreEr
     let delivery = Delivery::try_from(delivery_row::Model::from_query_result(row, "d_")?)?;
     let Some(event) = event_row::Model::from_query_result_optional(row, "e_")? else {
         let reason = format!("event {} is not in the log", delivery.sequence);
-        return Err(StoreError::Corrupt { table: "deliveries", id: delivery.id.to_string(), reason });
+        return Err(StoreError::Corrupt {
+            table: "deliveries",
+            id: delivery.id.to_string(),
+            reason,
+        });
     };
     Ok((delivery, Event::try_from(event)?))
 }
@@ -76,12 +93,20 @@ pub async fn next_due_owned_by_each(
          FROM {} AS given",
         dialect(tx.get_database_backend()).json_numbers("$1")
     );
-    let statement = Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
+    let statement =
+        Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
     let mut found = HashMap::new();
     for row in tx.query_all_raw(statement).await? {
         let id: i64 = row.try_get("", "id")?;
         if let Some(due) = row.try_get("", "due")? {
-            found.insert(TaxpayerId(id), RowRef { table: "deliveries", id }.moment(due)?);
+            found.insert(
+                TaxpayerId(id),
+                RowRef {
+                    table: "deliveries",
+                    id,
+                }
+                .moment(due)?,
+            );
         }
     }
     Ok(found)
@@ -94,26 +119,47 @@ pub async fn replaying_by_active_taxpayer(
 ) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
     let backend = tx.get_database_backend();
     let dialect = dialect(backend);
-    let endpoints = Aliased { table: "webhooks", alias: "w" };
+    let endpoints = Aliased {
+        table: "webhooks",
+        alias: "w",
+    };
     let sql = format!(
         "SELECT w.taxpayer_id AS id, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying FROM {} AS given {}",
         dialect.json_numbers("$1"),
-        dialect.lateral_join(Join::Inner, endpoints, "w.taxpayer_id = given.value AND w.is_active"),
+        dialect.lateral_join(
+            Join::Inner,
+            endpoints,
+            "w.taxpayer_id = given.value AND w.is_active"
+        ),
     );
     let statement = Statement::from_sql_and_values(backend, sql, [json(&taxpayers).into()]);
     let rows = tx.query_all_raw(statement).await?;
     rows.iter()
-        .map(|row| Ok((TaxpayerId(row.try_get("", "id")?), row.try_get("", "is_replaying")?)))
+        .map(|row| {
+            Ok((
+                TaxpayerId(row.try_get("", "id")?),
+                row.try_get("", "is_replaying")?,
+            ))
+        })
         .collect()
 }
 
 /// Sets the due time of those deliveries of a taxpayer that wait for a retry to `now`.
-pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
+pub async fn make_due_now(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
     let values: [Value; 2] = [taxpayer.0.into(), now.as_microsecond().into()];
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    tx.execute_raw(Statement::from_sql_and_values(
+        tx.get_database_backend(),
+        sql,
+        values,
+    ))
+    .await?;
     Ok(())
 }
 
@@ -125,7 +171,9 @@ pub async fn restore_delays(store: &Store, now: Timestamp) -> Result<u64, StoreE
         WHERE state = 'pending' AND updated_at > $1";
     let values: [Value; 1] = [now.as_microsecond().into()];
     let tx = store.begin().await?;
-    let changed = tx.execute_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    let changed = tx
+        .execute_raw(Statement::from_sql_and_values(store.backend(), sql, values))
+        .await?;
     tx.commit().await?;
     Ok(changed.rows_affected())
 }
@@ -161,15 +209,32 @@ mod tests {
         let now = second(0);
         let event = |irn: &&str| {
             let kind = EventKind::InvoiceCreated;
-            let occurrence =
-                NewEvent { kind, irn: Some((*irn).to_owned()), data: "{}".to_owned(), actor: None };
+            let occurrence = NewEvent {
+                kind,
+                irn: Some((*irn).to_owned()),
+                data: "{}".to_owned(),
+                actor: None,
+            };
             let id = clock::new_id();
-            head.append(occurrence, EventStamp { id, taxpayer_id, command_id: id, now })
+            head.append(
+                occurrence,
+                EventStamp {
+                    id,
+                    taxpayer_id,
+                    command_id: id,
+                    now,
+                },
+            )
         };
         let log: Vec<_> = irns.iter().map(event).collect();
         let due: Vec<_> = log
             .iter()
-            .map(|event| (Delivery::for_event(clock::new_id(), event, second(event.sequence)), event.kind))
+            .map(|event| {
+                (
+                    Delivery::for_event(clock::new_id(), event, second(event.sequence)),
+                    event.kind,
+                )
+            })
             .collect();
         let tx = test.store.begin().await.unwrap();
         events::append(&tx, &log).await.unwrap();
@@ -179,10 +244,17 @@ mod tests {
     }
 
     async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
-        let mut next = load_due_by_taxpayer(&test.store, &[ID], second(at), limit).await.unwrap();
+        let mut next = load_due_by_taxpayer(&test.store, &[ID], second(at), limit)
+            .await
+            .unwrap();
         let next = next.remove(&ID).unwrap_or_default();
-        assert!(next.iter().all(|(delivery, event)| delivery.sequence == event.sequence));
-        next.into_iter().map(|(delivery, _)| delivery.sequence).collect()
+        assert!(
+            next.iter()
+                .all(|(delivery, event)| delivery.sequence == event.sequence)
+        );
+        next.into_iter()
+            .map(|(delivery, _)| delivery.sequence)
+            .collect()
     }
 
     async fn end(test: &TestStore, delivery: &Delivery) {
@@ -202,7 +274,9 @@ mod tests {
         };
         let tx = test.store.begin().await.unwrap();
         let outcome = (ended, EventKind::InvoiceCreated, attempt);
-        deliveries::record(&tx, &[outcome], second(0)).await.unwrap();
+        deliveries::record(&tx, &[outcome], second(0))
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -215,7 +289,9 @@ mod tests {
             assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
             end(&test, &due[0]).await;
             assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
-            let others = load_due_by_taxpayer(&test.store, &[TaxpayerId(8)], second(9), 9).await.unwrap();
+            let others = load_due_by_taxpayer(&test.store, &[TaxpayerId(8)], second(9), 9)
+                .await
+                .unwrap();
             assert_eq!(others, HashMap::new());
         }
     }
@@ -228,16 +304,28 @@ mod tests {
             queue_of(&test, one, &["A", "B", "A", "C"]).await;
             queue_of(&test, other, &["A", "A", "B"]).await;
             let both = [one, other, TaxpayerId(9)];
-            let found = load_due_by_taxpayer(&test.store, &both, second(9), 2).await.unwrap();
-            let next = |id| found[&id].iter().map(|(delivery, _)| delivery.sequence).collect::<Vec<_>>();
-            assert_eq!((next(one), next(other), found.len()), (vec![1, 2], vec![1, 3], 2));
+            let found = load_due_by_taxpayer(&test.store, &both, second(9), 2)
+                .await
+                .unwrap();
+            let next = |id| {
+                found[&id]
+                    .iter()
+                    .map(|(delivery, _)| delivery.sequence)
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(
+                (next(one), next(other), found.len()),
+                (vec![1, 2], vec![1, 3], 2)
+            );
         }
     }
 
     #[tokio::test]
     async fn due_deliveries_are_found_by_index_however_many_wait() {
         for test in stores().await {
-            let irns: Vec<_> = (0..600).map(|number| format!("IRN{}", number / 10)).collect();
+            let irns: Vec<_> = (0..600)
+                .map(|number| format!("IRN{}", number / 10))
+                .collect();
             queue(&test, &irns.iter().map(String::as_str).collect::<Vec<_>>()).await;
             let backend = test.store.backend();
             let by_index = match backend {
@@ -248,7 +336,10 @@ mod tests {
             let values: [Value; 3] = [json(&[ID]).into(), i64::MAX.into(), 32_i64.into()];
             let steps = query_plan(&test.store, sql, values).await;
             let is_found = steps.iter().any(|step| step.contains(by_index));
-            assert!(is_found && !steps.iter().any(|step| step.contains("Filter")), "{steps:#?}");
+            assert!(
+                is_found && !steps.iter().any(|step| step.contains("Filter")),
+                "{steps:#?}"
+            );
         }
     }
 
@@ -257,7 +348,9 @@ mod tests {
         for test in stores().await {
             queue(&test, &["A", "B"]).await;
             let tx = test.store.begin().await.unwrap();
-            let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)]).await.unwrap();
+            let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)])
+                .await
+                .unwrap();
             assert_eq!(due, HashMap::from([(ID, second(1))]));
             assert_eq!(
                 replaying_by_active_taxpayer(&tx, &[ID]).await.unwrap(),
@@ -291,8 +384,12 @@ mod tests {
             };
             let tx = test.store.begin().await.unwrap();
             let kind = EventKind::InvoiceCreated;
-            deliveries::add(&tx, &[(delivery(1, later(605)), kind)], now + SET_BACK).await.unwrap();
-            deliveries::add(&tx, &[(delivery(2, later(300)), kind)], now).await.unwrap();
+            deliveries::add(&tx, &[(delivery(1, later(605)), kind)], now + SET_BACK)
+                .await
+                .unwrap();
+            deliveries::add(&tx, &[(delivery(2, later(300)), kind)], now)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             for moved in [1, 0] {
                 assert_eq!(restore_delays(&test.store, now).await.unwrap(), moved);

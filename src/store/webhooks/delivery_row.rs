@@ -41,7 +41,10 @@ impl TryFrom<Model> for Delivery {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "deliveries", id: row.id.clone() };
+        let at = RowRef {
+            table: "deliveries",
+            id: row.id.clone(),
+        };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
@@ -51,7 +54,10 @@ impl TryFrom<Model> for Delivery {
             state: at.parse(&row.state)?,
             attempts: at.count(row.attempts)?,
             attempts_before: at.count(row.attempts_before)?,
-            next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
+            next_attempt_at: row
+                .next_attempt_at
+                .map(|moment| at.moment(moment))
+                .transpose()?,
             crash_history: CrashHistory {
                 crashes: at.count(row.crashes)?,
                 panics: 0,

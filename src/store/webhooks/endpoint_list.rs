@@ -53,13 +53,24 @@ pub async fn count_by_health(store: &Store) -> Result<Vec<(EndpointHealth, i64)>
     let mut counts = Query::select();
     for health in EndpointHealth::ALL {
         let one = Expr::case(has_health(*health), 1_i64).finally(0_i64);
-        counts.expr_as(Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT"), health.as_str());
+        counts.expr_as(
+            Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT"),
+            health.as_str(),
+        );
     }
     let counts = counts.from(Entity).to_owned();
-    let Some(row) = store.reader().query_one(&counts).await? else { return Ok(Vec::new()) };
+    let Some(row) = store.reader().query_one(&counts).await? else {
+        return Ok(Vec::new());
+    };
     EndpointHealth::ALL
         .iter()
-        .map(|health| Ok((*health, row.try_get::<Option<i64>>("", health.as_str())?.unwrap_or_default())))
+        .map(|health| {
+            Ok((
+                *health,
+                row.try_get::<Option<i64>>("", health.as_str())?
+                    .unwrap_or_default(),
+            ))
+        })
         .collect()
 }
 
@@ -71,11 +82,22 @@ pub async fn page(
 ) -> Result<(Vec<ListedEndpoint>, u64), StoreError> {
     let wanted = Condition::all()
         .add_option(filter.health.map(has_health))
-        .add_option(filter.taxpayer_id.map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)));
-    let found = Entity::find().filter(wanted).order_by_asc(Column::TaxpayerId);
+        .add_option(
+            filter
+                .taxpayer_id
+                .map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)),
+        );
+    let found = Entity::find()
+        .filter(wanted)
+        .order_by_asc(Column::TaxpayerId);
     let (rows, total) = page::load_rows(store, found, page).await?;
     let undelivered = count_undelivered(store, &rows).await?;
-    let count = |taxpayer, state| undelivered.get(&(taxpayer, state)).copied().unwrap_or_default();
+    let count = |taxpayer, state| {
+        undelivered
+            .get(&(taxpayer, state))
+            .copied()
+            .unwrap_or_default()
+    };
     let listed = rows.into_iter().map(|row| {
         let streak = failure_streak(&row)?;
         let endpoint = Endpoint::try_from(row)?;
@@ -111,8 +133,15 @@ async fn count_undelivered(
         .map(|row| {
             let taxpayer: i64 = row.try_get("", "taxpayer_id")?;
             let state: String = row.try_get("", "state")?;
-            let state = RowRef { table: "deliveries", id: taxpayer }.parse(&state)?;
-            Ok(((TaxpayerId(taxpayer), state), row.try_get("", "deliveries")?))
+            let state = RowRef {
+                table: "deliveries",
+                id: taxpayer,
+            }
+            .parse(&state)?;
+            Ok((
+                (TaxpayerId(taxpayer), state),
+                row.try_get("", "deliveries")?,
+            ))
         })
         .collect()
 }
@@ -144,7 +173,14 @@ mod tests {
     fn streak(parked_until: Option<Timestamp>) -> FailureStreak {
         let at = Timestamp::UNIX_EPOCH;
         let last_failure = Some("timed_out".to_owned());
-        FailureStreak { since: at, last: at, failures: 1, probes: 0, parked_until, last_failure }
+        FailureStreak {
+            since: at,
+            last: at,
+            failures: 1,
+            probes: 0,
+            parked_until,
+            last_failure,
+        }
     }
 
     #[tokio::test]
@@ -152,27 +188,70 @@ mod tests {
         let parked = streak(Some(Timestamp::UNIX_EPOCH));
         for test in stores().await {
             let store = &test.store;
-            assert_eq!(count_by_health(store).await.unwrap().iter().map(|(_, count)| count).sum::<i64>(), 0);
+            assert_eq!(
+                count_by_health(store)
+                    .await
+                    .unwrap()
+                    .iter()
+                    .map(|(_, count)| count)
+                    .sum::<i64>(),
+                0
+            );
             let tx = store.begin().await.unwrap();
-            let failing = [None, None, Some(streak(None)), Some(parked.clone()), Some(parked.clone())];
+            let failing = [
+                None,
+                None,
+                Some(streak(None)),
+                Some(parked.clone()),
+                Some(parked.clone()),
+            ];
             for (taxpayer, streak) in (1..).zip(&failing) {
                 let endpoint = endpoint(taxpayer, taxpayer != 5);
-                webhooks::save(store, &tx, &endpoint, "whsec_x").await.unwrap();
-                webhooks::set_failure_streak(&tx, &endpoint, streak.as_ref()).await.unwrap();
+                webhooks::save(store, &tx, &endpoint, "whsec_x")
+                    .await
+                    .unwrap();
+                webhooks::set_failure_streak(&tx, &endpoint, streak.as_ref())
+                    .await
+                    .unwrap();
             }
             tx.commit().await.unwrap();
             let counts = count_by_health(store).await.unwrap();
             let expected = [2, 1, 1, 1];
-            assert_eq!(counts.iter().map(|(_, count)| *count).collect::<Vec<_>>(), expected);
+            assert_eq!(
+                counts.iter().map(|(_, count)| *count).collect::<Vec<_>>(),
+                expected
+            );
             for (health, count) in counts {
-                let first = Page { number: 1, per_page: 10 };
-                let filter = EndpointFilter { health: Some(health), ..EndpointFilter::default() };
+                let first = Page {
+                    number: 1,
+                    per_page: 10,
+                };
+                let filter = EndpointFilter {
+                    health: Some(health),
+                    ..EndpointFilter::default()
+                };
                 let (listed, total) = page(store, filter, first).await.unwrap();
-                assert_eq!((i64::try_from(total).unwrap(), listed[0].health), (count, health));
+                assert_eq!(
+                    (i64::try_from(total).unwrap(), listed[0].health),
+                    (count, health)
+                );
                 assert_eq!((listed[0].pending, listed[0].dead), (0, 0));
             }
-            let all = page(store, EndpointFilter::default(), Page { number: 2, per_page: 2 }).await.unwrap();
-            let taxpayers: Vec<_> = all.0.iter().map(|listed| listed.endpoint.taxpayer_id.0).collect();
+            let all = page(
+                store,
+                EndpointFilter::default(),
+                Page {
+                    number: 2,
+                    per_page: 2,
+                },
+            )
+            .await
+            .unwrap();
+            let taxpayers: Vec<_> = all
+                .0
+                .iter()
+                .map(|listed| listed.endpoint.taxpayer_id.0)
+                .collect();
             assert_eq!((taxpayers, all.1), (vec![3, 4], 5));
         }
     }

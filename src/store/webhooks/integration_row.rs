@@ -31,7 +31,10 @@ impl TryFrom<Model> for IntegrationSummary {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "integrations", id: row.taxpayer_id };
+        let at = RowRef {
+            table: "integrations",
+            id: row.taxpayer_id,
+        };
         Ok(Self {
             auth_type: at.parse(&row.auth_type)?,
             data_format: at.parse(&row.data_format)?,

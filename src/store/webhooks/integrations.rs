@@ -22,7 +22,10 @@ pub async fn kinds_owned_by(
     taxpayer: TaxpayerId,
 ) -> Result<IntegrationSummary, StoreError> {
     let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
-    Ok(found.map(IntegrationSummary::try_from).transpose()?.unwrap_or_default())
+    Ok(found
+        .map(IntegrationSummary::try_from)
+        .transpose()?
+        .unwrap_or_default())
 }
 
 /// Loads the private networks in which a taxpayer's ERP may be reached.
@@ -31,12 +34,24 @@ pub async fn networks_owned_by(
     taxpayer: TaxpayerId,
 ) -> Result<Vec<AllowedNetwork>, StoreError> {
     let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
-    Ok(found.as_ref().map(networks).transpose()?.unwrap_or_default())
+    Ok(found
+        .as_ref()
+        .map(networks)
+        .transpose()?
+        .unwrap_or_default())
 }
 
 fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
-    let at = RowRef { table: "integrations", id: row.taxpayer_id };
-    Ok(row.allowed_networks.as_deref().map(|text| at.json(text)).transpose()?.unwrap_or_default())
+    let at = RowRef {
+        table: "integrations",
+        id: row.taxpayer_id,
+    };
+    Ok(row
+        .allowed_networks
+        .as_deref()
+        .map(|text| at.json(text))
+        .transpose()?
+        .unwrap_or_default())
 }
 
 /// Loads the complete integration of a taxpayer, with unsealed credentials.
@@ -60,8 +75,15 @@ pub async fn save(
     let sealed = if auth.kind() == AuthType::None {
         None
     } else {
-        let sealed = SealedSettings { origin: integration.origin.clone(), auth: auth.clone() };
-        Some(store.vault().seal(&vault_owner(taxpayer.0), &json(&sealed))?)
+        let sealed = SealedSettings {
+            origin: integration.origin.clone(),
+            auth: auth.clone(),
+        };
+        Some(
+            store
+                .vault()
+                .seal(&vault_owner(taxpayer.0), &json(&sealed))?,
+        )
     };
     let row = Model {
         taxpayer_id: taxpayer.0,
@@ -86,7 +108,11 @@ pub async fn save(
         Column::UpdatedAt,
     ];
     Entity::insert(row.into_active_model())
-        .on_conflict(OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned())
+        .on_conflict(
+            OnConflict::column(Column::TaxpayerId)
+                .update_columns(changing)
+                .to_owned(),
+        )
         .exec_without_returning(tx)
         .await?;
     Ok(())
@@ -94,10 +120,16 @@ pub async fn save(
 
 /// Converts a row and unseals its credentials. A row without authentication has no sealed text.
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
-    let at = RowRef { table: "integrations", id: row.taxpayer_id };
+    let at = RowRef {
+        table: "integrations",
+        id: row.taxpayer_id,
+    };
     let SealedSettings { origin, auth } = match &row.settings {
         Some(sealed) => parse_settings(at, &vault.open(&vault_owner(row.taxpayer_id), sealed)?)?,
-        None => SealedSettings { origin: None, auth: Auth::None },
+        None => SealedSettings {
+            origin: None,
+            auth: Auth::None,
+        },
     };
     let integration = Integration {
         auth,
@@ -125,7 +157,12 @@ struct SealedSettings {
 
 /// Parses an unsealed text. An earlier version stored no origin; such credentials are not sent anywhere.
 fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
-    at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
+    at.json(text).or_else(|_| {
+        Ok(SealedSettings {
+            origin: None,
+            auth: at.json(text)?,
+        })
+    })
 }
 
 /// Returns the name of the owner for which the vault seals a taxpayer's integration settings.
@@ -146,9 +183,14 @@ mod tests {
     fn basic(password: &str) -> Integration {
         Integration {
             erp_system: Some("sap".into()),
-            auth: Auth::Basic { username: "ada".into(), password: password.to_owned().into() },
+            auth: Auth::Basic {
+                username: "ada".into(),
+                password: password.to_owned().into(),
+            },
             origin: Origin::from_url("https://erp.example"),
-            format: Format::JsonRpc { method: "notify".into() },
+            format: Format::JsonRpc {
+                method: "notify".into(),
+            },
             allowed_networks: vec!["10.1.2.0/24:8443".parse().unwrap()],
             version: 1,
             created_at: Timestamp::UNIX_EPOCH,
@@ -160,29 +202,86 @@ mod tests {
     async fn an_integration_is_read_as_it_was_saved_and_its_secrets_are_sealed() {
         for test in stores().await {
             let store = &test.store;
-            assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), IntegrationSummary::default());
+            assert_eq!(
+                kinds_owned_by(store.reader(), ID).await.unwrap(),
+                IntegrationSummary::default()
+            );
             assert!(owned_by(store, store.reader(), ID).await.unwrap().is_none());
             for (password, version) in [("hush", 1), ("hush again", 2)] {
                 let tx = store.begin().await.unwrap();
-                save(store, &tx, ID, &Integration { version, ..basic(password) }).await.unwrap();
+                save(
+                    store,
+                    &tx,
+                    ID,
+                    &Integration {
+                        version,
+                        ..basic(password)
+                    },
+                )
+                .await
+                .unwrap();
                 tx.commit().await.unwrap();
                 let found = owned_by(store, store.reader(), ID).await.unwrap().unwrap();
-                assert_eq!((found.version, found.auth.secrets()[0].1.expose()), (version, password));
-                assert_eq!(networks_owned_by(store.reader(), ID).await.unwrap(), found.allowed_networks);
+                assert_eq!(
+                    (found.version, found.auth.secrets()[0].1.expose()),
+                    (version, password)
+                );
+                assert_eq!(
+                    networks_owned_by(store.reader(), ID).await.unwrap(),
+                    found.allowed_networks
+                );
                 assert_eq!(found.allowed_networks, basic("").allowed_networks);
                 assert_eq!(found.origin, Origin::from_url("https://erp.example/hook"));
-                assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").summary());
-                let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();
+                assert_eq!(
+                    kinds_owned_by(store.reader(), ID).await.unwrap(),
+                    basic("").summary()
+                );
+                let row = Entity::find_by_id(ID.0)
+                    .one(store.reader())
+                    .await
+                    .unwrap()
+                    .unwrap();
                 assert!(!format!("{row:?}").contains("hush"));
-                assert!(!format!("{row:?}").contains("erp.example"), "the origin is sealed with them");
-                let before = store.vault().seal(&vault_owner(ID.0), &json(&basic("hush").auth)).unwrap();
-                let before = open(store.vault(), Model { settings: Some(before), ..row.clone() }).unwrap();
-                assert_eq!((before.origin.clone(), before.auth.kind()), (None, AuthType::Basic));
-                assert!(!before.may_authenticate_at("https://erp.example/"), "older than the rule");
-                let moved = Model { taxpayer_id: 8, ..row.clone() };
-                assert!(open(store.vault(), moved).is_err(), "moved to another taxpayer it does not open");
-                let other = Model { auth_type: "ntlm".into(), ..row };
-                assert!(matches!(open(store.vault(), other), Err(StoreError::Corrupt { .. })));
+                assert!(
+                    !format!("{row:?}").contains("erp.example"),
+                    "the origin is sealed with them"
+                );
+                let before = store
+                    .vault()
+                    .seal(&vault_owner(ID.0), &json(&basic("hush").auth))
+                    .unwrap();
+                let before = open(
+                    store.vault(),
+                    Model {
+                        settings: Some(before),
+                        ..row.clone()
+                    },
+                )
+                .unwrap();
+                assert_eq!(
+                    (before.origin.clone(), before.auth.kind()),
+                    (None, AuthType::Basic)
+                );
+                assert!(
+                    !before.may_authenticate_at("https://erp.example/"),
+                    "older than the rule"
+                );
+                let moved = Model {
+                    taxpayer_id: 8,
+                    ..row.clone()
+                };
+                assert!(
+                    open(store.vault(), moved).is_err(),
+                    "moved to another taxpayer it does not open"
+                );
+                let other = Model {
+                    auth_type: "ntlm".into(),
+                    ..row
+                };
+                assert!(matches!(
+                    open(store.vault(), other),
+                    Err(StoreError::Corrupt { .. })
+                ));
             }
         }
     }

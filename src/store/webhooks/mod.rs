@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveValue, ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel, QueryFilter,
-    QueryResult, Statement,
+    ActiveValue, ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel,
+    QueryFilter, QueryResult, Statement,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,11 @@ pub async fn owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Option<Endpoint>, StoreError> {
-    Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
+    Entity::find_by_id(taxpayer.0)
+        .one(connection)
+        .await?
+        .map(Endpoint::try_from)
+        .transpose()
 }
 
 /// Loads the endpoints of these taxpayers. Taxpayers without an endpoint are left out.
@@ -75,8 +79,14 @@ pub struct LoadedEndpoint {
 }
 
 static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
-    let endpoints = Aliased { table: "webhooks", alias: "w" };
-    let integrations = Aliased { table: "integrations", alias: "i" };
+    let endpoints = Aliased {
+        table: "webhooks",
+        alias: "w",
+    };
+    let integrations = Aliased {
+        table: "integrations",
+        alias: "i",
+    };
     format!(
         "SELECT {}, {}, EXISTS (SELECT 1 FROM replays AS r WHERE r.taxpayer_id = w.taxpayer_id \
          AND r.state = 'running') AS is_replaying \
@@ -99,7 +109,12 @@ pub async fn recipients(
     let statement = Statement::from_sql_and_values(store.backend(), sql, [json(&taxpayers).into()]);
     let rows = store.reader().query_all_raw(statement).await?;
     rows.iter()
-        .map(|row| Ok((TaxpayerId(row.try_get("", "w_taxpayer_id")?), read(store, row, now)?)))
+        .map(|row| {
+            Ok((
+                TaxpayerId(row.try_get("", "w_taxpayer_id")?),
+                read(store, row, now)?,
+            ))
+        })
         .collect()
 }
 
@@ -109,8 +124,12 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     let owner = row.taxpayer_id.to_string();
     let previous = previous_secrets(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
-    let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
-    let settings = settings.map(|settings| integrations::open(store.vault(), settings)).transpose()?;
+    let secrets = sealed
+        .map(|text| store.vault().open(&owner, text))
+        .collect::<Result<_, _>>()?;
+    let settings = settings
+        .map(|settings| integrations::open(store.vault(), settings))
+        .transpose()?;
     let failure_streak = failure_streak(&row)?;
     let integration = settings.unwrap_or_default();
     let is_replaying = found.try_get("", "is_replaying")?;
@@ -137,14 +156,22 @@ pub async fn with_failure_streak(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Option<(Endpoint, Option<FailureStreak>)>, StoreError> {
-    let Some(row) = Entity::find_by_id(taxpayer.0).one(connection).await? else { return Ok(None) };
+    let Some(row) = Entity::find_by_id(taxpayer.0).one(connection).await? else {
+        return Ok(None);
+    };
     let failure_streak = failure_streak(&row)?;
     Ok(Some((Endpoint::try_from(row)?, failure_streak)))
 }
 
 fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
-    let at = RowRef { table: "webhooks", id: row.taxpayer_id };
-    row.failure_streak.as_deref().map(|text| at.json(text)).transpose()
+    let at = RowRef {
+        table: "webhooks",
+        id: row.taxpayer_id,
+    };
+    row.failure_streak
+        .as_deref()
+        .map(|text| at.json(text))
+        .transpose()
 }
 
 /// Writes the failure streak of an endpoint, unless the endpoint has changed since the caller read it.
@@ -177,7 +204,9 @@ pub async fn save(
         enabled_events: json(&endpoint.enabled_events),
         is_active: endpoint.is_active,
         disabled_reason: endpoint.disabled_reason.clone(),
-        secret: store.vault().seal(&endpoint.taxpayer_id.to_string(), first_secret)?,
+        secret: store
+            .vault()
+            .seal(&endpoint.taxpayer_id.to_string(), first_secret)?,
         previous_secrets: json(&[(); 0]),
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
@@ -195,11 +224,16 @@ pub async fn save(
         Column::RetrySchedule,
         Column::UpdatedAt,
     ];
-    let mut known = OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned();
+    let mut known = OnConflict::column(Column::TaxpayerId)
+        .update_columns(changing)
+        .to_owned();
     if endpoint.is_active {
         known.update_column(Column::FailureStreak);
     }
-    Entity::insert(row.into_active_model()).on_conflict(known).exec_without_returning(tx).await?;
+    Entity::insert(row.into_active_model())
+        .on_conflict(known)
+        .exec_without_returning(tx)
+        .await?;
     Ok(())
 }
 
@@ -212,7 +246,10 @@ struct ReplacedSecret {
 
 /// Returns the replaced secrets that still sign at `now`, newest first.
 fn previous_secrets(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
-    let at = RowRef { table: "webhooks", id: row.taxpayer_id };
+    let at = RowRef {
+        table: "webhooks",
+        id: row.taxpayer_id,
+    };
     let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
     previous.retain(|old| old.until > now.as_microsecond());
     Ok(previous)
@@ -224,7 +261,10 @@ pub(super) fn reseal_previous_secrets(
     taxpayer: &str,
     list: &str,
 ) -> Result<Option<String>, StoreError> {
-    let at = RowRef { table: "webhooks", id: taxpayer };
+    let at = RowRef {
+        table: "webhooks",
+        id: taxpayer,
+    };
     let mut previous: Vec<ReplacedSecret> = at.json(list)?;
     let mut is_changed = false;
     for old in &mut previous {
@@ -252,10 +292,19 @@ pub async fn rotate_secret(
     taxpayer: TaxpayerId,
     rotation: SecretRotation<'_>,
 ) -> Result<(), StoreError> {
-    let row = Entity::find_by_id(taxpayer.0).one(tx).await?.ok_or(StoreError::Stale)?;
+    let row = Entity::find_by_id(taxpayer.0)
+        .one(tx)
+        .await?
+        .ok_or(StoreError::Stale)?;
     let mut old = previous_secrets(&row, rotation.now)?;
     let until = rotation.overlap_until.as_microsecond();
-    old.insert(0, ReplacedSecret { sealed: row.secret.clone(), until });
+    old.insert(
+        0,
+        ReplacedSecret {
+            sealed: row.secret.clone(),
+            until,
+        },
+    );
     old.truncate(OVERLAPPING_SECRETS_MAX);
     let mut row = row.into_active_model();
     row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), rotation.secret)?);

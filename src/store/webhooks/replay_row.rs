@@ -34,7 +34,10 @@ impl TryFrom<Model> for Replay {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "replays", id: &row.id };
+        let at = RowRef {
+            table: "replays",
+            id: &row.id,
+        };
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 
 use crate::domain::events::delivery::{Delivery, DeliveryState};
@@ -45,8 +46,14 @@ pub async fn latest_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Option<Replay>, StoreError> {
-    let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_desc(Column::Id);
-    found.one(connection).await?.map(Replay::try_from).transpose()
+    let found = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .order_by_desc(Column::Id);
+    found
+        .one(connection)
+        .await?
+        .map(Replay::try_from)
+        .transpose()
 }
 
 /// Loads one page of a taxpayer's replays, newest first, and the number of all of them.
@@ -64,7 +71,9 @@ pub async fn owned_by_with_id(
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<Replay>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    let found = Entity::find_by_id((taxpayer.0, id.to_string()))
+        .one(store.reader())
+        .await?;
     found.map(Replay::try_from).transpose()
 }
 
@@ -94,13 +103,24 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     if replays.is_empty() {
         return Ok(());
     }
-    let changing = [Column::State, Column::Position, Column::Queued, Column::UpdatedAt];
-    Entity::insert_many(replays.iter().map(|replay| Model::from(replay).into_active_model()))
-        .on_conflict(
-            OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(changing).to_owned(),
-        )
-        .exec_without_returning(tx)
-        .await?;
+    let changing = [
+        Column::State,
+        Column::Position,
+        Column::Queued,
+        Column::UpdatedAt,
+    ];
+    Entity::insert_many(
+        replays
+            .iter()
+            .map(|replay| Model::from(replay).into_active_model()),
+    )
+    .on_conflict(
+        OnConflict::columns([Column::TaxpayerId, Column::Id])
+            .update_columns(changing)
+            .to_owned(),
+    )
+    .exec_without_returning(tx)
+    .await?;
     Ok(())
 }
 
@@ -112,7 +132,11 @@ pub async fn queue(
     now: Timestamp,
 ) -> Result<Replay, StoreError> {
     let key = (replay.taxpayer_id.0, replay.id.to_string());
-    let held = Entity::find_by_id(key).lock_exclusive().one(tx).await?.ok_or(StoreError::Stale)?;
+    let held = Entity::find_by_id(key)
+        .lock_exclusive()
+        .one(tx)
+        .await?
+        .ok_or(StoreError::Stale)?;
     let replay = Replay::try_from(held)?;
     if !replay.is_open() {
         return Ok(replay);
@@ -150,17 +174,39 @@ async fn requeue_batch(
     if let Some(state) = state {
         found = found.filter(delivery_row::Column::State.eq(state.as_str()));
     }
-    let rows = found.order_by_asc(delivery_row::Column::Sequence).limit(batch as u64).all(tx).await?;
+    let rows = found
+        .order_by_asc(delivery_row::Column::Sequence)
+        .limit(batch as u64)
+        .all(tx)
+        .await?;
     let is_last = rows.len() < batch;
-    let position = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
+    let position = rows
+        .last()
+        .filter(|_| !is_last)
+        .map_or(until, |row| row.sequence);
     let rows: Vec<_> = rows.into_iter().filter(|row| !is_fresh(row)).collect();
     let ids = rows.iter().map(|row| row.id.clone());
     delivery_row::Entity::update_many()
-        .col_expr(delivery_row::Column::State, Expr::value(DeliveryState::Pending.as_str()))
-        .col_expr(delivery_row::Column::AttemptsBefore, Expr::col(delivery_row::Column::Attempts))
-        .col_expr(delivery_row::Column::NextAttemptAt, Expr::value(now.as_microsecond()))
-        .col_expr(delivery_row::Column::UpdatedAt, Expr::value(now.as_microsecond()))
-        .col_expr(delivery_row::Column::Crashes, crashed_deliveries::crashes_after_replay())
+        .col_expr(
+            delivery_row::Column::State,
+            Expr::value(DeliveryState::Pending.as_str()),
+        )
+        .col_expr(
+            delivery_row::Column::AttemptsBefore,
+            Expr::col(delivery_row::Column::Attempts),
+        )
+        .col_expr(
+            delivery_row::Column::NextAttemptAt,
+            Expr::value(now.as_microsecond()),
+        )
+        .col_expr(
+            delivery_row::Column::UpdatedAt,
+            Expr::value(now.as_microsecond()),
+        )
+        .col_expr(
+            delivery_row::Column::Crashes,
+            crashed_deliveries::crashes_after_replay(),
+        )
         .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
         .filter(delivery_row::Column::Id.is_in(ids))
         .exec(tx)
@@ -183,7 +229,9 @@ async fn add_missing(
     enabled: &[EventKind],
     now: Timestamp,
 ) -> Result<(i64, usize), StoreError> {
-    let position = replay.until.min(replay.position.saturating_add(EVENTS_PER_BATCH));
+    let position = replay
+        .until
+        .min(replay.position.saturating_add(EVENTS_PER_BATCH));
     let taxpayer = replay.taxpayer_id.0;
     let rows = event_row::Entity::find()
         .filter(event_row::Column::TaxpayerId.eq(taxpayer))
@@ -204,12 +252,21 @@ async fn add_missing(
         .await?;
     let known: HashSet<i64> = known.into_iter().collect();
     let mut added = Vec::new();
-    for row in rows.into_iter().filter(|row| !known.contains(&row.sequence)) {
+    for row in rows
+        .into_iter()
+        .filter(|row| !known.contains(&row.sequence))
+    {
         let event = Event::try_from(row)?;
-        added.push((Delivery::for_event(clock::new_id(), &event, now), event.kind));
+        added.push((
+            Delivery::for_event(clock::new_id(), &event, now),
+            event.kind,
+        ));
     }
     deliveries::add(tx, &added, now).await?;
-    let keys: Vec<_> = added.iter().map(|(delivery, _)| delivery.order_key.as_str()).collect();
+    let keys: Vec<_> = added
+        .iter()
+        .map(|(delivery, _)| delivery.order_key.as_str())
+        .collect();
     delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
     Ok((position, added.len()))
 }

@@ -36,12 +36,19 @@ impl TryFrom<Model> for Endpoint {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let at = RowRef { table: "webhooks", id: row.taxpayer_id };
+        let at = RowRef {
+            table: "webhooks",
+            id: row.taxpayer_id,
+        };
         Ok(Self {
             id: row.id,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             enabled_events: at.json(&row.enabled_events)?,
-            retry_schedule: row.retry_schedule.as_deref().map(|text| at.json(text)).transpose()?,
+            retry_schedule: row
+                .retry_schedule
+                .as_deref()
+                .map(|text| at.json(text))
+                .transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             url: row.url,

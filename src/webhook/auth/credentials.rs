@@ -72,7 +72,9 @@ pub fn is_free_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     HeaderName::from_bytes(name.as_bytes()).is_ok()
         && !RESERVED_HEADERS.contains(&name.as_str())
-        && !RESERVED_PREFIXES.iter().any(|start| name.starts_with(start))
+        && !RESERVED_PREFIXES
+            .iter()
+            .any(|start| name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -81,7 +83,11 @@ mod tests {
 
     fn header_texts(credentials: &Credentials) -> Vec<(String, String)> {
         let text = |value: &HeaderValue| String::from_utf8(value.as_bytes().to_vec()).unwrap();
-        credentials.0.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+        credentials
+            .0
+            .iter()
+            .map(|(name, value)| (name.to_string(), text(value)))
+            .collect()
     }
 
     #[test]
@@ -93,33 +99,70 @@ mod tests {
                 "authorization",
                 "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
             ),
-            (Credentials::basic("test", "123£"), "authorization", "Basic dGVzdDoxMjPCow=="),
-            (Credentials::bearer("mF_9.B5f-4.1JqM"), "authorization", "Bearer mF_9.B5f-4.1JqM"),
+            (
+                Credentials::basic("test", "123£"),
+                "authorization",
+                "Basic dGVzdDoxMjPCow==",
+            ),
+            (
+                Credentials::bearer("mF_9.B5f-4.1JqM"),
+                "authorization",
+                "Bearer mF_9.B5f-4.1JqM",
+            ),
             (Credentials::api_key("X-Erp-Key", "k 1"), "x-erp-key", "k 1"),
         ] {
             let credentials = credentials.unwrap();
-            assert_eq!(header_texts(&credentials), [(name.to_owned(), value.to_owned())]);
-            assert!(!format!("{credentials:?}").contains(value), "a secret is not shown");
+            assert_eq!(
+                header_texts(&credentials),
+                [(name.to_owned(), value.to_owned())]
+            );
+            assert!(
+                !format!("{credentials:?}").contains(value),
+                "a secret is not shown"
+            );
         }
-        assert_eq!(Credentials::bearer("a\nb").unwrap_err(), AuthFault::Unwritable);
-        assert_eq!(Credentials::api_key("a b", "c").unwrap_err(), AuthFault::Unwritable);
+        assert_eq!(
+            Credentials::bearer("a\nb").unwrap_err(),
+            AuthFault::Unwritable
+        );
+        assert_eq!(
+            Credentials::api_key("a b", "c").unwrap_err(),
+            AuthFault::Unwritable
+        );
     }
 
     #[test]
     fn a_key_may_not_use_a_reserved_header() {
-        for name in
-            [API_KEY_HEADER_DEFAULT, "Authorization", "api-key", "Ocp-Apim-Subscription-Key", "x-webhook"]
-        {
+        for name in [
+            API_KEY_HEADER_DEFAULT,
+            "Authorization",
+            "api-key",
+            "Ocp-Apim-Subscription-Key",
+            "x-webhook",
+        ] {
             assert!(is_free_header(name), "{name}");
         }
-        for name in
-            ["Host", "CONTENT-LENGTH", "content-type", "webhook-id", "Webhook-Signature", "connection", "te"]
-        {
+        for name in [
+            "Host",
+            "CONTENT-LENGTH",
+            "content-type",
+            "webhook-id",
+            "Webhook-Signature",
+            "connection",
+            "te",
+        ] {
             assert!(!is_free_header(name), "{name}");
         }
-        for name in
-            ["transfer-encoding", "proxy-authorization", "soapaction", "", "a b", "a:b", "ä", "a\r\nb"]
-        {
+        for name in [
+            "transfer-encoding",
+            "proxy-authorization",
+            "soapaction",
+            "",
+            "a b",
+            "a:b",
+            "ä",
+            "a\r\nb",
+        ] {
             assert!(!is_free_header(name), "{name}");
         }
     }

@@ -24,15 +24,23 @@ pub enum AuthFault {
     OtherOrigin,
     #[error("no token was asked for: {0}; correct auth.token_url")]
     TokenForbidden(UrlFault),
-    #[error("the token endpoint did not answer: see that auth.token_url is right and the server up")]
+    #[error(
+        "the token endpoint did not answer: see that auth.token_url is right and the server up"
+    )]
     TokenUnreachable,
     #[error("the token endpoint answered {status} {error}: {}", advice(*error))]
     TokenRefused { status: u16, error: TokenError },
-    #[error("the token endpoint answered {0}: see that auth.token_url is right and the client may use it")]
+    #[error(
+        "the token endpoint answered {0}: see that auth.token_url is right and the client may use it"
+    )]
     TokenStatus(u16),
-    #[error("the token endpoint answered no bearer token of RFC 6749: see that auth.token_url is right")]
+    #[error(
+        "the token endpoint answered no bearer token of RFC 6749: see that auth.token_url is right"
+    )]
     TokenUnreadable,
-    #[error("this service could not read or store what it needs to ask for a token; it is tried again")]
+    #[error(
+        "this service could not read or store what it needs to ask for a token; it is tried again"
+    )]
     NotStored,
     #[error("the integration was changed meanwhile; it is tried again as it is now")]
     Changed,
@@ -47,7 +55,13 @@ pub enum AuthFault {
 impl AuthFault {
     /// Returns true if the server says that the refresh token is no longer valid.
     pub fn is_invalid_grant(self) -> bool {
-        matches!(self, Self::TokenRefused { error: TokenError::InvalidGrant, .. })
+        matches!(
+            self,
+            Self::TokenRefused {
+                error: TokenError::InvalidGrant,
+                ..
+            }
+        )
     }
 }
 
@@ -70,9 +84,15 @@ mod tests {
     #[test]
     fn each_error_of_a_token_endpoint_comes_with_advice() {
         for error in TokenError::ALL {
-            let fault = AuthFault::TokenRefused { status: 400, error: *error };
+            let fault = AuthFault::TokenRefused {
+                status: 400,
+                error: *error,
+            };
             let text = fault.to_string();
-            assert!(text.starts_with(&format!("the token endpoint answered 400 {error}: ")), "{text}");
+            assert!(
+                text.starts_with(&format!("the token endpoint answered 400 {error}: ")),
+                "{text}"
+            );
         }
     }
 }

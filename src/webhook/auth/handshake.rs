@@ -27,8 +27,13 @@ impl NtlmConnections {
         login: NtlmLogin<'_>,
         nonce_and_time: NonceAndTime,
     ) -> AttemptResult {
-        let Some(client) = self.take_spare(template).or_else(|| template.to_isolated().ok()) else {
-            return AttemptResult::without_response(AttemptOutcome::Unreachable(TransportFault::Tls));
+        let Some(client) = self
+            .take_spare(template)
+            .or_else(|| template.to_isolated().ok())
+        else {
+            return AttemptResult::without_response(AttemptOutcome::Unreachable(
+                TransportFault::Tls,
+            ));
         };
         match sign_in(&client, post, login, nonce_and_time).await {
             Ok(attempt) => {
@@ -46,7 +51,9 @@ impl NtlmConnections {
     /// Takes a spare client that has the same address policy as `template`.
     fn take_spare(&self, template: &GuardedClient) -> Option<GuardedClient> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = spare.iter().position(|client| client.policy() == template.policy())?;
+        let at = spare
+            .iter()
+            .position(|client| client.policy() == template.policy())?;
         Some(spare.swap_remove(at))
     }
 
@@ -68,8 +75,14 @@ async fn sign_in(
     let failed = |fault: AuthFault| Box::new(AttemptResult::from_auth_fault(fault));
     let negotiation = Negotiation::begin(nonce_and_time);
     // The first message has no body, because the connection is not authenticated yet.
-    let opening = PostRequest { headers: &[], body: b"", ..post };
-    let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
+    let opening = PostRequest {
+        headers: &[],
+        body: b"",
+        ..post
+    };
+    let (attempt, challenge) = client
+        .exchange(opening, &negotiation.opening().map_err(failed)?)
+        .await;
     let challenge = match (attempt.outcome, challenge) {
         (
             AttemptOutcome::Rejected(CHALLENGE_STATUS) | AttemptOutcome::Aborted(CHALLENGE_STATUS),
@@ -89,7 +102,16 @@ async fn sign_in(
     let response = negotiation.response(&challenge, login).map_err(failed)?;
     let mut headers = post.headers.to_vec();
     headers.push(("connection", "close".to_owned()));
-    Ok(client.exchange(PostRequest { headers: &headers, ..post }, &response).await.0)
+    Ok(client
+        .exchange(
+            PostRequest {
+                headers: &headers,
+                ..post
+            },
+            &response,
+        )
+        .await
+        .0)
 }
 
 impl AttemptResult {

@@ -70,7 +70,8 @@ struct Challenge<'m> {
 
 impl<'m> Challenge<'m> {
     fn parse(message: &'m [u8]) -> Option<Self> {
-        let is_challenge = message.starts_with(SIGNATURE) && array_at(message, 8)? == 2_u32.to_le_bytes();
+        let is_challenge =
+            message.starts_with(SIGNATURE) && array_at(message, 8)? == 2_u32.to_le_bytes();
         let flags = u32::from_le_bytes(array_at(message, 20)?);
         if !is_challenge || flags & NEGOTIATE_UNICODE == 0 || message.len() < CHALLENGE_HEAD_BYTES {
             return None;
@@ -80,13 +81,23 @@ impl<'m> Challenge<'m> {
         if overlap(&name, &info) {
             return None;
         }
-        let attributes =
-            if flags & NEGOTIATE_TARGET_INFO == 0 { Vec::new() } else { attributes(message.get(info)?)? };
-        Some(Self { flags, nonce: array_at(message, 24)?, attributes })
+        let attributes = if flags & NEGOTIATE_TARGET_INFO == 0 {
+            Vec::new()
+        } else {
+            attributes(message.get(info)?)?
+        };
+        Some(Self {
+            flags,
+            nonce: array_at(message, 24)?,
+            attributes,
+        })
     }
 
     fn attribute_value(&self, attribute: u16) -> Option<&'m [u8]> {
-        self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
+        self.attributes
+            .iter()
+            .find(|(id, _)| *id == attribute)
+            .map(|(_, value)| *value)
     }
 
     /// Returns the server's time, if the challenge contains it. Our AUTHENTICATE then needs an integrity code.
@@ -97,7 +108,10 @@ impl<'m> Challenge<'m> {
     /// Copies the target information of the challenge. `has_mic` adds the flag for an integrity code.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
-        let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
+        let others = self
+            .attributes
+            .iter()
+            .filter(|(id, _)| !has_mic || *id != AV_FLAGS);
         for (id, value) in others {
             append_attribute(&mut info, *id, value)?;
         }
@@ -106,7 +120,11 @@ impl<'m> Challenge<'m> {
                 .attribute_value(AV_FLAGS)
                 .and_then(|value| value.try_into().ok())
                 .map_or(0, u32::from_le_bytes);
-            append_attribute(&mut info, AV_FLAGS, &(before | AV_FLAGS_HAS_MIC).to_le_bytes())?;
+            append_attribute(
+                &mut info,
+                AV_FLAGS,
+                &(before | AV_FLAGS_HAS_MIC).to_le_bytes(),
+            )?;
         }
         append_attribute(&mut info, AV_EOL, &[])?;
         Some(info)
@@ -131,14 +149,18 @@ pub(super) fn authenticate(
     let proof = keyed_digest(&key, &[&asked.nonce, &blob])?;
     let lm = match timestamp {
         Some(_) => vec![0; 24],
-        None => {
-            [keyed_digest(&key, &[&asked.nonce, &nonce_and_time.nonce])?.as_slice(), &nonce_and_time.nonce]
-                .concat()
-        }
+        None => [
+            keyed_digest(&key, &[&asked.nonce, &nonce_and_time.nonce])?.as_slice(),
+            &nonce_and_time.nonce,
+        ]
+        .concat(),
     };
     let nt = [proof.as_slice(), &blob].concat();
     let flags = asked.flags & (OFFERED_FLAGS | NEGOTIATE_TARGET_INFO);
-    let mut message = message(flags, [&lm, &nt, &utf16_le(login.domain), &utf16_le(login.username)])?;
+    let mut message = message(
+        flags,
+        [&lm, &nt, &utf16_le(login.domain), &utf16_le(login.username)],
+    )?;
     if timestamp.is_some() {
         let session_key = keyed_digest(&key, &[&proof])?;
         let code = keyed_digest(&session_key, &[opening, challenge, &message])?;
@@ -183,7 +205,15 @@ fn windows_upper_case(letter: char) -> char {
 
 /// Writes `NTLMv2_CLIENT_CHALLENGE` (section 2.2.2.7), which section 3.3.2 calls `temp`.
 fn client_blob(time: [u8; 8], nonce: [u8; 8], info: &[u8]) -> Vec<u8> {
-    [&[1, 1, 0, 0, 0, 0, 0, 0], time.as_slice(), &nonce, &[0; 4], info, &[0; 4]].concat()
+    [
+        &[1, 1, 0, 0, 0, 0, 0, 0],
+        time.as_slice(),
+        &nonce,
+        &[0; 4],
+        info,
+        &[0; 4],
+    ]
+    .concat()
 }
 
 fn file_time(now: Timestamp) -> [u8; 8] {
@@ -257,7 +287,10 @@ mod tests {
 
     // Test values of MS-NLMP: those of section 4.2.1, and the challenge of section 4.2.4.
     const SERVER_NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
-    const FRESH: NonceAndTime = NonceAndTime { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
+    const FRESH: NonceAndTime = NonceAndTime {
+        nonce: [0xaa; 8],
+        now: Timestamp::UNIX_EPOCH,
+    };
     const FLAGS: u32 = 0xe28a_8233;
     const INFO: &str = "02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000";
 
@@ -266,14 +299,23 @@ mod tests {
     }
 
     fn login(password: &SecretText) -> NtlmLogin<'_> {
-        NtlmLogin { username: "User", password, domain: "Domain" }
+        NtlmLogin {
+            username: "User",
+            password,
+            domain: "Domain",
+        }
     }
 
     fn challenge_with(flags: u32, info: &[u8]) -> Vec<u8> {
         let name = utf16_le("Server");
         let field = |length: usize, at: usize| {
             let length = u16::try_from(length).unwrap().to_le_bytes();
-            [length.as_slice(), &length, &u32::try_from(at).unwrap().to_le_bytes()].concat()
+            [
+                length.as_slice(),
+                &length,
+                &u32::try_from(at).unwrap().to_le_bytes(),
+            ]
+            .concat()
         };
         let mut message = [SIGNATURE.as_slice(), &2_u32.to_le_bytes()].concat();
         message.extend(field(name.len(), 56));
@@ -318,8 +360,12 @@ mod tests {
         // MS-NLMP, section 4.2.4.1.3, with time 0.
         let info = hex::decode(INFO).unwrap();
         let temp = client_blob([0; 8], FRESH.nonce, &info);
-        let expected =
-            ["01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000", INFO, "00000000"].concat();
+        let expected = [
+            "01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000",
+            INFO,
+            "00000000",
+        ]
+        .concat();
         assert_eq!(hex::encode(&temp), expected);
         // MS-NLMP, section 4.2.4.2.1.
         let lm = keyed_digest(&key, &[&SERVER_NONCE, &FRESH.nonce]).unwrap();
@@ -335,15 +381,24 @@ mod tests {
     #[test]
     fn the_opening_offers_no_more_than_it_needs() {
         let opening = negotiate();
-        assert_eq!((opening.len(), &opening[..12]), (32, &b"NTLMSSP\0\x01\0\0\0"[..]));
-        assert_eq!(u32::from_le_bytes(array_at(&opening, 12).unwrap()), 0x0008_8205);
+        assert_eq!(
+            (opening.len(), &opening[..12]),
+            (32, &b"NTLMSSP\0\x01\0\0\0"[..])
+        );
+        assert_eq!(
+            u32::from_le_bytes(array_at(&opening, 12).unwrap()),
+            0x0008_8205
+        );
     }
 
     #[test]
     fn a_response_proves_the_password_for_the_challenge() {
         let message = answer(&published_challenge()).unwrap();
         assert!(message.starts_with(b"NTLMSSP\0\x03\0\0\0"));
-        assert_eq!((part(&message, 28), part(&message, 36)), (&*utf16_le("Domain"), &*utf16_le("User")));
+        assert_eq!(
+            (part(&message, 28), part(&message, 36)),
+            (&*utf16_le("Domain"), &*utf16_le("User"))
+        );
         assert_eq!((part(&message, 44), part(&message, 52)), (&[][..], &[][..]));
         assert_eq!(
             u32::from_le_bytes(array_at(&message, 60).unwrap()),
@@ -352,9 +407,19 @@ mod tests {
         let key = response_key(login(&password())).unwrap();
         let (proof, blob) = part(&message, 20).split_at(16);
         assert_eq!(proof, keyed_digest(&key, &[&SERVER_NONCE, blob]).unwrap());
-        assert_eq!(blob[8..16], 116_444_736_000_000_000_u64.to_le_bytes(), "the client's time: 1970");
-        assert_eq!(hex::encode(part(&message, 12)), "86c35097ac9cec102554764a57cccc19aaaaaaaaaaaaaaaa");
-        assert_eq!(message[MIC_RANGE], [0; 16], "a server without a time wants no code");
+        assert_eq!(
+            blob[8..16],
+            116_444_736_000_000_000_u64.to_le_bytes(),
+            "the client's time: 1970"
+        );
+        assert_eq!(
+            hex::encode(part(&message, 12)),
+            "86c35097ac9cec102554764a57cccc19aaaaaaaaaaaaaaaa"
+        );
+        assert_eq!(
+            message[MIC_RANGE], [0; 16],
+            "a server without a time wants no code"
+        );
     }
 
     #[test]
@@ -363,16 +428,26 @@ mod tests {
         let message = answer(&challenge).unwrap();
         assert_eq!(part(&message, 12), [0; 24], "no LM response");
         let (proof, blob) = part(&message, 20).split_at(16);
-        assert_eq!(blob[8..16], 134_000_000_000_000_000_u64.to_le_bytes(), "the server's time");
+        assert_eq!(
+            blob[8..16],
+            134_000_000_000_000_000_u64.to_le_bytes(),
+            "the server's time"
+        );
         let info = attributes(&blob[28..]).unwrap();
-        assert!(info.contains(&(AV_FLAGS, &AV_FLAGS_HAS_MIC.to_le_bytes()[..])), "{info:?}");
+        assert!(
+            info.contains(&(AV_FLAGS, &AV_FLAGS_HAS_MIC.to_le_bytes()[..])),
+            "{info:?}"
+        );
         let key = response_key(login(&password())).unwrap();
         let session_key = keyed_digest(&key, &[proof]).unwrap();
         let mut blank = message.clone();
         blank[MIC_RANGE].fill(0);
         let code = keyed_digest(&session_key, &[&negotiate(), &challenge, &blank]).unwrap();
         assert_eq!(message[MIC_RANGE], code);
-        assert!(!message.windows(16).any(|window| window == session_key), "no key is sent");
+        assert!(
+            !message.windows(16).any(|window| window == session_key),
+            "no key is sent"
+        );
     }
 
     #[test]
@@ -383,7 +458,13 @@ mod tests {
         append_attribute(&mut info, AV_EOL, &[]).unwrap();
         let message = answer(&challenge_with(FLAGS, &info)).unwrap();
         let sent = attributes(&part(&message, 20)[44..]).unwrap();
-        assert_eq!(sent, [(AV_TIMESTAMP, &[7; 8][..]), (AV_FLAGS, &3_u32.to_le_bytes()[..])]);
+        assert_eq!(
+            sent,
+            [
+                (AV_TIMESTAMP, &[7; 8][..]),
+                (AV_FLAGS, &3_u32.to_le_bytes()[..])
+            ]
+        );
     }
 
     #[test]
@@ -408,21 +489,39 @@ mod tests {
             ("zeros", vec![0; 64]),
             ("another signature", with(0, b"NTLMSSX\0")),
             ("another type", with(8, &3_u32.to_le_bytes())),
-            ("no Unicode", with(20, &(FLAGS & !NEGOTIATE_UNICODE).to_le_bytes())),
+            (
+                "no Unicode",
+                with(20, &(FLAGS & !NEGOTIATE_UNICODE).to_le_bytes()),
+            ),
             ("a name beyond the end", with(16, &end.to_le_bytes())),
-            ("a name at the end of memory", with(16, &u32::MAX.to_le_bytes())),
+            (
+                "a name at the end of memory",
+                with(16, &u32::MAX.to_le_bytes()),
+            ),
             ("a name in the head", with(16, &8_u32.to_le_bytes())),
             ("a name of a huge length", with(12, &u16::MAX.to_le_bytes())),
-            ("information beyond the end", with(44, &(end - 1).to_le_bytes())),
-            ("information at the end of memory", with(44, &u32::MAX.to_le_bytes())),
+            (
+                "information beyond the end",
+                with(44, &(end - 1).to_le_bytes()),
+            ),
+            (
+                "information at the end of memory",
+                with(44, &u32::MAX.to_le_bytes()),
+            ),
             ("information in the head", with(44, &24_u32.to_le_bytes())),
-            ("information of a huge length", with(40, &u16::MAX.to_le_bytes())),
+            (
+                "information of a huge length",
+                with(40, &u16::MAX.to_le_bytes()),
+            ),
             ("information over the name", with(44, &60_u32.to_le_bytes())),
             ("no end", info("02000200440001000200")),
             ("an end with a value", info("0000020044000000")),
             ("an attribute beyond the end", info("0200ffff4400")),
             ("a short time", info("070004000102030400000000")),
-            ("two times", info("07000800000000000000000007000800000000000000000000000000")),
+            (
+                "two times",
+                info("07000800000000000000000007000800000000000000000000000000"),
+            ),
             ("long flags", info("06000800000000000000000000000000")),
         ] {
             assert_eq!(answer(&message), None, "{what}");
@@ -431,7 +530,10 @@ mod tests {
             assert_eq!(answer(&good[..length]), None, "{length} bytes");
         }
         let without_info = with(20, &(FLAGS & !NEGOTIATE_TARGET_INFO).to_le_bytes());
-        assert!(answer(&without_info).is_some(), "target information is the server's to leave out");
+        assert!(
+            answer(&without_info).is_some(),
+            "target information is the server's to leave out"
+        );
     }
 
     proptest! {

@@ -28,7 +28,10 @@ pub(super) struct Negotiation {
 
 impl Negotiation {
     pub(super) fn begin(nonce_and_time: NonceAndTime) -> Self {
-        Self { opening: nlmp::negotiate(), nonce_and_time }
+        Self {
+            opening: nlmp::negotiate(),
+            nonce_and_time,
+        }
     }
 
     /// Returns the header with the first message of the handshake (NEGOTIATE).
@@ -37,22 +40,36 @@ impl Negotiation {
     }
 
     /// Returns the header with the third message (AUTHENTICATE), which responds to the server's challenge.
-    pub(super) fn response(&self, challenge: &str, login: NtlmLogin<'_>) -> Result<Credentials, AuthFault> {
+    pub(super) fn response(
+        &self,
+        challenge: &str,
+        login: NtlmLogin<'_>,
+    ) -> Result<Credentials, AuthFault> {
         if challenge.len() > CHALLENGE_BYTES_MAX.div_ceil(3) * 4 {
             return Err(AuthFault::NtlmUnreadable);
         }
-        let challenge = STANDARD.decode(challenge).map_err(|_| AuthFault::NtlmUnreadable)?;
+        let challenge = STANDARD
+            .decode(challenge)
+            .map_err(|_| AuthFault::NtlmUnreadable)?;
         let message = nlmp::authenticate(&self.opening, &challenge, login, self.nonce_and_time);
-        Credentials::authorization(SCHEME, &STANDARD.encode(message.ok_or(AuthFault::NtlmUnreadable)?))
+        Credentials::authorization(
+            SCHEME,
+            &STANDARD.encode(message.ok_or(AuthFault::NtlmUnreadable)?),
+        )
     }
 }
 
 /// Finds the second message (CHALLENGE) in the headers of a response.
 pub(in crate::webhook) fn challenge(headers: &HeaderMap) -> Option<String> {
-    let offers = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    let offers = headers
+        .get_all(WWW_AUTHENTICATE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     offers.flat_map(|offer| offer.split(',')).find_map(|offer| {
         let (scheme, message) = offer.trim().split_once(' ')?;
-        scheme.eq_ignore_ascii_case(SCHEME).then(|| message.trim().to_owned())
+        scheme
+            .eq_ignore_ascii_case(SCHEME)
+            .then(|| message.trim().to_owned())
     })
 }
 
@@ -64,19 +81,38 @@ mod tests {
 
     #[test]
     fn messages_are_base64_in_headers() {
-        let negotiation = Negotiation::begin(NonceAndTime { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
+        let negotiation = Negotiation::begin(NonceAndTime {
+            nonce: [7; 8],
+            now: Timestamp::UNIX_EPOCH,
+        });
         let headers = negotiation.opening().unwrap().headers();
-        assert_eq!(headers["authorization"], "NTLM TlRMTVNTUAABAAAABYIIAAAAAAAAAAAAAAAAAAAAAAA=");
+        assert_eq!(
+            headers["authorization"],
+            "NTLM TlRMTVNTUAABAAAABYIIAAAAAAAAAAAAAAAAAAAAAAA="
+        );
         assert!(headers["authorization"].is_sensitive());
     }
 
     #[test]
     fn an_invalid_challenge_is_a_fault() {
         let secret = SecretText::default();
-        let login = NtlmLogin { username: "User", password: &secret, domain: "" };
-        let negotiation = Negotiation::begin(NonceAndTime { nonce: [7; 8], now: Timestamp::UNIX_EPOCH });
+        let login = NtlmLogin {
+            username: "User",
+            password: &secret,
+            domain: "",
+        };
+        let negotiation = Negotiation::begin(NonceAndTime {
+            nonce: [7; 8],
+            now: Timestamp::UNIX_EPOCH,
+        });
         let long = STANDARD.encode(vec![0; CHALLENGE_BYTES_MAX + 3]);
-        for text in ["", "*", "TlRMTVNTUAACAAAA", &STANDARD.encode([0; 64]), &long] {
+        for text in [
+            "",
+            "*",
+            "TlRMTVNTUAACAAAA",
+            &STANDARD.encode([0; 64]),
+            &long,
+        ] {
             let fault = negotiation.response(text, login).unwrap_err();
             assert_eq!(fault, AuthFault::NtlmUnreadable, "{text:.40}");
         }
@@ -85,11 +121,23 @@ mod tests {
     #[test]
     fn a_challenge_is_found_among_other_offers() {
         let found = |offers: &[&'static str]| {
-            let headers = offers.iter().map(|offer| (WWW_AUTHENTICATE, offer.parse().unwrap()));
+            let headers = offers
+                .iter()
+                .map(|offer| (WWW_AUTHENTICATE, offer.parse().unwrap()));
             challenge(&headers.collect())
         };
         assert_eq!(found(&["Negotiate", "NTLM TlRM"]).as_deref(), Some("TlRM"));
-        assert_eq!(found(&["Basic realm=\"x\", ntlm  TlRM "]).as_deref(), Some("TlRM"));
-        assert_eq!((found(&["NTLM"]), found(&["Basic realm=\"NTLM x\""]), found(&[])), (None, None, None));
+        assert_eq!(
+            found(&["Basic realm=\"x\", ntlm  TlRM "]).as_deref(),
+            Some("TlRM")
+        );
+        assert_eq!(
+            (
+                found(&["NTLM"]),
+                found(&["Basic realm=\"NTLM x\""]),
+                found(&[])
+            ),
+            (None, None, None)
+        );
     }
 }

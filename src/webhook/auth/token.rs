@@ -52,12 +52,20 @@ pub(in crate::webhook) fn read_answer(attempt: &AttemptResult) -> Result<Token, 
     match attempt.outcome {
         AttemptOutcome::Delivered => read_token(&answer),
         AttemptOutcome::Forbidden(fault) => Err(AuthFault::TokenForbidden(fault)),
-        _ => Err(attempt.status.map_or(AuthFault::TokenUnreachable, |status| refusal(status, &answer))),
+        _ => Err(attempt
+            .status
+            .map_or(AuthFault::TokenUnreachable, |status| {
+                refusal(status, &answer)
+            })),
     }
 }
 
 fn refusal(status: u16, answer: &Map<String, Value>) -> AuthFault {
-    match answer.get("error").and_then(Value::as_str).and_then(TokenError::parse) {
+    match answer
+        .get("error")
+        .and_then(Value::as_str)
+        .and_then(TokenError::parse)
+    {
         Some(error) => AuthFault::TokenRefused { status, error },
         None => AuthFault::TokenStatus(status),
     }
@@ -67,7 +75,10 @@ type Headers = Vec<(&'static str, String)>;
 
 fn headers_and_body(client: &TokenClient, auth: &Auth) -> (Headers, String) {
     let headers = vec![
-        ("content-type", "application/x-www-form-urlencoded".to_owned()),
+        (
+            "content-type",
+            "application/x-www-form-urlencoded".to_owned(),
+        ),
         ("accept", "application/json".to_owned()),
     ];
     let mut form = Serializer::new(String::new());
@@ -92,18 +103,24 @@ fn headers_and_body(client: &TokenClient, auth: &Auth) -> (Headers, String) {
 fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
     let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     match client.authentication {
-        ClientAuthentication::Basic => {
-            Credentials::basic(&encoded(&client.client_id), &encoded(client.client_secret.expose()))
-        }
+        ClientAuthentication::Basic => Credentials::basic(
+            &encoded(&client.client_id),
+            &encoded(client.client_secret.expose()),
+        ),
         ClientAuthentication::Body => Ok(Credentials::none()),
     }
 }
 
 fn read_token(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
-    let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |name: &str| {
+        answer
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
     let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
-    let access =
-        text("access_token").filter(|token| is_bearer && token.bytes().all(|byte| byte.is_ascii_graphic()));
+    let access = text("access_token")
+        .filter(|token| is_bearer && token.bytes().all(|byte| byte.is_ascii_graphic()));
     let secret = |text: &str| SecretText::from(text.to_owned());
     Ok(Token {
         access_token: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
@@ -114,8 +131,11 @@ fn read_token(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
 
 /// Computes how long the token may be used. Some servers send `expires_in` as a string.
 fn lifetime(expires_in: Option<&Value>) -> Duration {
-    let seconds = expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
-    let lifetime = seconds.map_or(LIFETIME_DEFAULT, Duration::from_secs).min(LIFETIME_MAX);
+    let seconds =
+        expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
+    let lifetime = seconds
+        .map_or(LIFETIME_DEFAULT, Duration::from_secs)
+        .min(LIFETIME_MAX);
     lifetime.saturating_sub(END_MARGIN_MAX.min(lifetime / 10))
 }
 
@@ -141,18 +161,30 @@ mod tests {
     }
 
     fn guarded_client(allowed: &[&str]) -> GuardedClient {
-        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
-        GuardedClient::new(AddressPolicy::new(allowed), Duration::from_secs(10), ANSWER_BYTES_MAX).unwrap()
+        let allowed = allowed
+            .iter()
+            .map(|network| network.parse().unwrap())
+            .collect();
+        GuardedClient::new(
+            AddressPolicy::new(allowed),
+            Duration::from_secs(10),
+            ANSWER_BYTES_MAX,
+        )
+        .unwrap()
     }
 
     async fn fetch_token(url: &str) -> Result<Token, AuthFault> {
-        let auth = Auth::ClientCredentials { client: client(url, ClientAuthentication::Body) };
+        let auth = Auth::ClientCredentials {
+            client: client(url, ClientAuthentication::Body),
+        };
         fetch(&guarded_client(&["127.0.0.0/8"]), &auth).await
     }
 
     #[test]
     fn a_request_names_the_grant_and_the_client() {
-        let auth = Auth::ClientCredentials { client: client("", ClientAuthentication::Body) };
+        let auth = Auth::ClientCredentials {
+            client: client("", ClientAuthentication::Body),
+        };
         let (headers, form) = headers_and_body(auth.token_client().unwrap(), &auth);
         assert_eq!(
             form,
@@ -160,12 +192,21 @@ mod tests {
         );
         assert_eq!(headers.len(), 2);
         let client = client("", ClientAuthentication::Basic);
-        let auth = Auth::OAuth2 { client, refresh_token: "r=1".to_owned().into() };
+        let auth = Auth::OAuth2 {
+            client,
+            refresh_token: "r=1".to_owned().into(),
+        };
         let (headers, form) = headers_and_body(auth.token_client().unwrap(), &auth);
-        assert_eq!(form, "grant_type=refresh_token&refresh_token=r%3D1&scope=notify+write");
+        assert_eq!(
+            form,
+            "grant_type=refresh_token&refresh_token=r%3D1&scope=notify+write"
+        );
         assert_eq!(headers.len(), 2);
         let sent = credentials(auth.token_client().unwrap()).unwrap().headers();
-        assert_eq!(sent["authorization"], format!("Basic {}", STANDARD.encode("erp+client:s%3Ae%26cret")));
+        assert_eq!(
+            sent["authorization"],
+            format!("Basic {}", STANDARD.encode("erp+client:s%3Ae%26cret"))
+        );
     }
 
     #[test]
@@ -180,19 +221,30 @@ mod tests {
             (Value::Null, 270),
             (json!(u64::MAX), 24 * 3_600 - 60),
         ] {
-            assert_eq!(lifetime(Some(&expires_in)).as_millis().div_ceil(1_000), seconds, "{expires_in}");
+            assert_eq!(
+                lifetime(Some(&expires_in)).as_millis().div_ceil(1_000),
+                seconds,
+                "{expires_in}"
+            );
         }
         assert_eq!(lifetime(None).as_secs(), 270);
     }
 
     #[tokio::test]
     async fn anything_but_a_bearer_token_is_a_fault() {
-        let good =
-            json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
+        let good = json!({ "access_token": "t1", "token_type": "Bearer", "expires_in": 60, "refresh_token": "r1" });
         let server = TestReceiver::with_answer(200, "", &good.to_string()).await;
         let token = fetch_token(&server.url("/token")).await.unwrap();
-        assert_eq!((token.access_token.expose(), token.refresh_token.unwrap().expose()), ("t1", "r1"));
-        assert!(server.connections()[0].contains("content-type: application/x-www-form-urlencoded"));
+        assert_eq!(
+            (
+                token.access_token.expose(),
+                token.refresh_token.unwrap().expose()
+            ),
+            ("t1", "r1")
+        );
+        assert!(
+            server.connections()[0].contains("content-type: application/x-www-form-urlencoded")
+        );
         let long = json!({ "access_token": "x".repeat(ANSWER_BYTES_MAX) }).to_string();
         for answer in [
             "",
@@ -216,43 +268,67 @@ mod tests {
             (
                 400,
                 r#"{"error":"invalid_grant","error_description":"token hush expired"}"#,
-                AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant },
+                AuthFault::TokenRefused {
+                    status: 400,
+                    error: TokenError::InvalidGrant,
+                },
             ),
             (
                 401,
                 r#"{"error":"invalid_client"}"#,
-                AuthFault::TokenRefused { status: 401, error: TokenError::InvalidClient },
+                AuthFault::TokenRefused {
+                    status: 401,
+                    error: TokenError::InvalidClient,
+                },
             ),
             (400, r#"{"error":"hush"}"#, AuthFault::TokenStatus(400)),
             (500, "hush", AuthFault::TokenStatus(500)),
             (302, "", AuthFault::TokenStatus(302)),
             (410, "", AuthFault::TokenStatus(410)),
         ] {
-            let server = TestReceiver::with_answer(status, "location: http://127.0.0.1:9/\r\n", answer).await;
+            let server =
+                TestReceiver::with_answer(status, "location: http://127.0.0.1:9/\r\n", answer)
+                    .await;
             let said = fetch_token(&server.url("/token")).await.unwrap_err();
             assert_eq!(said, fault);
             assert!(!said.to_string().contains("hush"));
         }
-        assert_eq!(fetch_token("http://127.0.0.1:9/token").await.unwrap_err(), AuthFault::TokenUnreachable);
+        assert_eq!(
+            fetch_token("http://127.0.0.1:9/token").await.unwrap_err(),
+            AuthFault::TokenUnreachable
+        );
         let cut = TestReceiver::start("", AfterResponse::Close).await;
-        assert_eq!(fetch_token(&cut.url("/")).await.unwrap_err(), AuthFault::TokenUnreachable);
+        assert_eq!(
+            fetch_token(&cut.url("/")).await.unwrap_err(),
+            AuthFault::TokenUnreachable
+        );
     }
 
     #[tokio::test]
     async fn a_token_endpoint_is_called_where_webhooks_may_be_called_and_nowhere_else() {
         let server = TestReceiver::with_answer(200, "", r#"{"access_token":"t"}"#).await;
         let port = server.address.port();
-        for url in
-            [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")]
-        {
-            let auth = Auth::ClientCredentials { client: client(&url, ClientAuthentication::Basic) };
+        for url in [
+            server.url("/"),
+            format!("https://127.0.0.1:{port}/"),
+            format!("https://localhost:{port}/"),
+        ] {
+            let auth = Auth::ClientCredentials {
+                client: client(&url, ClientAuthentication::Basic),
+            };
             let fault = fetch(&guarded_client(&[]), &auth).await.unwrap_err();
             assert!(
-                matches!(fault, AuthFault::TokenForbidden(UrlFault::AddressRefused | UrlFault::Scheme)),
+                matches!(
+                    fault,
+                    AuthFault::TokenForbidden(UrlFault::AddressRefused | UrlFault::Scheme)
+                ),
                 "{url}"
             );
         }
         assert_eq!(server.connections(), [""; 0]);
-        assert_eq!(fetch(&guarded_client(&[]), &Auth::None).await.unwrap_err(), AuthFault::Changed);
+        assert_eq!(
+            fetch(&guarded_client(&[]), &Auth::None).await.unwrap_err(),
+            AuthFault::Changed
+        );
     }
 }

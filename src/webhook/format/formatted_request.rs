@@ -21,29 +21,48 @@ impl<'n> FormattedRequest<'n> {
     /// Writes a notification in a format. `notification` is JSON; `id` is the id of the event.
     pub fn new(format: &Format, id: &str, notification: &'n str) -> Self {
         let wrapped = |headers: &[(&'static str, &str)], body: String| Self {
-            headers: headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
             body: Cow::Owned(body),
         };
         match format {
-            Format::Rest => Self { headers: Vec::new(), body: Cow::Borrowed(notification) },
-            Format::Soap { action, namespace, method } => {
+            Format::Rest => Self {
+                headers: Vec::new(),
+                body: Cow::Borrowed(notification),
+            },
+            Format::Soap {
+                action,
+                namespace,
+                method,
+            } => {
                 let action = format!("\"{action}\"");
-                let headers = [("content-type", soap::CONTENT_TYPE), ("soapaction", action.as_str())];
+                let headers = [
+                    ("content-type", soap::CONTENT_TYPE),
+                    ("soapaction", action.as_str()),
+                ];
                 wrapped(&headers, soap::render(namespace, method, notification))
             }
-            Format::GraphQl { mutation } => {
-                wrapped(&[("accept", graphql::ACCEPTED_TYPES)], graphql::render(mutation, notification))
-            }
+            Format::GraphQl { mutation } => wrapped(
+                &[("accept", graphql::ACCEPTED_TYPES)],
+                graphql::render(mutation, notification),
+            ),
             Format::OData => wrapped(&odata::HEADERS, odata::render(notification)),
-            Format::JsonRpc { method } => {
-                wrapped(&[("accept", "application/json")], jsonrpc::render(method, id, notification))
-            }
+            Format::JsonRpc { method } => wrapped(
+                &[("accept", "application/json")],
+                jsonrpc::render(method, id, notification),
+            ),
         }
     }
 
     /// Returns how many bytes of the response body to read: `keep_bytes`, or more if `interpret_body` needs them.
     pub fn body_bytes_to_keep(format: &Format, keep_bytes: usize) -> usize {
-        if has_result_in_body(format) { Self::ANSWER_BYTES_MAX.max(keep_bytes) } else { keep_bytes }
+        if has_result_in_body(format) {
+            Self::ANSWER_BYTES_MAX.max(keep_bytes)
+        } else {
+            keep_bytes
+        }
     }
 }
 
@@ -55,16 +74,24 @@ pub fn interpret_body(
     id: &str,
     keep_bytes: usize,
 ) -> AttemptResult {
-    let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
-    if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {
+    let status = attempt
+        .status
+        .filter(|_| attempt.is_delivered() && has_result_in_body(format));
+    if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim()))
+    {
         attempt.outcome = AttemptOutcome::NotAccepted(status);
     }
-    attempt.response_head.truncate(attempt.response_head.floor_char_boundary(keep_bytes));
+    attempt
+        .response_head
+        .truncate(attempt.response_head.floor_char_boundary(keep_bytes));
     attempt
 }
 
 fn has_result_in_body(format: &Format) -> bool {
-    matches!(format, Format::Soap { .. } | Format::GraphQl { .. } | Format::JsonRpc { .. })
+    matches!(
+        format,
+        Format::Soap { .. } | Format::GraphQl { .. } | Format::JsonRpc { .. }
+    )
 }
 
 fn is_accepted(format: &Format, id: &str, answer: &str) -> bool {
@@ -103,16 +130,27 @@ mod tests {
 
     #[test]
     fn an_error_in_an_answer_with_a_200_is_no_delivery() {
-        let call = Format::JsonRpc { method: "notify".into() };
-        let error = r#"{"jsonrpc":"2.0","id":"e1","error":{"code":-32601,"message":"no such method"}}"#;
+        let call = Format::JsonRpc {
+            method: "notify".into(),
+        };
+        let error =
+            r#"{"jsonrpc":"2.0","id":"e1","error":{"code":-32601,"message":"no such method"}}"#;
         let attempt = interpret_body(attempt_result(200, error), &call, "e1", 12);
         assert_eq!(attempt.outcome, AttemptOutcome::NotAccepted(200));
-        assert_eq!((attempt.outcome.name(), attempt.response_head.as_str()), ("rejected", r#"{"jsonrpc":""#));
+        assert_eq!(
+            (attempt.outcome.name(), attempt.response_head.as_str()),
+            ("rejected", r#"{"jsonrpc":""#)
+        );
         for (format, status, body, outcome) in [
             (&call, 200, "", AttemptOutcome::Delivered),
             (&call, 204, " \n", AttemptOutcome::Delivered),
             (&call, 500, error, AttemptOutcome::Rejected(500)),
-            (&call, 200, "<html>Sign in</html>", AttemptOutcome::NotAccepted(200)),
+            (
+                &call,
+                200,
+                "<html>Sign in</html>",
+                AttemptOutcome::NotAccepted(200),
+            ),
             (&Format::Rest, 200, error, AttemptOutcome::Delivered),
             (&Format::OData, 201, error, AttemptOutcome::Delivered),
         ] {

@@ -6,12 +6,17 @@ use serde_json::Value;
 pub(super) const ACCEPTED_TYPES: &str = "application/graphql-response+json, application/json;q=0.9";
 
 pub(super) fn render(mutation: &str, notification: &str) -> String {
-    format!(r#"{{"query":{},"variables":{{"event":{notification}}}}}"#, Value::from(mutation))
+    format!(
+        r#"{{"query":{},"variables":{{"event":{notification}}}}}"#,
+        Value::from(mutation)
+    )
 }
 
 /// Returns true if the response has data and no error.
 pub(super) fn is_accepted(answer: &str) -> bool {
-    let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
+    let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else {
+        return false;
+    };
     answer.get("data").is_some_and(|data| !data.is_null())
         && answer
             .get("errors")
@@ -30,7 +35,10 @@ mod tests {
         let text = render(mutation, r#"{"id":"e1","n":1.50}"#);
         assert!(text.contains("1.50"));
         let body: Value = strict_json::from_trusted(&text).unwrap();
-        assert_eq!((&body["query"], &body["variables"]["event"]["id"]), (&json!(mutation), &json!("e1")));
+        assert_eq!(
+            (&body["query"], &body["variables"]["event"]["id"]),
+            (&json!(mutation), &json!("e1"))
+        );
     }
 
     #[test]
@@ -38,7 +46,10 @@ mod tests {
         for (answer, taken) in [
             (r#"{"data":{"take":true}}"#, true),
             (r#"{"data":{"take":null},"errors":[]}"#, true),
-            (r#"{"data":{"take":null},"errors":[{"message":"no"}]}"#, false),
+            (
+                r#"{"data":{"take":null},"errors":[{"message":"no"}]}"#,
+                false,
+            ),
             (r#"{"data":{"take":null},"errors":"no"}"#, false),
             (r#"{"data":null}"#, false),
             (r#"{"errors":[{"message":"no"}]}"#, false),

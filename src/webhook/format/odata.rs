@@ -45,6 +45,9 @@ mod tests {
     #[test]
     fn an_event_without_an_invoice_has_no_irn() {
         let entity: Value = strict_json::from_trusted(&render(r#"{"id":"e1","data":{}}"#)).unwrap();
-        assert_eq!((&entity["Irn"], &entity["Data"]), (&Value::Null, &json!("{}")));
+        assert_eq!(
+            (&entity["Irn"], &entity["Data"]),
+            (&Value::Null, &json!("{}"))
+        );
     }
 }

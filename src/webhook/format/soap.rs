@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn a_notification_is_the_element_of_a_method() {
-        let notification = r#"{"id":"e1","data":{"irn":"I&1","lines":[{"n":1.50},{"n":2}],"note":null}}"#;
+        let notification =
+            r#"{"id":"e1","data":{"irn":"I&1","lines":[{"n":1.50},{"n":2}],"note":null}}"#;
         let expected = concat!(
             r#"<?xml version="1.0" encoding="utf-8"?>"#,
             r#"<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/""#,
@@ -111,13 +112,31 @@ mod tests {
         };
         for (answer, taken) in [
             (envelope("", "<s:Body><Ok/></s:Body>"), true),
-            (envelope("", "<s:Body><NotifyResponse>1</NotifyResponse></s:Body>"), true),
+            (
+                envelope("", "<s:Body><NotifyResponse>1</NotifyResponse></s:Body>"),
+                true,
+            ),
             (envelope("", "<s:Body></s:Body>"), true),
             (envelope("", "<s:Body/>"), true),
-            (envelope("<s:Header><Fault/></s:Header>", "<s:Body><Ok/></s:Body>"), true),
+            (
+                envelope("<s:Header><Fault/></s:Header>", "<s:Body><Ok/></s:Body>"),
+                true,
+            ),
             (envelope("", "<s:Body><Ok><s:Fault/></Ok></s:Body>"), true),
-            (format!("\u{feff}<?xml version=\"1.0\"?>\n{}", envelope("", "<s:Body/>")), true),
-            (envelope("", "<s:Body><s:Fault><faultcode>s:Server</faultcode></s:Fault></s:Body>"), false),
+            (
+                format!(
+                    "\u{feff}<?xml version=\"1.0\"?>\n{}",
+                    envelope("", "<s:Body/>")
+                ),
+                true,
+            ),
+            (
+                envelope(
+                    "",
+                    "<s:Body><s:Fault><faultcode>s:Server</faultcode></s:Fault></s:Body>",
+                ),
+                false,
+            ),
             (envelope("", "<s:Body>\n <s:Fault/></s:Body>"), false),
             (envelope("<s:Header/>", ""), false),
             ("<html><body>Sign in</body></html>".to_owned(), false),

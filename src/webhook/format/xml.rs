@@ -9,8 +9,12 @@ pub(super) fn write_children(value: &Value, out: &mut String) {
         Value::Null => {}
         Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
         Value::String(text) => write_escaped(text, out),
-        Value::Array(items) => items.iter().for_each(|item| write_element("item", item, out)),
-        Value::Object(members) => members.iter().for_each(|(name, value)| write_element(name, value, out)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| write_element("item", item, out)),
+        Value::Object(members) => members
+            .iter()
+            .for_each(|(name, value)| write_element(name, value, out)),
     }
 }
 
@@ -38,9 +42,13 @@ fn write_element(name: &str, value: &Value, out: &mut String) {
 /// Returns true for a valid element name that is ASCII and has no prefix.
 pub(super) fn is_name(name: &str) -> bool {
     let is_first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
-    let is_reserved = name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("xml"));
+    let is_reserved = name
+        .get(..3)
+        .is_some_and(|start| start.eq_ignore_ascii_case("xml"));
     name.starts_with(is_first)
-        && name.chars().all(|letter| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter))
+        && name
+            .chars()
+            .all(|letter| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter))
         && !is_reserved
 }
 
@@ -85,13 +93,22 @@ mod tests {
                 json!({ "a": [1, "two", null] }),
                 r#"<a><item>1</item><item>two</item><item xsi:nil="true"/></a>"#,
             ),
-            (json!({ "customer.email": "x" }), "<customer.email>x</customer.email>"),
-            (json!({ "0": 1, "a b": 2 }), r#"<member name="0">1</member><member name="a b">2</member>"#),
+            (
+                json!({ "customer.email": "x" }),
+                "<customer.email>x</customer.email>",
+            ),
+            (
+                json!({ "0": 1, "a b": 2 }),
+                r#"<member name="0">1</member><member name="a b">2</member>"#,
+            ),
             (
                 json!({ "xmlns": 1, "a:b": 2 }),
                 r#"<member name="a:b">2</member><member name="xmlns">1</member>"#,
             ),
-            (json!({ "": 1, "<\"": 2 }), r#"<member name="">1</member><member name="&lt;&quot;">2</member>"#),
+            (
+                json!({ "": 1, "<\"": 2 }),
+                r#"<member name="">1</member><member name="&lt;&quot;">2</member>"#,
+            ),
         ] {
             assert_eq!(render_children(&value), expected);
         }
@@ -111,7 +128,9 @@ mod tests {
                 Event::Text(part) => read.push_str(&part),
                 Event::GeneralRef(name) => match name.resolve_char_ref().unwrap() {
                     Some(letter) => read.push(letter),
-                    None => read.push_str(quick_xml::escape::resolve_predefined_entity(&name).unwrap()),
+                    None => {
+                        read.push_str(quick_xml::escape::resolve_predefined_entity(&name).unwrap());
+                    }
                 },
                 Event::Eof => break,
                 _ => {}

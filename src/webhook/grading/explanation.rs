@@ -27,7 +27,11 @@ pub(crate) fn explain_passed(check: GradeCheck) -> &'static str {
 }
 
 /// Explains that the endpoint should have accepted a valid message with a 2xx in time.
-pub(crate) fn explain_not_accepted(check: GradeCheck, answer: &AttemptResult, timeout: Duration) -> String {
+pub(crate) fn explain_not_accepted(
+    check: GradeCheck,
+    answer: &AttemptResult,
+    timeout: Duration,
+) -> String {
     let observed = match answer.status {
         Some(status) => status_advice(status),
         None if answer.outcome == AttemptOutcome::TimedOut => format!(

@@ -62,7 +62,9 @@ impl GradeCheck {
             Self::Good | Self::Duplicate | Self::Reordered | Self::Delayed | Self::LargeBody => {
                 ExpectedAnswer::Accepted
             }
-            Self::BadSignature | Self::MissingSignature | Self::OldTimestamp => ExpectedAnswer::Refused,
+            Self::BadSignature | Self::MissingSignature | Self::OldTimestamp => {
+                ExpectedAnswer::Refused
+            }
             Self::Speed => ExpectedAnswer::Quick,
         }
     }
@@ -104,20 +106,33 @@ impl GradeCheck {
 }
 
 /// Computes the grade. `answers` holds the worst answer for each check; `None` if its message was not sent.
-pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
-    let accepts_valid =
-        answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
+pub fn grade_answers(
+    answers: &[(GradeCheck, Option<AttemptResult>)],
+    timeout: Duration,
+) -> GradeReport {
+    let accepts_valid = answers
+        .iter()
+        .any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
     let mut checks: Vec<_> = answers
         .iter()
         .map(|(check, answer)| check_result(*check, answer.as_ref(), accepts_valid, timeout))
         .collect();
-    let slowest =
-        answers.iter().filter_map(|(_, answer)| answer.as_ref()).map(|answer| answer.duration).max();
+    let slowest = answers
+        .iter()
+        .filter_map(|(_, answer)| answer.as_ref())
+        .map(|answer| answer.duration)
+        .max();
     checks.push(speed_result(slowest, timeout));
-    let score = checks.iter().filter(|result| result.passed).map(|result| result.check.points()).sum();
+    let score = checks
+        .iter()
+        .filter(|result| result.passed)
+        .map(|result| result.check.points())
+        .sum();
     let accepts_forged = answers.iter().any(|(check, answer)| {
-        matches!(check, GradeCheck::BadSignature | GradeCheck::MissingSignature)
-            && is_accepted(answer.as_ref())
+        matches!(
+            check,
+            GradeCheck::BadSignature | GradeCheck::MissingSignature
+        ) && is_accepted(answer.as_ref())
     });
     let grade = match score {
         _ if accepts_forged || !accepts_valid => Grade::F,
@@ -127,7 +142,11 @@ pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: D
         50.. => Grade::D,
         _ => Grade::F,
     };
-    GradeReport { grade, score, checks }
+    GradeReport {
+        grade,
+        score,
+        checks,
+    }
 }
 
 fn is_accepted(answer: Option<&AttemptResult>) -> bool {
@@ -142,7 +161,13 @@ fn check_result(
 ) -> CheckResult {
     let Some(answer) = answer else {
         let explanation = explanation::NOT_SENT_EXPLANATION.to_owned();
-        return CheckResult { check, passed: false, status: None, duration: None, explanation };
+        return CheckResult {
+            check,
+            passed: false,
+            status: None,
+            duration: None,
+            explanation,
+        };
     };
     let passed = match check.expectation() {
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => answer.is_delivered(),
@@ -156,7 +181,13 @@ fn check_result(
         }
         ExpectedAnswer::Refused => explanation::explain_not_refused(check, answer),
     };
-    CheckResult { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
+    CheckResult {
+        check,
+        passed,
+        status: answer.status,
+        duration: Some(answer.duration),
+        explanation,
+    }
 }
 
 /// Returns true if the status refuses the message. 408 and 429 ask for a repetition, and 410 disables the endpoint.
@@ -167,7 +198,13 @@ fn is_refusal(status: u16) -> bool {
 fn speed_result(slowest: Option<Duration>, timeout: Duration) -> CheckResult {
     let passed = slowest.is_some_and(|slowest| slowest <= timeout / 2);
     let explanation = explanation::explain_speed(passed, timeout);
-    CheckResult { check: GradeCheck::Speed, passed, status: None, duration: slowest, explanation }
+    CheckResult {
+        check: GradeCheck::Speed,
+        passed,
+        status: None,
+        duration: slowest,
+        explanation,
+    }
 }
 
 #[cfg(test)]
@@ -196,37 +233,66 @@ mod tests {
             .iter()
             .filter(|check| **check != GradeCheck::Speed)
             .map(|check| {
-                let right = if check.expectation() == ExpectedAnswer::Refused { 401 } else { 204 };
+                let right = if check.expectation() == ExpectedAnswer::Refused {
+                    401
+                } else {
+                    204
+                };
                 let wrong = changes.iter().find(|(other, _)| other == check);
-                (*check, wrong.map_or(Some(answer(right)), |(_, answer)| answer.clone()))
+                (
+                    *check,
+                    wrong.map_or(Some(answer(right)), |(_, answer)| answer.clone()),
+                )
             })
             .collect();
         grade_answers(&answers, TIMEOUT)
     }
 
     fn all(status: u16) -> GradeReport {
-        let changes: Vec<_> = GradeCheck::ALL.iter().map(|check| (*check, Some(answer(status)))).collect();
+        let changes: Vec<_> = GradeCheck::ALL
+            .iter()
+            .map(|check| (*check, Some(answer(status))))
+            .collect();
         but(&changes)
     }
 
     fn failed_checks(report: &GradeReport) -> Vec<GradeCheck> {
-        report.checks.iter().filter(|result| !result.passed).map(|result| result.check).collect()
+        report
+            .checks
+            .iter()
+            .filter(|result| !result.passed)
+            .map(|result| result.check)
+            .collect()
     }
 
     #[test]
     fn a_receiver_that_passes_every_check_has_an_a() {
         let report = but(&[]);
-        assert_eq!((report.grade, report.score, failed_checks(&report)), (Grade::A, 100, vec![]));
+        assert_eq!(
+            (report.grade, report.score, failed_checks(&report)),
+            (Grade::A, 100, vec![])
+        );
         let checks: Vec<_> = report.checks.iter().map(|result| result.check).collect();
         assert_eq!(checks, GradeCheck::ALL);
-        assert_eq!(GradeCheck::ALL.iter().map(|check| check.points()).sum::<u32>(), 100);
+        assert_eq!(
+            GradeCheck::ALL
+                .iter()
+                .map(|check| check.points())
+                .sum::<u32>(),
+            100
+        );
     }
 
     #[test]
     fn each_failed_check_costs_its_points() {
-        let slow = AttemptResult { duration: Duration::from_millis(5_001), ..answer(204) };
-        let late =
-            AttemptResult { duration: TIMEOUT, ..AttemptResult::without_response(AttemptOutcome::TimedOut) };
+        let slow = AttemptResult {
+            duration: Duration::from_millis(5_001),
+            ..answer(204)
+        };
+        let late = AttemptResult {
+            duration: TIMEOUT,
+            ..AttemptResult::without_response(AttemptOutcome::TimedOut)
+        };
         for (check, answer, grade, score) in [
             (GradeCheck::Duplicate, Some(answer(409)), Grade::B, 95),
             (GradeCheck::Reordered, Some(answer(422)), Grade::B, 95),
@@ -236,19 +302,52 @@ mod tests {
             (GradeCheck::LargeBody, Some(late), Grade::B, 90),
             (GradeCheck::LargeBody, None, Grade::B, 95),
             (GradeCheck::OldTimestamp, Some(answer(200)), Grade::C, 80),
-            (GradeCheck::MissingSignature, Some(answer(500)), Grade::B, 85),
-            (GradeCheck::MissingSignature, Some(answer(302)), Grade::B, 85),
-            (GradeCheck::MissingSignature, Some(answer(410)), Grade::B, 85),
-            (GradeCheck::MissingSignature, Some(answer(429)), Grade::B, 85),
+            (
+                GradeCheck::MissingSignature,
+                Some(answer(500)),
+                Grade::B,
+                85,
+            ),
+            (
+                GradeCheck::MissingSignature,
+                Some(answer(302)),
+                Grade::B,
+                85,
+            ),
+            (
+                GradeCheck::MissingSignature,
+                Some(answer(410)),
+                Grade::B,
+                85,
+            ),
+            (
+                GradeCheck::MissingSignature,
+                Some(answer(429)),
+                Grade::B,
+                85,
+            ),
             (GradeCheck::BadSignature, Some(answer(503)), Grade::C, 75),
             // The receiver accepts a forged message, so the grade is F whatever the score.
             (GradeCheck::BadSignature, Some(answer(200)), Grade::F, 75),
-            (GradeCheck::MissingSignature, Some(answer(202)), Grade::F, 85),
+            (
+                GradeCheck::MissingSignature,
+                Some(answer(202)),
+                Grade::F,
+                85,
+            ),
         ] {
             let report = but(&[(check, answer.clone())]);
-            assert_eq!((report.grade, report.score), (grade, score), "{check}: {answer:?}");
+            assert_eq!(
+                (report.grade, report.score),
+                (grade, score),
+                "{check}: {answer:?}"
+            );
             let result = report.checks.iter().find(|result| !result.passed).unwrap();
-            assert!(result.explanation.len() > 40, "{check}: {}", result.explanation);
+            assert!(
+                result.explanation.len() > 40,
+                "{check}: {}",
+                result.explanation
+            );
         }
     }
 
@@ -256,29 +355,62 @@ mod tests {
     fn a_receiver_that_accepts_everything_or_nothing_fails() {
         let trusting = all(200);
         assert_eq!((trusting.grade, trusting.score), (Grade::F, 40));
-        let refused = [GradeCheck::BadSignature, GradeCheck::MissingSignature, GradeCheck::OldTimestamp];
+        let refused = [
+            GradeCheck::BadSignature,
+            GradeCheck::MissingSignature,
+            GradeCheck::OldTimestamp,
+        ];
         assert_eq!(failed_checks(&trusting), refused);
         for status in [302, 400, 401, 404, 410, 429, 500] {
             let report = all(status);
-            assert_eq!((report.grade, report.score), (Grade::F, 5), "{status}: only speed");
+            assert_eq!(
+                (report.grade, report.score),
+                (Grade::F, 5),
+                "{status}: only speed"
+            );
         }
     }
 
     #[test]
     fn a_message_that_was_not_sent_in_time_fails_its_check() {
-        let report = but(&[(GradeCheck::OldTimestamp, None), (GradeCheck::LargeBody, None)]);
+        let report = but(&[
+            (GradeCheck::OldTimestamp, None),
+            (GradeCheck::LargeBody, None),
+        ]);
         assert_eq!((report.grade, report.score), (Grade::C, 75));
-        let result = report.checks.iter().find(|result| result.check == GradeCheck::LargeBody).unwrap();
+        let result = report
+            .checks
+            .iter()
+            .find(|result| result.check == GradeCheck::LargeBody)
+            .unwrap();
         assert_eq!((result.status, result.duration), (None, None));
-        assert!(result.explanation.contains("not sent"), "{}", result.explanation);
+        assert!(
+            result.explanation.contains("not sent"),
+            "{}",
+            result.explanation
+        );
     }
 
     #[test]
     fn half_of_the_timeout_is_quick_enough() {
-        let at = |duration| but(&[(GradeCheck::Good, Some(AttemptResult { duration, ..answer(204) }))]);
+        let at = |duration| {
+            but(&[(
+                GradeCheck::Good,
+                Some(AttemptResult {
+                    duration,
+                    ..answer(204)
+                }),
+            )])
+        };
         assert_eq!(at(TIMEOUT / 2).grade, Grade::A);
         let report = at(TIMEOUT / 2 + Duration::from_millis(1));
-        assert_eq!((report.grade, failed_checks(&report)), (Grade::B, vec![GradeCheck::Speed]));
-        assert_eq!(report.checks.last().unwrap().duration, Some(Duration::from_millis(5_001)));
+        assert_eq!(
+            (report.grade, failed_checks(&report)),
+            (Grade::B, vec![GradeCheck::Speed])
+        );
+        assert_eq!(
+            report.checks.last().unwrap().duration,
+            Some(Duration::from_millis(5_001))
+        );
     }
 }

@@ -15,7 +15,10 @@ const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
     (v4(10, 0, 0, 0, 8), "private"),
     (v4(100, 64, 0, 0, 10), "shared by carriers"),
     (v4(127, 0, 0, 0, 8), "loopback"),
-    (v4(168, 63, 129, 16, 32), "metadata of a cloud, in public space"),
+    (
+        v4(168, 63, 129, 16, 32),
+        "metadata of a cloud, in public space",
+    ),
     (v4(169, 254, 0, 0, 16), "link-local, metadata"),
     (v4(172, 16, 0, 0, 12), "private"),
     (v4(192, 0, 0, 0, 24), "protocol assignments"),
@@ -35,7 +38,10 @@ const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// The IPv6 networks within global unicast that are not public, each with a description.
 const SPECIAL_V6: [(Ipv6Net, &str); 4] = [
-    (v6(0x2001, 0, 0, 23), "protocol assignments, Teredo, benchmarking, identifiers"),
+    (
+        v6(0x2001, 0, 0, 23),
+        "protocol assignments, Teredo, benchmarking, identifiers",
+    ),
     (v6(0x2001, 0xdb8, 0, 32), "documentation"),
     (v6(0x2002, 0, 0, 16), "6to4"),
     (v6(0x3fff, 0, 0, 20), "documentation"),
@@ -52,13 +58,19 @@ pub struct AddressPolicy {
 
 impl AddressPolicy {
     pub fn new(allowed: Vec<AllowedNetwork>) -> Self {
-        Self { allowed, requires_ports: false }
+        Self {
+            allowed,
+            requires_ports: false,
+        }
     }
 
     /// Sets whether each network of the allow-list must name its port.
     #[must_use]
     pub fn with_required_ports(self, requires_ports: bool) -> Self {
-        Self { requires_ports, ..self }
+        Self {
+            requires_ports,
+            ..self
+        }
     }
 
     /// Returns this policy with additional networks, which an operator has allowed for one taxpayer.
@@ -84,21 +96,30 @@ impl AddressPolicy {
 
     /// Returns true if the allow-list contains this address and port. Never true for a cloud metadata address.
     pub fn allows(&self, address: IpAddr, port: u16) -> bool {
-        !is_never_called(address) && self.allowed.iter().any(|network| network.admits(address, port))
+        !is_never_called(address)
+            && self
+                .allowed
+                .iter()
+                .any(|network| network.admits(address, port))
     }
 
     /// Returns true if the allow-list contains a loopback address with this port.
     pub(crate) fn allows_loopback(&self, port: u16) -> bool {
-        self.allows(Ipv4Addr::LOCALHOST.into(), port) || self.allows(Ipv6Addr::LOCALHOST.into(), port)
+        self.allows(Ipv4Addr::LOCALHOST.into(), port)
+            || self.allows(Ipv6Addr::LOCALHOST.into(), port)
     }
 }
 
 fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => !SPECIAL_V4.iter().any(|(network, _)| network.contains(&address)),
+        IpAddr::V4(address) => !SPECIAL_V4
+            .iter()
+            .any(|(network, _)| network.contains(&address)),
         IpAddr::V6(address) => {
             GLOBAL_V6.contains(&address)
-                && !SPECIAL_V6.iter().any(|(network, _)| network.contains(&address))
+                && !SPECIAL_V6
+                    .iter()
+                    .any(|(network, _)| network.contains(&address))
                 && !is_tunnelled(address)
         }
     }
@@ -124,7 +145,12 @@ mod tests {
     use super::*;
 
     fn policy(allowed: &[&str]) -> AddressPolicy {
-        AddressPolicy::new(allowed.iter().map(|network| network.parse().unwrap()).collect())
+        AddressPolicy::new(
+            allowed
+                .iter()
+                .map(|network| network.parse().unwrap())
+                .collect(),
+        )
     }
 
     fn permits(allowed: &[&str], address: &str) -> bool {
@@ -216,10 +242,23 @@ mod tests {
     #[test]
     fn the_allow_list_opens_its_networks_and_no_others() {
         let loopback = ["127.0.0.0/8", "::1/128"];
-        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "8.8.8.8"] {
+        for address in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "::ffff:127.0.0.1",
+            "8.8.8.8",
+        ] {
             assert!(permits(&loopback, address), "{address}");
         }
-        for address in ["10.0.0.1", "::", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1"] {
+        for address in [
+            "10.0.0.1",
+            "::",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "::7f00:1",
+        ] {
             assert!(!permits(&loopback, address), "{address}");
         }
     }
@@ -232,19 +271,30 @@ mod tests {
         assert!(!permits("10.1.2.3", 443) && !permits("10.1.3.3", 8_443));
         let more = policy.with_networks(&["10.1.3.0/24".parse().unwrap()]);
         assert!(
-            more.permits("10.1.3.3".parse().unwrap(), 22) && more.permits("10.1.2.3".parse().unwrap(), 8_443)
+            more.permits("10.1.3.3".parse().unwrap(), 22)
+                && more.permits("10.1.2.3".parse().unwrap(), 8_443)
         );
     }
 
     #[test]
     fn metadata_is_not_called_in_however_wide_a_network() {
-        for address in ["100.100.100.200", "fd00:ec2::254", "::ffff:100.100.100.200", "168.63.129.16"] {
-            assert!(!permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address), "{address}");
+        for address in [
+            "100.100.100.200",
+            "fd00:ec2::254",
+            "::ffff:100.100.100.200",
+            "168.63.129.16",
+        ] {
+            assert!(
+                !permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address),
+                "{address}"
+            );
         }
         assert!(permits(&["100.64.0.0/10"], "100.100.100.201"));
         // The parser already refuses such wide networks. The policy must refuse these addresses even so.
-        let everything = ["0.0.0.0/0", "::/0"]
-            .map(|network| AllowedNetwork { network: network.parse().unwrap(), port: None });
+        let everything = ["0.0.0.0/0", "::/0"].map(|network| AllowedNetwork {
+            network: network.parse().unwrap(),
+            port: None,
+        });
         let policy = AddressPolicy::new(everything.to_vec());
         for address in ["169.254.169.254", "fe80::1", "64:ff9b::a9fe:a9fe"] {
             assert!(!policy.permits(address.parse().unwrap(), 80), "{address}");
@@ -254,10 +304,21 @@ mod tests {
     #[test]
     fn production_wants_the_port_of_a_network() {
         let production = policy(&[]).with_required_ports(true);
-        assert_eq!(production.check_network("10.1.2.0/24"), Err(NetworkFault::PortMissing));
+        assert_eq!(
+            production.check_network("10.1.2.0/24"),
+            Err(NetworkFault::PortMissing)
+        );
         assert!(production.check_network("10.1.2.0/24:8443").is_ok());
-        assert!(production.with_networks(&[]).check_network("10.1.2.0/24").is_err());
+        assert!(
+            production
+                .with_networks(&[])
+                .check_network("10.1.2.0/24")
+                .is_err()
+        );
         assert!(policy(&[]).check_network("10.1.2.0/24").is_ok());
-        assert_eq!(production.check_network("fe80::/10"), Err(NetworkFault::NeverCalled));
+        assert_eq!(
+            production.check_network("fe80::/10"),
+            Err(NetworkFault::NeverCalled)
+        );
     }
 }

@@ -95,8 +95,14 @@ impl GuardedClient {
     ) -> Result<Self, ClientBuildError> {
         let policy = Arc::new(policy);
         let build = |scope| {
-            let connect_policy = ConnectPolicy { addresses: Arc::clone(&policy), scope };
-            let resolver = GuardedResolver { policy: connect_policy.clone(), lookup: Arc::clone(lookup) };
+            let connect_policy = ConnectPolicy {
+                addresses: Arc::clone(&policy),
+                scope,
+            };
+            let resolver = GuardedResolver {
+                policy: connect_policy.clone(),
+                lookup: Arc::clone(lookup),
+            };
             Client::builder()
                 .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
                 .timeout(timeout)
@@ -121,7 +127,16 @@ impl GuardedClient {
         let lookup = Arc::clone(lookup);
         let by_networks = Arc::default();
         let keep_alive = Arc::new(KeepAliveHosts::new(KEEP_ALIVE_HOSTS_MAX, IDLE_TIMEOUT));
-        Ok(Self { policy, https, plain_http, lookup, by_networks, keep_alive, body_bytes_max, timeout })
+        Ok(Self {
+            policy,
+            https,
+            plain_http,
+            lookup,
+            by_networks,
+            keep_alive,
+            body_bytes_max,
+            timeout,
+        })
     }
 
     pub fn policy(&self) -> &AddressPolicy {
@@ -135,7 +150,12 @@ impl GuardedClient {
 
     /// Builds a client with the same policy and limits that shares no connections with this one.
     pub(crate) fn to_isolated(&self) -> Result<Self, ClientBuildError> {
-        Self::with_lookup(&self.lookup, (*self.policy).clone(), self.timeout, self.body_bytes_max)
+        Self::with_lookup(
+            &self.lookup,
+            (*self.policy).clone(),
+            self.timeout,
+            self.body_bytes_max,
+        )
     }
 
     /// Returns a client that may also connect to these networks of a taxpayer.
@@ -152,7 +172,10 @@ impl GuardedClient {
             self.timeout,
             self.body_bytes_max,
         )?;
-        let client = Self { keep_alive: Arc::clone(&self.keep_alive), ..isolated };
+        let client = Self {
+            keep_alive: Arc::clone(&self.keep_alive),
+            ..isolated
+        };
         if self.by_networks.len() >= NETWORK_CLIENTS_MAX {
             self.by_networks.clear();
         }
@@ -182,7 +205,10 @@ impl GuardedClient {
         let started = Instant::now();
         let (mut attempt, challenge) = match self.policy.check_url(post.url) {
             Ok(url) => self.send(url, post, credentials).await,
-            Err(fault) => (AttemptResult::without_response(AttemptOutcome::Forbidden(fault)), None),
+            Err(fault) => (
+                AttemptResult::without_response(AttemptOutcome::Forbidden(fault)),
+                None,
+            ),
         };
         attempt.duration = started.elapsed();
         tracing::debug!(
@@ -200,11 +226,22 @@ impl GuardedClient {
         post: PostRequest<'_>,
         credentials: &Credentials,
     ) -> (AttemptResult, Option<String>) {
-        let client = if url.scheme() == "https" { &self.https } else { &self.plain_http };
+        let client = if url.scheme() == "https" {
+            &self.https
+        } else {
+            &self.plain_http
+        };
         let context = RequestContext::start(&url);
         let url_origin = url.origin();
-        let mut request = client.post(url).headers(credentials.headers()).body(post.body.to_vec());
-        if !post.headers.iter().any(|(name, _)| *name == CONTENT_TYPE.as_str()) {
+        let mut request = client
+            .post(url)
+            .headers(credentials.headers())
+            .body(post.body.to_vec());
+        if !post
+            .headers
+            .iter()
+            .any(|(name, _)| *name == CONTENT_TYPE.as_str())
+        {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         for (name, value) in post.headers {
@@ -219,7 +256,10 @@ impl GuardedClient {
                 let challenge = challenge(response.headers());
                 (self.read_answer(response, post.keep_bytes).await, challenge)
             }
-            Err(error) => (AttemptResult::without_response(AttemptOutcome::from_error(&error)), None),
+            Err(error) => (
+                AttemptResult::without_response(AttemptOutcome::from_error(&error)),
+                None,
+            ),
         };
         attempt.phases = context.clock().phases();
         (attempt, challenge)
@@ -227,8 +267,14 @@ impl GuardedClient {
 
     async fn read_answer(&self, response: Response, keep_bytes: usize) -> AttemptResult {
         let status = response.status().as_u16();
-        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let retry_after = header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
+        let header = |name| {
+            response
+                .headers()
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+        };
+        let retry_after =
+            header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
         let outcome = AttemptOutcome::from_response(status, has_abort_header(response.headers()));
         let body = read_body(response, self.body_bytes_max).await;
         let response_head = body_head(&body, keep_bytes);
@@ -244,17 +290,21 @@ impl GuardedClient {
 /// Returns true if the response asks us not to send this message again.
 fn has_abort_header(headers: &HeaderMap) -> bool {
     let (name, expected) = ABORT_HEADER;
-    headers
-        .get_all(name)
-        .iter()
-        .any(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(expected.as_bytes()))
+    headers.get_all(name).iter().any(|value| {
+        value
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(expected.as_bytes())
+    })
 }
 
 /// Reads up to `max` bytes of the body. If the body breaks off or times out, returns the bytes read so far.
 async fn read_body(mut response: Response, max: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < max {
-        let Ok(Some(chunk)) = response.chunk().await else { break };
+        let Ok(Some(chunk)) = response.chunk().await else {
+            break;
+        };
         body.extend_from_slice(&chunk);
     }
     body.truncate(max);
@@ -263,7 +313,8 @@ async fn read_body(mut response: Response, max: usize) -> Vec<u8> {
 
 /// Returns the start of the body as text of at most `keep_bytes` bytes. Invalid bytes and NUL become U+FFFD.
 fn body_head(body: &[u8], keep_bytes: usize) -> String {
-    let mut text = String::from_utf8_lossy(&body[..body.len().min(keep_bytes)]).replace('\0', "\u{fffd}");
+    let mut text =
+        String::from_utf8_lossy(&body[..body.len().min(keep_bytes)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep_bytes));
     text
 }
@@ -280,7 +331,10 @@ mod tests {
     const OPEN_ENDED: &str = "HTTP/1.1 200 OK\r\n\r\n";
 
     fn within(timeout: Duration, allowed: &[&str]) -> GuardedClient {
-        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        let allowed = allowed
+            .iter()
+            .map(|network| network.parse().unwrap())
+            .collect();
         GuardedClient::new(AddressPolicy::new(allowed), timeout, 64 * 1_024).unwrap()
     }
 
@@ -291,14 +345,24 @@ mod tests {
 
     async fn post(allowed: &[&str], url: &str) -> AttemptResult {
         client(allowed)
-            .post(PostRequest { url, headers: &[], body: b"{}", keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG })
+            .post(PostRequest {
+                url,
+                headers: &[],
+                body: b"{}",
+                keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
+            })
             .await
     }
 
     async fn post_hastily(url: &str) -> AttemptResult {
         let client = within(Duration::from_secs(1), &LOOPBACK);
         client
-            .post(PostRequest { url, headers: &[], body: b"{}", keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG })
+            .post(PostRequest {
+                url,
+                headers: &[],
+                body: b"{}",
+                keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
+            })
             .await
     }
 
@@ -314,11 +378,17 @@ mod tests {
             keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
         };
         let attempt = client(&LOOPBACK).post(post).await;
-        assert_eq!((attempt.outcome, attempt.status), (AttemptOutcome::Delivered, Some(204)));
+        assert_eq!(
+            (attempt.outcome, attempt.status),
+            (AttemptOutcome::Delivered, Some(204))
+        );
         let request = endpoint.connections().remove(0);
-        for part in
-            ["POST /hook?a=b HTTP/1.1", "webhook-id: msg_1", "content-type: application/json", "{\"n\":1}"]
-        {
+        for part in [
+            "POST /hook?a=b HTTP/1.1",
+            "webhook-id: msg_1",
+            "content-type: application/json",
+            "{\"n\":1}",
+        ] {
             assert!(request.contains(part), "{part} in {request}");
         }
         assert!(!request.contains("accept-encoding"));
@@ -334,10 +404,14 @@ mod tests {
             (429, AttemptOutcome::Rejected(429)),
             (500, AttemptOutcome::Rejected(500)),
         ] {
-            let endpoint = TestReceiver::with_answer(status, "retry-after: 9\r\n", "thanks\0").await;
+            let endpoint =
+                TestReceiver::with_answer(status, "retry-after: 9\r\n", "thanks\0").await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
             assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)));
-            assert_eq!(attempt.retry_after, Some(RetryAfter::Wait(Duration::from_secs(9))));
+            assert_eq!(
+                attempt.retry_after,
+                Some(RetryAfter::Wait(Duration::from_secs(9)))
+            );
             assert_eq!(attempt.response_head, "thanks\u{fffd}");
         }
     }
@@ -352,17 +426,29 @@ mod tests {
             (410, abort, AttemptOutcome::Aborted(410)),
             (200, abort, AttemptOutcome::Delivered),
             (204, abort, AttemptOutcome::Delivered),
-            (500, "webhook-delivery: abort\r\n", AttemptOutcome::Rejected(500)),
+            (
+                500,
+                "webhook-delivery: abort\r\n",
+                AttemptOutcome::Rejected(500),
+            ),
             (
                 500,
                 "webhook-delivery: later\r\nwebhook-delivery: abort-message\r\n",
                 AttemptOutcome::Aborted(500),
             ),
-            (500, "x-webhook-delivery: abort-message\r\n", AttemptOutcome::Rejected(500)),
+            (
+                500,
+                "x-webhook-delivery: abort-message\r\n",
+                AttemptOutcome::Rejected(500),
+            ),
         ] {
             let endpoint = TestReceiver::with_answer(status, headers, "").await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
-            assert_eq!((attempt.outcome, attempt.status), (expected, Some(status)), "{headers}");
+            assert_eq!(
+                (attempt.outcome, attempt.status),
+                (expected, Some(status)),
+                "{headers}"
+            );
             assert_eq!(attempt.is_gone(), status == 410, "{headers}");
         }
         assert_eq!(AttemptOutcome::Aborted(500).name(), "aborted");
@@ -370,15 +456,28 @@ mod tests {
 
     #[tokio::test]
     async fn an_attempt_says_how_long_each_of_its_phases_took() {
-        let endpoint =
-            TestReceiver::start("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", AfterResponse::Again).await;
+        let endpoint = TestReceiver::start(
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+            AfterResponse::Again,
+        )
+        .await;
         let client = client(&LOOPBACK);
         let by_name = format!("http://localhost:{}/", endpoint.address.port());
         let mut phases = Vec::new();
         for url in [endpoint.url("/"), endpoint.url("/"), by_name] {
-            let post = PostRequest { url: &url, headers: &[], body: b"{}", keep_bytes: 0 };
+            let post = PostRequest {
+                url: &url,
+                headers: &[],
+                body: b"{}",
+                keep_bytes: 0,
+            };
             let attempt = client.post(post).await;
-            let PhaseTimes { dns, connect, wait, read } = attempt.phases;
+            let PhaseTimes {
+                dns,
+                connect,
+                wait,
+                read,
+            } = attempt.phases;
             let sum: Duration = [dns, connect, wait, read].into_iter().flatten().sum();
             assert!(sum <= attempt.duration, "{attempt:?}");
             phases.push([dns, connect, wait, read].map(|phase| phase.is_some()));
@@ -387,13 +486,20 @@ mod tests {
         let reused = [false, false, true, true];
         assert_eq!(phases, [direct, reused, [true; 4]]);
         assert_eq!(endpoint.calls(), 2);
-        assert_eq!(post(&LOOPBACK, "https://10.0.0.1/").await.phases, PhaseTimes::default());
+        assert_eq!(
+            post(&LOOPBACK, "https://10.0.0.1/").await.phases,
+            PhaseTimes::default()
+        );
     }
 
     #[tokio::test]
     async fn a_name_is_called_where_the_allow_list_holds_its_address() {
         let endpoint = TestReceiver::with_answer(200, "", "").await;
-        let attempt = post(&LOOPBACK, &format!("http://localhost:{}/", endpoint.address.port())).await;
+        let attempt = post(
+            &LOOPBACK,
+            &format!("http://localhost:{}/", endpoint.address.port()),
+        )
+        .await;
         assert_eq!(attempt.outcome, AttemptOutcome::Delivered);
     }
 
@@ -403,7 +509,13 @@ mod tests {
         // The inner clients do not check the URL, so only the check at the connection can refuse.
         let guarded = client(&["10.0.0.0/8"]);
         let port = canary.address.port();
-        for host in ["localhost", "127.0.0.1", "0.0.0.0", "2130706433", "[::ffff:127.0.0.1]"] {
+        for host in [
+            "localhost",
+            "127.0.0.1",
+            "0.0.0.0",
+            "2130706433",
+            "[::ffff:127.0.0.1]",
+        ] {
             for (client, scheme) in [(&guarded.https, "https"), (&guarded.plain_http, "http")] {
                 let url: Url = format!("{scheme}://{host}:{port}/").parse().unwrap();
                 let call = client.post(url.clone()).send();
@@ -421,8 +533,16 @@ mod tests {
     #[tokio::test]
     async fn a_request_without_a_context_makes_no_connection() {
         let canary = TestReceiver::with_answer(200, "", "").await;
-        let error = client(&LOOPBACK).plain_http.post(canary.url("/")).send().await.unwrap_err();
-        assert_eq!(AttemptOutcome::from_error(&error), AttemptOutcome::Forbidden(UrlFault::AddressRefused));
+        let error = client(&LOOPBACK)
+            .plain_http
+            .post(canary.url("/"))
+            .send()
+            .await
+            .unwrap_err();
+        assert_eq!(
+            AttemptOutcome::from_error(&error),
+            AttemptOutcome::Forbidden(UrlFault::AddressRefused)
+        );
         assert!(canary.connections().is_empty());
     }
 
@@ -437,23 +557,46 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_before_the_response_is_a_transport_fault() {
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let attempt = post(&LOOPBACK, &format!("http://{closed}/")).await;
-        assert_eq!(attempt.outcome, AttemptOutcome::Unreachable(TransportFault::Connect));
+        assert_eq!(
+            attempt.outcome,
+            AttemptOutcome::Unreachable(TransportFault::Connect)
+        );
         assert_eq!((attempt.status, attempt.response_head.as_str()), (None, ""));
         let attempt = post(&[], "https://nowhere.invalid/").await;
-        assert_eq!(attempt.outcome, AttemptOutcome::Unreachable(TransportFault::Dns));
-        assert!(attempt.phases.dns.is_some() && attempt.phases.connect.is_none(), "{attempt:?}");
+        assert_eq!(
+            attempt.outcome,
+            AttemptOutcome::Unreachable(TransportFault::Dns)
+        );
+        assert!(
+            attempt.phases.dns.is_some() && attempt.phases.connect.is_none(),
+            "{attempt:?}"
+        );
         for answer in ["", "no HTTP at all\r\n\r\n", "HTTP/1.1 "] {
             let endpoint = TestReceiver::start(answer, AfterResponse::Close).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
-            assert_eq!(attempt.outcome, AttemptOutcome::Unreachable(TransportFault::Reset), "{answer}");
+            assert_eq!(
+                attempt.outcome,
+                AttemptOutcome::Unreachable(TransportFault::Reset),
+                "{answer}"
+            );
         }
         for answer in ["HTTP/1.1 400 Bad Request\r\n\r\n", ""] {
             let endpoint = TestReceiver::start(answer, AfterResponse::Close).await;
             let attempt = post(&LOOPBACK, &endpoint.url("/").replace("http:", "https:")).await;
-            assert_eq!(attempt.outcome, AttemptOutcome::Unreachable(TransportFault::Tls), "{answer}");
-            assert!(attempt.phases.connect.is_some() && attempt.phases.wait.is_none(), "{attempt:?}");
+            assert_eq!(
+                attempt.outcome,
+                AttemptOutcome::Unreachable(TransportFault::Tls),
+                "{answer}"
+            );
+            assert!(
+                attempt.phases.connect.is_some() && attempt.phases.wait.is_none(),
+                "{attempt:?}"
+            );
         }
     }
 
@@ -463,18 +606,28 @@ mod tests {
         let attempt = post_hastily(&silent.url("/")).await;
         assert_eq!(attempt.outcome, AttemptOutcome::TimedOut);
         assert!(attempt.duration < Duration::from_secs(20));
-        assert!(attempt.phases.wait > Some(Duration::from_millis(500)), "{attempt:?}");
+        assert!(
+            attempt.phases.wait > Some(Duration::from_millis(500)),
+            "{attempt:?}"
+        );
         assert_eq!(attempt.phases.read, None);
     }
 
     #[tokio::test]
     async fn a_dripping_response_ends_at_the_timeout() {
-        let slow_head = TestReceiver::start("HTTP/1.1 200 OK\r\n", AfterResponse::Drip("x: y\r\n")).await;
-        assert_eq!(post_hastily(&slow_head.url("/")).await.outcome, AttemptOutcome::TimedOut);
+        let slow_head =
+            TestReceiver::start("HTTP/1.1 200 OK\r\n", AfterResponse::Drip("x: y\r\n")).await;
+        assert_eq!(
+            post_hastily(&slow_head.url("/")).await.outcome,
+            AttemptOutcome::TimedOut
+        );
         let slow_body = TestReceiver::start(OPEN_ENDED, AfterResponse::Drip("x")).await;
         let attempt = post_hastily(&slow_body.url("/")).await;
         assert_eq!(attempt.outcome, AttemptOutcome::Delivered);
-        assert!(attempt.phases.read > Some(Duration::from_millis(500)), "{attempt:?}");
+        assert!(
+            attempt.phases.read > Some(Duration::from_millis(500)),
+            "{attempt:?}"
+        );
         assert!(attempt.duration < Duration::from_secs(20));
     }
 
@@ -486,16 +639,25 @@ mod tests {
             AfterResponse::Close,
         )
         .await;
-        let early =
-            TestReceiver::start(&"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000), AfterResponse::Close)
-                .await;
+        let early = TestReceiver::start(
+            &"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000),
+            AfterResponse::Close,
+        )
+        .await;
         for endpoint in [line, lines, early] {
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
-            assert_eq!(attempt.outcome, AttemptOutcome::Unreachable(TransportFault::Reset), "{attempt:?}");
+            assert_eq!(
+                attempt.outcome,
+                AttemptOutcome::Unreachable(TransportFault::Reset),
+                "{attempt:?}"
+            );
         }
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(99));
         let endpoint = TestReceiver::start(&many, AfterResponse::Close).await;
-        assert_eq!(post(&LOOPBACK, &endpoint.url("/")).await.outcome, AttemptOutcome::Delivered);
+        assert_eq!(
+            post(&LOOPBACK, &endpoint.url("/")).await.outcome,
+            AttemptOutcome::Delivered
+        );
     }
 
     #[tokio::test]
@@ -503,8 +665,12 @@ mod tests {
         // The text begins with the first byte of gzip, so a client that decompresses the body would change it.
         let compressed = "\u{1f}_not-inflated";
         for coding in ["gzip", "br", "zstd", "deflate"] {
-            let endpoint =
-                TestReceiver::with_answer(200, &format!("content-encoding: {coding}\r\n"), compressed).await;
+            let endpoint = TestReceiver::with_answer(
+                200,
+                &format!("content-encoding: {coding}\r\n"),
+                compressed,
+            )
+            .await;
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
             assert_eq!(
                 (attempt.outcome, attempt.response_head.as_str()),
@@ -518,33 +684,66 @@ mod tests {
     async fn the_proxies_of_the_environment_are_not_used() {
         const TARGET: &str = "EINVOICE_TEST_TARGET";
         if let Ok(url) = std::env::var(TARGET) {
-            assert_eq!(post(&LOOPBACK, &url).await.outcome, AttemptOutcome::Delivered);
+            assert_eq!(
+                post(&LOOPBACK, &url).await.outcome,
+                AttemptOutcome::Delivered
+            );
             // A default client uses the proxies, which proves that the environment is set up correctly.
-            Client::new().post("http://proxied.invalid/").send().await.unwrap();
+            Client::new()
+                .post("http://proxied.invalid/")
+                .send()
+                .await
+                .unwrap();
             return;
         }
         let endpoint = TestReceiver::with_answer(200, "", "").await;
         let canary = TestReceiver::with_answer(200, "", "").await;
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "webhook::http::client::tests::the_proxies_of_the_environment_are_not_used"]);
-        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        child.args([
+            "--exact",
+            "webhook::http::client::tests::the_proxies_of_the_environment_are_not_used",
+        ]);
+        for name in [
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+        ] {
             child.env(name, canary.url(""));
         }
-        child.env_remove("NO_PROXY").env_remove("no_proxy").env_remove("REQUEST_METHOD");
+        child
+            .env_remove("NO_PROXY")
+            .env_remove("no_proxy")
+            .env_remove("REQUEST_METHOD");
         child.env(TARGET, endpoint.url("/"));
-        let output = tokio::task::spawn_blocking(move || child.output().unwrap()).await.unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let output = tokio::task::spawn_blocking(move || child.output().unwrap())
+            .await
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
         assert_eq!(endpoint.calls(), 1);
         let proxied = canary.connections();
         assert_eq!(proxied.len(), 1);
-        assert!(proxied[0].starts_with("POST http://proxied.invalid/"), "{}", proxied[0]);
+        assert!(
+            proxied[0].starts_with("POST http://proxied.invalid/"),
+            "{}",
+            proxied[0]
+        );
     }
 
     #[tokio::test]
     async fn a_body_that_does_not_end_does_not_change_the_outcome() {
         let slow = TestReceiver::start(&format!("{OPEN_ENDED}begun"), AfterResponse::Stall).await;
         let attempt = post_hastily(&slow.url("/")).await;
-        assert_eq!((attempt.outcome, attempt.response_head.as_str()), (AttemptOutcome::Delivered, "begun"));
+        assert_eq!(
+            (attempt.outcome, attempt.response_head.as_str()),
+            (AttemptOutcome::Delivered, "begun")
+        );
         assert!(attempt.duration < Duration::from_secs(20));
     }
 
@@ -558,14 +757,29 @@ mod tests {
             body: b"{}",
             keep_bytes: PostRequest::KEEP_BYTES_FOR_TEST,
         };
-        let slow = GuardedClient { body_bytes_max: 8 * 1_024, ..client(&LOOPBACK) };
+        let slow = GuardedClient {
+            body_bytes_max: 8 * 1_024,
+            ..client(&LOOPBACK)
+        };
         let attempt = slow.post(post).await;
-        assert_eq!((attempt.outcome, attempt.response_head.len()), (AttemptOutcome::Delivered, 8 * 1_024));
-        for (keep_bytes, kept) in
-            [(PostRequest::KEEP_BYTES_FOR_TEST, PostRequest::KEEP_BYTES_FOR_TEST), (usize::MAX, 64 * 1_024)]
-        {
-            let attempt = client(&LOOPBACK).post(PostRequest { keep_bytes, ..post }).await;
-            assert_eq!((attempt.outcome, attempt.response_head.len()), (AttemptOutcome::Delivered, kept));
+        assert_eq!(
+            (attempt.outcome, attempt.response_head.len()),
+            (AttemptOutcome::Delivered, 8 * 1_024)
+        );
+        for (keep_bytes, kept) in [
+            (
+                PostRequest::KEEP_BYTES_FOR_TEST,
+                PostRequest::KEEP_BYTES_FOR_TEST,
+            ),
+            (usize::MAX, 64 * 1_024),
+        ] {
+            let attempt = client(&LOOPBACK)
+                .post(PostRequest { keep_bytes, ..post })
+                .await;
+            assert_eq!(
+                (attempt.outcome, attempt.response_head.len()),
+                (AttemptOutcome::Delivered, kept)
+            );
         }
     }
 

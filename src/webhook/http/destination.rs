@@ -97,17 +97,23 @@ impl AddressPolicy {
 
 /// Parses a URL more strictly than browsers do: no blanks, backslashes or empty labels, and `//` after the scheme.
 fn parse_absolute(text: &str) -> Result<Url, UrlFault> {
-    if text.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
+    if text.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\')
+    {
         return Err(UrlFault::Malformed);
     }
     let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(UrlFault::Scheme);
     }
-    if url.host_str().is_some_and(|host| host.starts_with('.') || host.contains("..")) {
+    if url
+        .host_str()
+        .is_some_and(|host| host.starts_with('.') || host.contains(".."))
+    {
         return Err(UrlFault::Malformed);
     }
-    let authority = text.get(url.scheme().len()..).and_then(|rest| rest.strip_prefix("://"));
+    let authority = text
+        .get(url.scheme().len()..)
+        .and_then(|rest| rest.strip_prefix("://"));
     if authority.is_none_or(|rest| rest.starts_with('/')) {
         return Err(UrlFault::Malformed);
     }
@@ -124,7 +130,8 @@ fn is_private_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     !name.contains('.')
         || PRIVATE_SUFFIXES.iter().any(|suffix| {
-            name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            name.strip_suffix(suffix)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         })
 }
 
@@ -133,7 +140,10 @@ mod tests {
     use super::*;
 
     fn check(allowed: &[&str], text: &str) -> Result<(), UrlFault> {
-        let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+        let allowed = allowed
+            .iter()
+            .map(|network| network.parse().unwrap())
+            .collect();
         AddressPolicy::new(allowed).check_url(text).map(drop)
     }
 
@@ -180,7 +190,12 @@ mod tests {
         ] {
             assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Malformed), "{text}");
         }
-        for text in ["ftp://example.com", "file:///etc/passwd", "javascript:alert(1)", "gopher://127.0.0.1"] {
+        for text in [
+            "ftp://example.com",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "gopher://127.0.0.1",
+        ] {
             assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Scheme), "{text}");
         }
     }
@@ -194,8 +209,11 @@ mod tests {
 
     #[test]
     fn user_names_and_passwords_are_refused() {
-        for text in ["https://user@example.com", "https://user:pass@example.com", "https://:pass@example.com"]
-        {
+        for text in [
+            "https://user@example.com",
+            "https://user:pass@example.com",
+            "https://:pass@example.com",
+        ] {
             assert_eq!(check(&[], text), Err(UrlFault::UserInfo), "{text}");
         }
     }
@@ -244,7 +262,12 @@ mod tests {
             assert_eq!(check(&[], &url), Err(UrlFault::AddressRefused), "{url}");
             assert_eq!(check(&["172.16.0.0/12"], &url), Ok(()), "{url}");
         }
-        for host in ["notlocal.example", "local.example", "mylan.example.org", "internal.example.com"] {
+        for host in [
+            "notlocal.example",
+            "local.example",
+            "mylan.example.org",
+            "internal.example.com",
+        ] {
             assert_eq!(check(&[], &format!("https://{host}/")), Ok(()), "{host}");
         }
     }
@@ -261,25 +284,43 @@ mod tests {
         for text in ["http://example.com/", "http://1.1.1.1/"] {
             assert_eq!(check(&[], text), Err(UrlFault::Scheme), "{text}");
         }
-        for text in ["http://example.com/", "http://1.1.1.1/", "http://localhost.example.com/"] {
+        for text in [
+            "http://example.com/",
+            "http://1.1.1.1/",
+            "http://localhost.example.com/",
+        ] {
             assert_eq!(check(&LOOPBACK, text), Err(UrlFault::Scheme), "{text}");
         }
-        for text in ["http://127.0.0.1:9/", "http://[::1]/", "http://localhost:8080/", "http://a.localhost/"]
-        {
+        for text in [
+            "http://127.0.0.1:9/",
+            "http://[::1]/",
+            "http://localhost:8080/",
+            "http://a.localhost/",
+        ] {
             assert_eq!(check(&LOOPBACK, text), Ok(()), "{text}");
         }
-        for text in ["http://receiver:8080/", "http://hooks.internal/", "http://172.18.0.3/"] {
+        for text in [
+            "http://receiver:8080/",
+            "http://hooks.internal/",
+            "http://172.18.0.3/",
+        ] {
             assert_eq!(check(&["172.16.0.0/12"], text), Ok(()), "{text}");
         }
-        assert_eq!(check(&["172.16.0.0/12"], "http://localhost/"), Err(UrlFault::AddressRefused));
+        assert_eq!(
+            check(&["172.16.0.0/12"], "http://localhost/"),
+            Err(UrlFault::AddressRefused)
+        );
     }
 
     #[test]
     fn a_network_with_a_port_opens_nothing_else() {
         let allowed = ["10.1.2.0/24:8443", "[fd00::/8]:8443"];
-        for text in
-            ["http://10.1.2.3:8443/", "https://10.1.2.3:8443/", "http://[fd00::1]:8443/", "http://erp:8443/"]
-        {
+        for text in [
+            "http://10.1.2.3:8443/",
+            "https://10.1.2.3:8443/",
+            "http://[fd00::1]:8443/",
+            "http://erp:8443/",
+        ] {
             assert_eq!(check(&allowed, text), Ok(()), "{text}");
         }
         for text in [
@@ -289,7 +330,11 @@ mod tests {
             "https://erp/",
             "https://erp.lan:443/",
         ] {
-            assert_eq!(check(&allowed, text), Err(UrlFault::AddressRefused), "{text}");
+            assert_eq!(
+                check(&allowed, text),
+                Err(UrlFault::AddressRefused),
+                "{text}"
+            );
         }
         assert_eq!(
             check(&["100.64.0.0/10", "fd00::/8"], "http://100.100.100.200/"),

@@ -18,12 +18,19 @@ pub(crate) struct KeepAliveHosts {
 impl KeepAliveHosts {
     /// `max` is the largest number of receivers. `idle` is how long an idle connection is kept.
     pub(crate) fn new(max: usize, idle: Duration) -> Self {
-        Self { last_calls: Mutex::default(), max, idle }
+        Self {
+            last_calls: Mutex::default(),
+            max,
+            idle,
+        }
     }
 
     /// Records a call to `host` at `now`. Returns true if the connection may be kept open after the call.
     pub(crate) fn may_keep_alive(&self, host: Origin, now: Instant) -> bool {
-        let mut last_calls = self.last_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_calls = self
+            .last_calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = last_calls.get_mut(&host) {
             *last = now;
             return true;
@@ -57,6 +64,9 @@ mod tests {
             [true, true, false],
             "receivers that are called again stay"
         );
-        assert_eq!([keeps(1, 8), keeps(3, 10), keeps(2, 10)], [true, true, false]);
+        assert_eq!(
+            [keeps(1, 8), keeps(3, 10), keeps(2, 10)],
+            [true, true, false]
+        );
     }
 }

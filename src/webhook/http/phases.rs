@@ -46,8 +46,12 @@ impl PhaseClock {
     /// closed.
     pub(crate) fn record_connect_start(&self) {
         self.set(|moments, now| {
-            *moments =
-                Moments { started: moments.started, connect_started: Some(now), answered: None, ..*moments };
+            *moments = Moments {
+                started: moments.started,
+                connect_started: Some(now),
+                answered: None,
+                ..*moments
+            };
             (moments.lookup_started, moments.resolved, moments.connected) = (None, None, None);
         });
     }
@@ -83,26 +87,52 @@ impl PhaseClock {
 
 impl Moments {
     fn phases(&self, end: Instant) -> PhaseTimes {
-        let read = self.answered.map(|head| end.saturating_duration_since(head));
+        let read = self
+            .answered
+            .map(|head| end.saturating_duration_since(head));
         let until = self.answered.unwrap_or(end);
         if self.used_an_open_connection() {
             let wait = Some(until.saturating_duration_since(self.started));
-            return PhaseTimes { dns: None, connect: None, wait, read };
+            return PhaseTimes {
+                dns: None,
+                connect: None,
+                wait,
+                read,
+            };
         }
-        let dns = self
-            .lookup_started
-            .map(|lookup_started| self.resolved.unwrap_or(end).saturating_duration_since(lookup_started));
-        let from = if self.lookup_started.is_some() { self.resolved } else { self.connect_started };
-        let connect = from.map(|from| self.connected.unwrap_or(end).saturating_duration_since(from));
-        let wait = self.connected.map(|connected| until.saturating_duration_since(connected));
-        PhaseTimes { dns, connect, wait, read }
+        let dns = self.lookup_started.map(|lookup_started| {
+            self.resolved
+                .unwrap_or(end)
+                .saturating_duration_since(lookup_started)
+        });
+        let from = if self.lookup_started.is_some() {
+            self.resolved
+        } else {
+            self.connect_started
+        };
+        let connect = from.map(|from| {
+            self.connected
+                .unwrap_or(end)
+                .saturating_duration_since(from)
+        });
+        let wait = self
+            .connected
+            .map(|connected| until.saturating_duration_since(connected));
+        PhaseTimes {
+            dns,
+            connect,
+            wait,
+            read,
+        }
     }
 
     /// Returns true if the attempt used an open connection: it started no new one, or an open one became free before
     /// the new one was ready.
     fn used_an_open_connection(&self) -> bool {
         self.connect_started.is_none()
-            || self.answered.is_some_and(|head| self.connected.is_none_or(|connected| connected > head))
+            || self
+                .answered
+                .is_some_and(|head| self.connected.is_none_or(|connected| connected > head))
     }
 }
 
@@ -127,7 +157,8 @@ mod tests {
             answered: at(rest[1]),
         };
         let phases = moments.phases(started + Duration::from_millis(100));
-        [phases.dns, phases.connect, phases.wait, phases.read].map(|time| time.map(|time| time.as_millis()))
+        [phases.dns, phases.connect, phases.wait, phases.read]
+            .map(|time| time.map(|time| time.as_millis()))
     }
 
     #[test]
@@ -142,16 +173,31 @@ mod tests {
 
     #[test]
     fn an_unfinished_phase_lasts_until_the_end_of_the_attempt() {
-        assert_eq!(phases(Some(1), [Some(2), None], [None, None]), [Some(98), None, None, None]);
-        assert_eq!(phases(Some(1), [Some(2), Some(12)], [None, None]), [Some(10), Some(88), None, None]);
-        assert_eq!(phases(Some(1), [None, None], [Some(32), None]), [None, Some(31), Some(68), None]);
-        assert_eq!(phases(None, [None, None], [None, None]), [None, None, Some(100), None]);
+        assert_eq!(
+            phases(Some(1), [Some(2), None], [None, None]),
+            [Some(98), None, None, None]
+        );
+        assert_eq!(
+            phases(Some(1), [Some(2), Some(12)], [None, None]),
+            [Some(10), Some(88), None, None]
+        );
+        assert_eq!(
+            phases(Some(1), [None, None], [Some(32), None]),
+            [None, Some(31), Some(68), None]
+        );
+        assert_eq!(
+            phases(None, [None, None], [None, None]),
+            [None, None, Some(100), None]
+        );
     }
 
     #[test]
     fn a_connection_that_is_ready_after_the_response_was_not_used() {
         let raced = [None, None, Some(72), Some(28)];
-        assert_eq!(phases(Some(1), [Some(2), Some(12)], [Some(80), Some(72)]), raced);
+        assert_eq!(
+            phases(Some(1), [Some(2), Some(12)], [Some(80), Some(72)]),
+            raced
+        );
         assert_eq!(phases(Some(1), [Some(2), None], [None, Some(72)]), raced);
     }
 }

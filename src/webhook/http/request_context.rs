@@ -27,9 +27,17 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     /// Builds the context of a request that starts now.
     pub(crate) fn start(url: &Url) -> Self {
-        let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let host = url
+            .host_str()
+            .unwrap_or_default()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
         let port = url.port_or_known_default().unwrap_or_default();
-        Self { literal: host.parse().ok(), port, clock: PhaseClock::start() }
+        Self {
+            literal: host.parse().ok(),
+            port,
+            clock: PhaseClock::start(),
+        }
     }
 
     /// Returns the context of the request that runs in this task.
@@ -66,7 +74,10 @@ impl<C> Layer<C> for ConnectPolicyLayer {
     type Service = PolicyConnector<C>;
 
     fn layer(&self, connector: C) -> Self::Service {
-        PolicyConnector { policy: self.0.clone(), connector }
+        PolicyConnector {
+            policy: self.0.clone(),
+            connector,
+        }
     }
 }
 
@@ -86,7 +97,9 @@ where
     /// Reads the context here, because the returned future may run in another task.
     fn call(&mut self, destination: D) -> Self::Future {
         let permitted = RequestContext::current().filter(|request| {
-            request.literal.is_none_or(|address| request.may_connect(&self.policy, address))
+            request
+                .literal
+                .is_none_or(|address| request.may_connect(&self.policy, address))
         });
         let Some(request) = permitted else {
             return Box::pin(async { Err(AddressesRefused.into()) });

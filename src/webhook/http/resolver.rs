@@ -50,12 +50,18 @@ impl Resolve for GuardedResolver {
             let found = found.await?;
             context.clock().record_resolution();
             let any = !found.is_empty();
-            let permitted: Vec<_> =
-                found.into_iter().filter(|address| context.may_connect(&policy, *address)).collect();
+            let permitted: Vec<_> = found
+                .into_iter()
+                .filter(|address| context.may_connect(&policy, *address))
+                .collect();
             if any && permitted.is_empty() {
                 return Err(AddressesRefused.into());
             }
-            let addresses: Addrs = Box::new(permitted.into_iter().map(|address| SocketAddr::new(address, 0)));
+            let addresses: Addrs = Box::new(
+                permitted
+                    .into_iter()
+                    .map(|address| SocketAddr::new(address, 0)),
+            );
             Ok(addresses)
         })
     }

@@ -42,7 +42,10 @@ pub enum SecretFault {
 impl SigningSecret {
     /// Generates a shared secret.
     pub fn generate(chance: &mut impl CryptoRng) -> Self {
-        Self { bytes: draw_bytes(chance).into(), pair: None }
+        Self {
+            bytes: draw_bytes(chance).into(),
+            pair: None,
+        }
     }
 
     /// Generates an Ed25519 key pair.
@@ -59,28 +62,44 @@ impl SigningSecret {
         if let Some(encoded) = text.strip_prefix(PRIVATE_PREFIX) {
             return Self::from_private_key(decode(encoded)?);
         }
-        let bytes = decode(text.strip_prefix(SHARED_PREFIX).ok_or(SecretFault::Prefix)?)?;
+        let bytes = decode(
+            text.strip_prefix(SHARED_PREFIX)
+                .ok_or(SecretFault::Prefix)?,
+        )?;
         if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()) {
             return Err(SecretFault::Length);
         }
-        Ok(Self { bytes: bytes.into(), pair: None })
+        Ok(Self {
+            bytes: bytes.into(),
+            pair: None,
+        })
     }
 
     fn from_private_key(bytes: Vec<u8>) -> Result<Self, SecretFault> {
         let pair = Ed25519KeyPair::from_seed_unchecked(&bytes).map_err(|_| SecretFault::Length)?;
-        Ok(Self { bytes: bytes.into(), pair: Some(Arc::new(pair)) })
+        Ok(Self {
+            bytes: bytes.into(),
+            pair: Some(Arc::new(pair)),
+        })
     }
 
     /// Returns the text that is stored: `whsec_…`, which the receiver also has, or `whsk_…`, which only we may have.
     pub fn text(&self) -> SecretString {
-        let prefix = if self.pair.is_some() { PRIVATE_PREFIX } else { SHARED_PREFIX };
+        let prefix = if self.pair.is_some() {
+            PRIVATE_PREFIX
+        } else {
+            SHARED_PREFIX
+        };
         format!("{prefix}{}", STANDARD.encode(self.bytes.expose_secret())).into()
     }
 
     /// Returns the public key `whpk_…` for the receiver; `None` for a shared secret.
     pub fn public_key(&self) -> Option<String> {
         let pair = self.pair.as_ref()?;
-        Some(format!("{PUBLIC_PREFIX}{}", STANDARD.encode(pair.public_key().as_ref())))
+        Some(format!(
+            "{PUBLIC_PREFIX}{}",
+            STANDARD.encode(pair.public_key().as_ref())
+        ))
     }
 
     /// Returns the version with which each signature of this key starts.
@@ -143,13 +162,22 @@ mod tests {
         type Draw = fn(u64) -> SigningSecret;
         let draws: [(Draw, &str); 2] = [
             (|seed| SigningSecret::generate(&mut chance(seed)), "whsec_"),
-            (|seed| SigningSecret::generate_pair(&mut chance(seed)), "whsk_"),
+            (
+                |seed| SigningSecret::generate_pair(&mut chance(seed)),
+                "whsk_",
+            ),
         ];
         for (draw, prefix) in draws {
             let secret = draw(7);
             let text = secret.text();
             let text = text.expose_secret();
-            assert_eq!(STANDARD.decode(text.strip_prefix(prefix).unwrap()).unwrap().len(), 32);
+            assert_eq!(
+                STANDARD
+                    .decode(text.strip_prefix(prefix).unwrap())
+                    .unwrap()
+                    .len(),
+                32
+            );
             let again = SigningSecret::parse(text).unwrap();
             assert_eq!(again.public_key(), secret.public_key());
             assert!(again.verifies(b"content", &secret.sign(b"content")));
@@ -160,9 +188,13 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_a_secret_is_refused() {
-        let of_length = |prefix: &str, length: usize| format!("{prefix}{}", STANDARD.encode(vec![1; length]));
+        let of_length =
+            |prefix: &str, length: usize| format!("{prefix}{}", STANDARD.encode(vec![1; length]));
         let cases = [
-            ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned(), Some(SecretFault::Prefix)),
+            (
+                "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned(),
+                Some(SecretFault::Prefix),
+            ),
             (of_length("whpk_", 32), Some(SecretFault::Prefix)),
             ("whsec_*".to_owned(), Some(SecretFault::Encoding)),
             (of_length("whsec_", 23), Some(SecretFault::Length)),
@@ -186,7 +218,10 @@ mod tests {
         let private = bytes("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
         let public = bytes("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
         let secret = SigningSecret::parse(&format!("whsk_{}", STANDARD.encode(private))).unwrap();
-        assert_eq!(secret.public_key().unwrap(), format!("whpk_{}", STANDARD.encode(public)));
+        assert_eq!(
+            secret.public_key().unwrap(),
+            format!("whpk_{}", STANDARD.encode(public))
+        );
         let signature = "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
                          085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00";
         assert_eq!(secret.sign(b"\x72"), bytes(signature));
@@ -194,8 +229,10 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_shown_by_debug() {
-        for secret in [SigningSecret::generate(&mut chance(1)), SigningSecret::generate_pair(&mut chance(1))]
-        {
+        for secret in [
+            SigningSecret::generate(&mut chance(1)),
+            SigningSecret::generate_pair(&mut chance(1)),
+        ] {
             assert_eq!(format!("{secret:?}"), "SigningSecret([REDACTED])");
         }
     }

@@ -33,7 +33,11 @@ impl SignedMessage<'_> {
     pub fn signature(&self, secrets: &[SigningSecret]) -> String {
         let content = self.content();
         let sign = |secret: &SigningSecret| {
-            format!("{},{}", secret.signature_version(), STANDARD.encode(secret.sign(&content)))
+            format!(
+                "{},{}",
+                secret.signature_version(),
+                STANDARD.encode(secret.sign(&content))
+            )
         };
         secrets.iter().map(sign).collect::<Vec<_>>().join(" ")
     }
@@ -65,10 +69,16 @@ impl SignedMessage<'_> {
             .filter_map(|(version, text)| Some((version, STANDARD.decode(text).ok()?)))
             .collect();
         let is_signed = secrets.iter().any(|secret| {
-            let mut of_its_kind = given.iter().filter(|(version, _)| *version == secret.signature_version());
+            let mut of_its_kind = given
+                .iter()
+                .filter(|(version, _)| *version == secret.signature_version());
             of_its_kind.any(|(_, signature)| secret.verifies(&content, signature))
         });
-        if is_signed { Ok(()) } else { Err(VerifyFault::Signature) }
+        if is_signed {
+            Ok(())
+        } else {
+            Err(VerifyFault::Signature)
+        }
     }
 
     fn content(&self) -> Vec<u8> {
@@ -108,19 +118,30 @@ mod tests {
         secrets: &[SigningSecret],
         second: i64,
     ) -> Result<(), VerifyFault> {
-        message.verify(header, secrets, Timestamp::from_second(second).unwrap(), TOLERANCE)
+        message.verify(
+            header,
+            secrets,
+            Timestamp::from_second(second).unwrap(),
+            TOLERANCE,
+        )
     }
 
     #[test]
     fn the_published_example_is_signed_as_published() {
-        assert_eq!(PUBLISHED.signature(&[published_secret()]), PUBLISHED_SIGNATURE);
+        assert_eq!(
+            PUBLISHED.signature(&[published_secret()]),
+            PUBLISHED_SIGNATURE
+        );
         let headers = PUBLISHED.headers(&[published_secret()]);
         let expected = [
             ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
             ("webhook-timestamp", "1614265330"),
             ("webhook-signature", PUBLISHED_SIGNATURE),
         ];
-        assert_eq!(headers, expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!(
+            headers,
+            expected.map(|(name, value)| (name, value.to_owned()))
+        );
     }
 
     #[test]
@@ -139,7 +160,10 @@ mod tests {
                 "{offset}"
             );
         }
-        let eternal = SignedMessage { timestamp: i64::MIN, ..PUBLISHED };
+        let eternal = SignedMessage {
+            timestamp: i64::MIN,
+            ..PUBLISHED
+        };
         assert_eq!(
             verify(&eternal, PUBLISHED_SIGNATURE, &[published_secret()], 0),
             Err(VerifyFault::Timestamp)
@@ -149,16 +173,41 @@ mod tests {
     #[test]
     fn any_change_breaks_the_signature() {
         let changed = [
-            SignedMessage { id: "msg_other", ..PUBLISHED },
-            SignedMessage { timestamp: PUBLISHED.timestamp + 1, ..PUBLISHED },
-            SignedMessage { body: b"{\"test\": 2432232315}", ..PUBLISHED },
+            SignedMessage {
+                id: "msg_other",
+                ..PUBLISHED
+            },
+            SignedMessage {
+                timestamp: PUBLISHED.timestamp + 1,
+                ..PUBLISHED
+            },
+            SignedMessage {
+                body: b"{\"test\": 2432232315}",
+                ..PUBLISHED
+            },
         ];
         for message in changed {
-            let result = verify(&message, PUBLISHED_SIGNATURE, &[published_secret()], message.timestamp);
+            let result = verify(
+                &message,
+                PUBLISHED_SIGNATURE,
+                &[published_secret()],
+                message.timestamp,
+            );
             assert_eq!(result, Err(VerifyFault::Signature));
         }
-        for header in ["", "v1,", "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "v1,g0hM", "v1"] {
-            let result = verify(&PUBLISHED, header, &[published_secret()], PUBLISHED.timestamp);
+        for header in [
+            "",
+            "v1,",
+            "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+            "v1,g0hM",
+            "v1",
+        ] {
+            let result = verify(
+                &PUBLISHED,
+                header,
+                &[published_secret()],
+                PUBLISHED.timestamp,
+            );
             assert_eq!(result, Err(VerifyFault::Signature), "{header}");
         }
     }
@@ -170,7 +219,10 @@ mod tests {
         let header = PUBLISHED.signature(&[new.clone(), old.clone()]);
         assert_eq!(header.split(' ').count(), 2);
         for known in [old, new] {
-            assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
+            assert_eq!(
+                verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp),
+                Ok(())
+            );
         }
         let result = verify(&PUBLISHED, &header, &[draw_secret(3)], PUBLISHED.timestamp);
         assert_eq!(result, Err(VerifyFault::Signature));
@@ -181,16 +233,33 @@ mod tests {
         let shared = draw_secret(1);
         let pair = SigningSecret::generate_pair(&mut StdRng::seed_from_u64(2));
         let header = PUBLISHED.signature(&[pair.clone(), shared.clone()]);
-        let versions: Vec<_> = header.split(' ').map(|part| part.split_once(',').unwrap().0).collect();
+        let versions: Vec<_> = header
+            .split(' ')
+            .map(|part| part.split_once(',').unwrap().0)
+            .collect();
         assert_eq!(versions, ["v1a", "v1"]);
         for known in [shared, pair.clone()] {
-            assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
+            assert_eq!(
+                verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp),
+                Ok(())
+            );
         }
         // The version selects the algorithm, so a signature with another version is invalid.
         let renamed = header.replace("v1a,", "v1,");
-        let result = verify(&PUBLISHED, &renamed, std::slice::from_ref(&pair), PUBLISHED.timestamp);
+        let result = verify(
+            &PUBLISHED,
+            &renamed,
+            std::slice::from_ref(&pair),
+            PUBLISHED.timestamp,
+        );
         assert_eq!(result, Err(VerifyFault::Signature));
-        let changed = SignedMessage { body: b"{}", ..PUBLISHED };
-        assert_eq!(verify(&changed, &header, &[pair], PUBLISHED.timestamp), Err(VerifyFault::Signature));
+        let changed = SignedMessage {
+            body: b"{}",
+            ..PUBLISHED
+        };
+        assert_eq!(
+            verify(&changed, &header, &[pair], PUBLISHED.timestamp),
+            Err(VerifyFault::Signature)
+        );
     }
 }

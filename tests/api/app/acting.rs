@@ -15,11 +15,25 @@ async fn a_missing_key_is_401_and_any_other_that_is_not_known_403(world: &World)
     let answer = world.anonymous().send("POST", TRANSMIT, &body).await;
     answer.expect_refusal(401, "UNAUTHENTICATED");
     let operator = world.new_operator().await;
-    for key in ["tpk_unknown", "sik_unknown", "nonsense", "xyz_1", operator.key()] {
-        let answer = world.anonymous().with_key(key).send("POST", TRANSMIT, &body).await;
+    for key in [
+        "tpk_unknown",
+        "sik_unknown",
+        "nonsense",
+        "xyz_1",
+        operator.key(),
+    ] {
+        let answer = world
+            .anonymous()
+            .with_key(key)
+            .send("POST", TRANSMIT, &body)
+            .await;
         answer.expect_refusal(403, "KEY_NOT_RECOGNIZED");
     }
-    let empty = world.anonymous().with_key("").send("POST", TRANSMIT, &body).await;
+    let empty = world
+        .anonymous()
+        .with_key("")
+        .send("POST", TRANSMIT, &body)
+        .await;
     empty.expect_refusal(401, "UNAUTHENTICATED");
 }
 
@@ -28,14 +42,19 @@ async fn an_integrator_acts_for_the_taxpayer_of_the_business_id(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
     let app = world.integrator().app();
-    app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    app.submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
     let irn = irn(&taxpayer, &no);
     let run = taxpayer.app().run(&irn).await.expect_status(200);
     assert_eq!(run.data()["state"], json!("succeeded"));
     app.transmit(&irn).await.expect_status(200);
     app.confirm_receipt(&irn).await.expect_status(200);
     app.confirm(&irn).await.expect_status(200);
-    assert_eq!(app.run(&irn).await.expect_status(200).data()["irn"], json!(irn));
+    assert_eq!(
+        app.run(&irn).await.expect_status(200).data()["irn"],
+        json!(irn)
+    );
 }
 
 #[each_database]
@@ -46,12 +65,25 @@ async fn the_taxpayer_of_another_integrator_is_not_found(world: &World) {
     taxpayer.app().submit(&body).await.expect_status(200);
     let stranger = world.new_integrator().await.app();
     let irn = irn(&taxpayer, &no);
-    stranger.submit(&body).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
-    stranger.transmit(&irn).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
-    for answer in
-        [stranger.confirm(&irn).await, stranger.run(&irn).await, stranger.confirm_receipt(&irn).await]
-    {
-        assert_eq!((answer.status, &answer.body["data"]), (404, &Value::Null), "{}", answer.text);
+    stranger
+        .submit(&body)
+        .await
+        .expect_refusal(404, "TAXPAYER_NOT_FOUND");
+    stranger
+        .transmit(&irn)
+        .await
+        .expect_refusal(404, "TAXPAYER_NOT_FOUND");
+    for answer in [
+        stranger.confirm(&irn).await,
+        stranger.run(&irn).await,
+        stranger.confirm_receipt(&irn).await,
+    ] {
+        assert_eq!(
+            (answer.status, &answer.body["data"]),
+            (404, &Value::Null),
+            "{}",
+            answer.text
+        );
     }
 }
 
@@ -59,8 +91,15 @@ async fn the_taxpayer_of_another_integrator_is_not_found(world: &World) {
 async fn the_business_id_decides_before_the_irn_and_the_header(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;
-    let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
-    let request = world.integrator().request("POST", SUBMIT).header("x-taxpayer-id", one.id);
+    let body = with(
+        &submission(&one, "INV1"),
+        "business_id",
+        json!(other.registration.business_id),
+    );
+    let request = world
+        .integrator()
+        .request("POST", SUBMIT)
+        .header("x-taxpayer-id", one.id);
     let answer = Answer::to(request.json(&body)).await;
     let answer = answer.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
     assert_eq!(answer.faulty_paths(), ["irn"]);
@@ -71,22 +110,44 @@ async fn where_nothing_else_is_well_formed_the_header_decides(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
     let send = async |header: String| {
-        let request = integrator.request("POST", TRANSMIT).header("x-taxpayer-id", header);
+        let request = integrator
+            .request("POST", TRANSMIT)
+            .header("x-taxpayer-id", header);
         Answer::to(request.json(&json!({ "irn": "nonsense" }))).await
     };
-    send(taxpayer.id.to_string()).await.expect_refusal(422, "IRN_MALFORMED");
-    send("999999999".to_owned()).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+    send(taxpayer.id.to_string())
+        .await
+        .expect_refusal(422, "IRN_MALFORMED");
+    send("999999999".to_owned())
+        .await
+        .expect_refusal(404, "TAXPAYER_NOT_FOUND");
     let body = without(&submission(&taxpayer, "INV1"), "business_id");
-    integrator.app().submit(&body).await.expect_faults(&["business_id"]);
+    integrator
+        .app()
+        .submit(&body)
+        .await
+        .expect_faults(&["business_id"]);
 }
 
 #[each_database]
 async fn a_taxpayer_that_names_another_gets_a_fault_on_that_field(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;
-    let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
-    one.app().submit(&body).await.expect_faults(&["business_id"]);
+    let body = with(
+        &submission(&one, "INV1"),
+        "business_id",
+        json!(other.registration.business_id),
+    );
+    one.app()
+        .submit(&body)
+        .await
+        .expect_faults(&["business_id"]);
     let body = with(&submission(&one, "INV1"), "irn", json!(irn(&other, "INV1")));
     let answer = one.app().submit(&body).await;
-    assert_eq!(answer.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH").faulty_paths(), ["irn"]);
+    assert_eq!(
+        answer
+            .expect_refusal(422, "IRN_SERVICE_ID_MISMATCH")
+            .faulty_paths(),
+        ["irn"]
+    );
 }

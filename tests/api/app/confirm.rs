@@ -13,7 +13,9 @@ async fn the_state_at_the_authority_is_returned(world: &World) {
     let no = documents::invoice_no();
     let irn = irn(&taxpayer, &no);
     let app = taxpayer.app();
-    app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    app.submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
     let answer = app.confirm(&irn).await.expect_status(200);
     assert_eq!(answer.message(), "Invoice confirmed successfully");
     let data = answer.data();
@@ -27,9 +29,15 @@ async fn the_state_at_the_authority_is_returned(world: &World) {
         assert_eq!(data[field], value, "{field}: {data}");
     }
     let sync_date = data["sync_date"].as_str().unwrap();
-    assert!(sync_date.parse::<jiff::civil::Date>().is_ok(), "{sync_date}");
+    assert!(
+        sync_date.parse::<jiff::civil::Date>().is_ok(),
+        "{sync_date}"
+    );
     app.transmit(&irn).await.expect_status(200);
-    let answer = app.call("POST", &format!("/v1/app/invoices/{irn}/confirm")).await.expect_status(200);
+    let answer = app
+        .call("POST", &format!("/v1/app/invoices/{irn}/confirm"))
+        .await
+        .expect_status(200);
     assert_eq!(answer.data()["transmitted"], json!(true));
 }
 
@@ -40,10 +48,22 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let unsigned = invoice["irn"].as_str().unwrap().to_owned();
     let no = documents::invoice_no();
-    other.app().submit(&submission(&other, &no)).await.expect_status(200);
-    for irn in [unsigned, irn(&other, &no), "nonsense".to_owned(), irn(&taxpayer, "NEVERSEEN")] {
+    other
+        .app()
+        .submit(&submission(&other, &no))
+        .await
+        .expect_status(200);
+    for irn in [
+        unsigned,
+        irn(&other, &no),
+        "nonsense".to_owned(),
+        irn(&taxpayer, "NEVERSEEN"),
+    ] {
         let answer = taxpayer.app().confirm(&irn).await;
-        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+        assert_eq!(
+            answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
+            "Invoice not found"
+        );
     }
 }
 
@@ -51,8 +71,15 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
 async fn an_authority_that_does_not_answer_is_a_502(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
+    taxpayer
+        .app()
+        .submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
     let answer = taxpayer.app().confirm(&irn(&taxpayer, &no)).await;
     let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");

@@ -50,11 +50,18 @@ fn invoice_no(word: &str) -> String {
 }
 
 async fn submitted(taxpayer: &Taxpayer, no: &str) -> Answer {
-    taxpayer.app().submit_to_the_end(&submission(taxpayer, no)).await
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission(taxpayer, no))
+        .await
 }
 
 async fn transmitted(world: &World, taxpayer: &Taxpayer, irn: &str) {
-    taxpayer.app().transmit_to_the_end(irn).await.expect_status(200);
+    taxpayer
+        .app()
+        .transmit_to_the_end(irn)
+        .await
+        .expect_status(200);
     let sheet = world.authority.invoice(irn).unwrap();
     assert_eq!((sheet.sign_count, sheet.transmit_count), (1, 1), "{irn}");
 }
@@ -65,16 +72,32 @@ async fn ends_submitted(world: &World, taxpayer: &Taxpayer, typed: &str, sign: S
     let irn = irn(taxpayer, &no);
     submitted(taxpayer, &no).await.expect_status(200);
     let sheet = world.authority.invoice(&irn).unwrap();
-    let tries = if let TriedAgain(tries) = sign { tries } else { 1 };
-    assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, tries), "{typed}");
+    let tries = if let TriedAgain(tries) = sign {
+        tries
+    } else {
+        1
+    };
+    assert_eq!(
+        (sheet.sign_count, sheet.sign_attempts),
+        (1, tries),
+        "{typed}"
+    );
     let run = taxpayer.app().run(&irn).await.expect_status(200);
     let is_by_answer = run.data()["resolved_by"] == json!("answer");
-    assert_eq!(is_by_answer, !matches!(sign, Found), "{typed}: {}", run.text);
+    assert_eq!(
+        is_by_answer,
+        !matches!(sign, Found),
+        "{typed}: {}",
+        run.text
+    );
     match typed {
         "SBXAWAY" => transmitted(world, taxpayer, &irn).await,
         "SBXOFFLINE" => {
             let answer = taxpayer.app().transmit(&irn).await;
-            assert_eq!(answer.expect_refusal(500, "ACCESS_POINT_OFFLINE").body["retryable"], json!(true));
+            assert_eq!(
+                answer.expect_refusal(500, "ACCESS_POINT_OFFLINE").body["retryable"],
+                json!(true)
+            );
         }
         _ => {}
     }
@@ -85,18 +108,35 @@ async fn ends_submitted(world: &World, taxpayer: &Taxpayer, typed: &str, sign: S
 async fn each_word_that_passes_ends_with_one_signature(world: &World) {
     let taxpayer = world.taxpayer().await;
     let taxpayer = &taxpayer;
-    join_all(SUBMITTED.map(async |(typed, sign)| ends_submitted(world, taxpayer, typed, sign).await)).await;
+    join_all(
+        SUBMITTED.map(async |(typed, sign)| ends_submitted(world, taxpayer, typed, sign).await),
+    )
+    .await;
 }
 
 #[each_database(&[("PIPELINE__WAIT_S", "1")])]
 async fn a_word_that_never_passes_is_answered_and_signs_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = invoice_no("SBXREJECT");
-    submitted(&taxpayer, &no).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    submitted(&taxpayer, &no)
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
     let down = submission(&taxpayer, &invoice_no("SBXDOWN"));
-    taxpayer.app().submit(&down).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
-    let run = taxpayer.app().run(down["irn"].as_str().unwrap()).await.expect_status(200);
-    assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+    taxpayer
+        .app()
+        .submit(&down)
+        .await
+        .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    let run = taxpayer
+        .app()
+        .run(down["irn"].as_str().unwrap())
+        .await
+        .expect_status(200);
+    assert!(
+        ["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()),
+        "{}",
+        run.text
+    );
     assert_eq!(world.authority.invoices().len(), 0);
 }
 
@@ -104,7 +144,11 @@ async fn a_word_that_never_passes_is_answered_and_signs_nothing(world: &World) {
 async fn a_fault_for_all_taxpayers_passes_as_well(world: &World) {
     let taxpayer = world.taxpayer().await;
     let waiting = submission(&taxpayer, &invoice_no("SBXOUTAGE3"));
-    taxpayer.app().submit(&waiting).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    taxpayer
+        .app()
+        .submit(&waiting)
+        .await
+        .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     let other = invoice_no("OTHER");
     let answer = taxpayer.app().submit(&submission(&taxpayer, &other)).await;
     answer.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
@@ -121,19 +165,32 @@ async fn a_word_makes_the_system_unhealthy_for_a_while(world: &World) {
     submitted(&taxpayer, &no).await.expect_status(200);
     let irn = irn(&taxpayer, &no);
     let answer = taxpayer.app().transmit(&irn).await;
-    assert_eq!(answer.expect_refusal(500, "HEALTH_CHECK_DOWN").body["retryable"], json!(true));
+    assert_eq!(
+        answer.expect_refusal(500, "HEALTH_CHECK_DOWN").body["retryable"],
+        json!(true)
+    );
     transmitted(world, &taxpayer, &irn).await;
 }
 
 #[test]
 fn every_magic_word_is_tried_here_and_listed_in_the_guide() {
-    let tried: BTreeSet<&str> = SUBMITTED.iter().map(|(word, _)| *word).chain(ELSEWHERE).collect();
+    let tried: BTreeSet<&str> = SUBMITTED
+        .iter()
+        .map(|(word, _)| *word)
+        .chain(ELSEWHERE)
+        .collect();
     let words: BTreeSet<&str> = MAGIC_WORDS.iter().map(|known| known.word).collect();
     assert_eq!(tried, words);
     let guide = include_str!("../../../docs/api.md");
-    let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| SBX")).collect();
+    let rows: Vec<&str> = guide
+        .lines()
+        .filter(|line| line.starts_with("| SBX"))
+        .collect();
     for known in MAGIC_WORDS {
         let row = format!("| {} | {} |", known.word, known.happens);
-        assert!(rows.iter().any(|line| line.starts_with(&row)), "docs/api.md lacks {row}");
+        assert!(
+            rows.iter().any(|line| line.starts_with(&row)),
+            "docs/api.md lacks {row}"
+        );
     }
 }

@@ -42,7 +42,11 @@ async fn submits(taxpayer: &Taxpayer) -> Vec<Duration> {
 async fn entry(operator: &Operator, operation: &str) -> Value {
     let answer = operator.get("/ops/breakers").await.expect_status(200);
     let entries = answer.data().as_array().unwrap();
-    entries.iter().find(|entry| entry["operation"] == json!(operation)).unwrap().clone()
+    entries
+        .iter()
+        .find(|entry| entry["operation"] == json!(operation))
+        .unwrap()
+        .clone()
 }
 
 #[each_database(ALONE)]
@@ -52,12 +56,27 @@ async fn documents_of_one_taxpayer_that_always_fail_cost_another_nothing(world: 
     let before = spread(submits(&victim).await);
     for _ in 0..POISONOUS {
         let no = format!("{}SBXDOWN", documents::invoice_no());
-        attacker.app().submit_async(&submission(&attacker, &no)).await.expect_status(202);
+        attacker
+            .app()
+            .submit_async(&submission(&attacker, &no))
+            .await
+            .expect_status(202);
     }
     let during = spread(submits(&victim).await);
-    println!("submits of another: p50, p99, max {before:?} ms; beside {POISONOUS} that fail: {during:?} ms");
-    let outages = world.new_operator().await.get("/ops/outages").await.expect_status(200);
-    assert_eq!(outages.data()["total"], json!(0), "an outage is not declared for one taxpayer");
+    println!(
+        "submits of another: p50, p99, max {before:?} ms; beside {POISONOUS} that fail: {during:?} ms"
+    );
+    let outages = world
+        .new_operator()
+        .await
+        .get("/ops/outages")
+        .await
+        .expect_status(200);
+    assert_eq!(
+        outages.data()["total"],
+        json!(0),
+        "an outage is not declared for one taxpayer"
+    );
     let sign = entry(&world.new_operator().await, "sign").await;
     println!("the breaker of sign: {sign}");
 }
@@ -68,13 +87,26 @@ async fn documents_that_fail_while_nobody_else_calls_hold_back_nobody_else(world
     let attacker = world.taxpayer().await;
     for _ in 0..POISONOUS {
         let no = format!("{}SBXDOWN", documents::invoice_no());
-        attacker.app().submit_async(&submission(&attacker, &no)).await.expect_status(202);
+        attacker
+            .app()
+            .submit_async(&submission(&attacker, &no))
+            .await
+            .expect_status(202);
     }
     let operator = world.new_operator().await;
-    let opened = async || (entry(&operator, "sign").await["state"] != json!("closed")).then_some(());
+    let opened =
+        async || (entry(&operator, "sign").await["state"] != json!("closed")).then_some(());
     eventually("the breaker of who failed", opened).await;
-    println!("submits beside an open breaker: {:?} ms", spread(submits(&victim).await));
-    let outages = world.new_operator().await.get("/ops/outages").await.expect_status(200);
+    println!(
+        "submits beside an open breaker: {:?} ms",
+        spread(submits(&victim).await)
+    );
+    let outages = world
+        .new_operator()
+        .await
+        .get("/ops/outages")
+        .await
+        .expect_status(200);
     assert_eq!(outages.data()["total"], json!(0));
 }
 
@@ -89,8 +121,9 @@ async fn validates_of_one_account_that_wait_let_another_through(world: &World) {
         ..LatencyOrder::default()
     };
     world.authority.add_latency(slow).unwrap();
-    let bodies: Vec<_> =
-        (0..150).map(|_| documents::validation(&attacker, &documents::invoice_no())).collect();
+    let bodies: Vec<_> = (0..150)
+        .map(|_| documents::validation(&attacker, &documents::invoice_no()))
+        .collect();
     let app = attacker.app();
     let mut flood: FuturesUnordered<_> = bodies.iter().map(|body| app.validate(body)).collect();
     let flood = async {
@@ -103,7 +136,8 @@ async fn validates_of_one_account_that_wait_let_another_through(world: &World) {
     };
     let body = documents::validation(&victim, &documents::invoice_no());
     let one = async {
-        let queued = async || (entry(&operator, "validate").await["waiting"].as_u64()? >= 75).then_some(());
+        let queued =
+            async || (entry(&operator, "validate").await["waiting"].as_u64()? >= 75).then_some(());
         eventually("the line to be long", queued).await;
         let begun = Instant::now();
         victim.app().validate(&body).await.expect_status(200);
@@ -111,8 +145,16 @@ async fn validates_of_one_account_that_wait_let_another_through(world: &World) {
     };
     let (ended, ()) = join(flood, one).await;
     assert_eq!(ended, 150);
-    let calls =
-        world.authority.calls().into_iter().filter(|call| call.operation == Some(Operation::Validate));
-    let from_it = calls.skip_while(|call| call.irn.as_deref() != body["irn"].as_str()).count();
-    assert!(from_it > 25, "{from_it} from it on: it stood behind almost all of the 150");
+    let calls = world
+        .authority
+        .calls()
+        .into_iter()
+        .filter(|call| call.operation == Some(Operation::Validate));
+    let from_it = calls
+        .skip_while(|call| call.irn.as_deref() != body["irn"].as_str())
+        .count();
+    assert!(
+        from_it > 25,
+        "{from_it} from it on: it stood behind almost all of the 150"
+    );
 }

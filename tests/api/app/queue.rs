@@ -16,7 +16,10 @@ fn moment(value: &Value) -> Timestamp {
 
 fn assert_queue(queue: &Value) {
     assert!(queue["position"].as_u64().unwrap() >= 1, "{queue}");
-    assert!(moment(&queue["predicted_clear_at"]) > moment(&json!("2026-01-01T00:00:00Z")), "{queue}");
+    assert!(
+        moment(&queue["predicted_clear_at"]) > moment(&json!("2026-01-01T00:00:00Z")),
+        "{queue}"
+    );
     assert!(queue["deadline_at"].is_string(), "{queue}");
 }
 
@@ -24,10 +27,21 @@ fn assert_queue(queue: &Value) {
 async fn a_202_tells_the_place_in_the_queue_and_the_deadline(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = format!("{}SBXSLOW", documents::invoice_no());
-    let answer = taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
+    let answer = taxpayer
+        .app()
+        .submit_async(&submission(&taxpayer, &no))
+        .await
+        .expect_status(202);
     assert_queue(&answer.data()["queue"]);
-    assert_eq!(answer.data()["queue"]["deadline_at"], answer.data()["deadline_at"]);
-    let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
+    assert_eq!(
+        answer.data()["queue"]["deadline_at"],
+        answer.data()["deadline_at"]
+    );
+    let run = taxpayer
+        .app()
+        .run(&irn(&taxpayer, &no))
+        .await
+        .expect_status(200);
     assert_queue(&run.data()["queue"]);
 }
 
@@ -35,9 +49,20 @@ async fn a_202_tells_the_place_in_the_queue_and_the_deadline(world: &World) {
 async fn a_run_that_has_ended_has_no_place_in_the_queue(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
-    let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
-    assert_eq!((&run.data()["state"], &run.data()["queue"]), (&json!("succeeded"), &Value::Null));
+    taxpayer
+        .app()
+        .submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
+    let run = taxpayer
+        .app()
+        .run(&irn(&taxpayer, &no))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (&run.data()["state"], &run.data()["queue"]),
+        (&json!("succeeded"), &Value::Null)
+    );
     assert!(run.data()["deadline_at"].is_string());
 }
 
@@ -55,7 +80,11 @@ async fn a_503_of_submit_tells_the_place_in_the_queue(world: &World) {
 async fn a_500_of_transmit_tells_the_place_in_the_queue(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = format!("{}SBXOFFLINE", documents::invoice_no());
-    taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
     let answer = taxpayer.app().transmit(&irn(&taxpayer, &no)).await;
     assert_queue(&answer.expect_refusal(500, "ACCESS_POINT_OFFLINE").body["queue"]);
 }
@@ -65,18 +94,34 @@ async fn the_deadline_runs_from_the_issue_and_depends_on_the_category(world: &Wo
     let taxpayer = world.taxpayer().await;
     for (category, hours) in [("B2B", 72), ("B2C", 24), ("B2G", 72)] {
         let no = documents::invoice_no();
-        let body = with(&submission(&taxpayer, &no), "invoice_category", json!(category));
+        let body = with(
+            &submission(&taxpayer, &no),
+            "invoice_category",
+            json!(category),
+        );
         let body = with(&body, "issue_time", json!("10:00:00"));
         taxpayer.app().submit(&body).await.expect_status(200);
-        let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
-        let issue: Timestamp =
-            format!("{}T10:00:00+01:00", body["issue_date"].as_str().unwrap()).parse().unwrap();
+        let run = taxpayer
+            .app()
+            .run(&irn(&taxpayer, &no))
+            .await
+            .expect_status(200);
+        let issue: Timestamp = format!("{}T10:00:00+01:00", body["issue_date"].as_str().unwrap())
+            .parse()
+            .unwrap();
         let given = moment(&run.data()["deadline_at"]).duration_since(issue);
         assert_eq!(given.as_hours(), hours, "{category}");
         let transmission = taxpayer.app().transmit(&irn(&taxpayer, &no)).await;
         transmission.expect_status(200);
-        let later = taxpayer.app().run_with_operation(&irn(&taxpayer, &no), "transmit").await;
-        assert_eq!(later.data()["deadline_at"], run.data()["deadline_at"], "{category}: the same invoice");
+        let later = taxpayer
+            .app()
+            .run_with_operation(&irn(&taxpayer, &no), "transmit")
+            .await;
+        assert_eq!(
+            later.data()["deadline_at"],
+            run.data()["deadline_at"],
+            "{category}: the same invoice"
+        );
     }
 }
 
@@ -85,12 +130,17 @@ async fn breaker(world: &World, operation: &str) -> String {
     let operator = world.new_operator().await;
     let answer = operator.get("/ops/breakers").await.expect_status(200);
     let breakers = answer.data().as_array().cloned().unwrap_or_default();
-    let found = breakers.iter().find(|breaker| breaker["operation"] == operation).cloned();
+    let found = breakers
+        .iter()
+        .find(|breaker| breaker["operation"] == operation)
+        .cloned();
     found.unwrap()["state"].as_str().unwrap().to_owned()
 }
 
 #[each_database(&[("PIPELINE__RETRY_MAX_S", "1")])]
-async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_themselves(world: &World) {
+async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_themselves(
+    world: &World,
+) {
     let taxpayer = world.taxpayer().await;
     let mut order = FaultOrder::new(FaultKind::ServerError);
     order.operation = Some("irn_validate".to_owned());
@@ -99,7 +149,11 @@ async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_the
     let mut early = Vec::new();
     for _ in 0..25 {
         let no = documents::invoice_no();
-        taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
+        taxpayer
+            .app()
+            .submit_async(&submission(&taxpayer, &no))
+            .await
+            .expect_status(202);
         early.push(irn(&taxpayer, &no));
     }
     let opened = async || (breaker(world, "validate_irn").await != "closed").then_some(());
@@ -107,7 +161,11 @@ async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_the
     let mut late = Vec::new();
     for _ in 0..10 {
         let no = documents::invoice_no();
-        let answer = taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
+        let answer = taxpayer
+            .app()
+            .submit_async(&submission(&taxpayer, &no))
+            .await
+            .expect_status(202);
         assert_queue(&answer.data()["queue"]);
         late.push(irn(&taxpayer, &no));
     }
@@ -116,7 +174,10 @@ async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_the
     for irn in &late {
         let run = taxpayer.app().run(irn).await.expect_status(200);
         let steps = run.data()["steps"].as_array().unwrap();
-        let tried = steps.iter().filter(|step| step["outcome"] == "retry").count();
+        let tried = steps
+            .iter()
+            .filter(|step| step["outcome"] == "retry")
+            .count();
         assert!(tried <= 1, "one of them may be the probe: {}", run.body);
     }
     world.authority.clear_faults();

@@ -16,14 +16,21 @@ fn magic(word: &str) -> String {
 }
 
 fn sign_count(world: &World, irn: &str) -> u64 {
-    world.authority.invoice(irn).map_or(0, |sheet| u64::from(sheet.sign_count))
+    world
+        .authority
+        .invoice(irn)
+        .map_or(0, |sheet| u64::from(sheet.sign_count))
 }
 
 #[each_database]
 async fn the_result_stands_under_message_and_the_sentence_under_data(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+    let answer = taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
     assert_eq!(answer.body["success"], json!(true));
     assert_eq!(answer.body["data"], json!("Invoice submitted successfully"));
     assert_eq!(answer.body["message"]["irn"], json!(irn(&taxpayer, &no)));
@@ -55,12 +62,22 @@ async fn a_submission_costs_three_transactions_of_its_taxpayer_and_one_lease(wor
     let body = submission(&taxpayer, &documents::invoice_no());
     taxpayer.app().submit_async(&body).await.expect_status(202);
     let succeeded = async || {
-        let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
+        let run = taxpayer
+            .app()
+            .run(body["irn"].as_str().unwrap())
+            .await
+            .expect_status(200);
         (run.data()["state"] == json!("succeeded")).then_some(())
     };
     eventually("the end of the run", succeeded).await;
     let epoch = format!("SELECT epoch FROM lanes WHERE kind = 'run' AND key LIKE '{id}/%'");
-    assert_eq!((world.number(&version).await - before, world.number(&epoch).await), (3, 1));
+    assert_eq!(
+        (
+            world.number(&version).await - before,
+            world.number(&epoch).await
+        ),
+        (3, 1)
+    );
 }
 
 #[each_database]
@@ -68,19 +85,35 @@ async fn a_stored_invoice_is_moved_by_its_submission(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
-    let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
+    let answer = taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, no))
+        .await
+        .expect_status(200);
     let after = taxpayer.reread(&invoice).await;
     assert_eq!(
         (&after["status"], &after["authority_data"]["status"]),
         (&json!("submitted"), &json!("SUBMITTED"))
     );
-    assert_eq!(after["authority_data"]["qr_code"], answer.body["message"]["qr_code"]);
-    assert_ne!(after["authority_data"]["qr_code"], invoice["authority_data"]["qr_code"]);
+    assert_eq!(
+        after["authority_data"]["qr_code"],
+        answer.body["message"]["qr_code"]
+    );
+    assert_ne!(
+        after["authority_data"]["qr_code"],
+        invoice["authority_data"]["qr_code"]
+    );
     let qr_code = after["authority_data"]["qr_code"].as_str().unwrap();
     let inside = world.authority.open_qr(qr_code).unwrap();
-    assert!(inside.contains(invoice["irn"].as_str().unwrap()), "{inside}");
+    assert!(
+        inside.contains(invoice["irn"].as_str().unwrap()),
+        "{inside}"
+    );
     let names = taxpayer.event_names().await;
-    let moves: Vec<_> = names.iter().filter(|name| name.starts_with("invoice.")).collect();
+    let moves: Vec<_> = names
+        .iter()
+        .filter(|name| name.starts_with("invoice."))
+        .collect();
     assert_eq!(
         moves,
         [
@@ -95,21 +128,34 @@ async fn a_stored_invoice_is_moved_by_its_submission(world: &World) {
 
 #[each_database]
 async fn a_submission_that_says_paid_or_cancelled_is_stored_so(world: &World) {
-    for (declared, read, paid) in
-        [("PAID", "PAID", true), ("CANCELLED", "REJECTED", false), ("PENDING", "PENDING", false)]
-    {
+    for (declared, read, paid) in [
+        ("PAID", "PAID", true),
+        ("CANCELLED", "REJECTED", false),
+        ("PENDING", "PENDING", false),
+    ] {
         let taxpayer = world.taxpayer().await;
         let invoice = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
         let body = with(&body, "payment_status", json!(declared));
-        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+        taxpayer
+            .app()
+            .submit_to_the_end(&body)
+            .await
+            .expect_status(200);
         taxpayer.app().submit(&body).await.expect_status(200);
         let path = format!("/v1/tax-payers/invoices/{}?include=ledger", invoice["id"]);
         let after = taxpayer.get(&path).await.expect_status(200).data().clone();
-        assert_eq!((&after["payment_status"], &after["status"]), (&json!(read), &json!("submitted")));
+        assert_eq!(
+            (&after["payment_status"], &after["status"]),
+            (&json!(read), &json!("submitted"))
+        );
         let ledger = &after["ledger"];
         let entries = ledger["entries"].as_array().unwrap();
-        assert_eq!(entries.len(), usize::from(declared != "PENDING"), "{ledger}");
+        assert_eq!(
+            entries.len(),
+            usize::from(declared != "PENDING"),
+            "{ledger}"
+        );
         if paid {
             assert_eq!(ledger["amount_paid"], ledger["payable_amount"]);
             assert_eq!(entries[0]["amount"], ledger["payable_amount"]);
@@ -124,15 +170,29 @@ async fn the_events_of_a_submission_carry_the_invoice_as_it_was_then(world: &Wor
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
-    taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, no))
+        .await
+        .expect_status(200);
     let events = taxpayer.events().await;
-    let of = |name: &str| events.iter().find(|event| event["type"] == name).unwrap()["data"].clone();
-    for (name, before, after) in
-        [("invoice.validated", "draft", "validated"), ("invoice.submitted", "validated", "submitted")]
-    {
+    let of =
+        |name: &str| events.iter().find(|event| event["type"] == name).unwrap()["data"].clone();
+    for (name, before, after) in [
+        ("invoice.validated", "draft", "validated"),
+        ("invoice.submitted", "validated", "submitted"),
+    ] {
         let data = of(name);
-        assert_eq!((&data["previous_status"], &data["status"]), (&json!(before), &json!(after)), "{name}");
-        assert_eq!((&data["invoice"]["status"], &data["irn"]), (&json!(after), &invoice["irn"]), "{name}");
+        assert_eq!(
+            (&data["previous_status"], &data["status"]),
+            (&json!(before), &json!(after)),
+            "{name}"
+        );
+        assert_eq!(
+            (&data["invoice"]["status"], &data["irn"]),
+            (&json!(after), &invoice["irn"]),
+            "{name}"
+        );
     }
 }
 
@@ -140,7 +200,11 @@ async fn the_events_of_a_submission_carry_the_invoice_as_it_was_then(world: &Wor
 async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = irn(&taxpayer, "NEVERSTORED1");
-    taxpayer.app().submit_to_the_end(&submission(&taxpayer, "NEVERSTORED1")).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, "NEVERSTORED1"))
+        .await
+        .expect_status(200);
     assert_eq!(sign_count(world, &irn), 1);
     let run = taxpayer.app().run(&irn).await.expect_status(200);
     assert_eq!(run.data()["state"], json!("succeeded"));
@@ -151,7 +215,11 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
 async fn the_same_irn_again_gets_the_result_there_is(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
-    let first = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    let first = taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
     let events = taxpayer.events().await.len();
     for _ in 0..3 {
         let again = taxpayer.app().submit(&body).await.expect_status(200);
@@ -167,8 +235,15 @@ async fn concurrent_submissions_of_one_irn_are_signed_once(world: &World) {
     let body = submission(&taxpayer, &documents::invoice_no());
     let twins = (0..8).map(async |_| taxpayer.app().submit_to_the_end(&body).await);
     let answers = futures_util::future::join_all(twins).await;
-    assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
-    let sheet = world.authority.invoice(body["irn"].as_str().unwrap()).unwrap();
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.status == 200 && answer.body == answers[0].body)
+    );
+    let sheet = world
+        .authority
+        .invoice(body["irn"].as_str().unwrap())
+        .unwrap();
     assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
 }
 
@@ -176,9 +251,17 @@ async fn concurrent_submissions_of_one_irn_are_signed_once(world: &World) {
 async fn other_content_for_a_signed_irn_is_a_conflict(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
-    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
     let other = with(&body, "note", json!("another text"));
-    taxpayer.app().submit(&other).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    taxpayer
+        .app()
+        .submit(&other)
+        .await
+        .expect_refusal(409, "IRN_CONTENT_CHANGED");
     taxpayer.app().submit(&body).await.expect_status(200);
 }
 
@@ -187,13 +270,24 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
     let newer = with(&body, "note", json!("another text"));
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
     taxpayer.app().submit_async(&body).await.expect_status(202);
     taxpayer.app().submit_async(&newer).await.expect_status(202);
     world.authority.clear_faults();
-    taxpayer.app().submit_to_the_end(&newer).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&newer)
+        .await
+        .expect_status(200);
     assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
-    taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    taxpayer
+        .app()
+        .submit(&body)
+        .await
+        .expect_refusal(409, "IRN_CONTENT_CHANGED");
 }
 
 /// Full refuses such a date. Submit warns: the deadline counts from it, and the signature makes it final.
@@ -201,12 +295,31 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
 async fn an_issue_date_in_the_future_is_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let body = with(&submission(&taxpayer, &no), "issue_date", json!("2999-01-15"));
-    let body = with(&body, "irn", json!(irn(&taxpayer, &no).replace("20260115", "29990115")));
+    let body = with(
+        &submission(&taxpayer, &no),
+        "issue_date",
+        json!("2999-01-15"),
+    );
+    let body = with(
+        &body,
+        "irn",
+        json!(irn(&taxpayer, &no).replace("20260115", "29990115")),
+    );
     let body = with(&body, "due_date", json!("2999-02-15"));
-    let answer = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
-    assert!(answer.warnings().contains("issue_date is in the future"), "{}", answer.warnings());
-    let past = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &documents::invoice_no())).await;
+    let answer = taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
+    assert!(
+        answer.warnings().contains("issue_date is in the future"),
+        "{}",
+        answer.warnings()
+    );
+    let past = taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, &documents::invoice_no()))
+        .await;
     assert_eq!(past.expect_status(200).warnings(), "");
 }
 
@@ -214,14 +327,32 @@ async fn an_issue_date_in_the_future_is_a_warning(world: &World) {
 async fn a_document_that_the_authority_refuses_is_answered_in_its_words(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = magic("SBXREJECT");
-    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+    let invoice = taxpayer
+        .invoice(&with(&documents::invoice(), "invoice_no", json!(no)))
+        .await;
     let body = submission(&taxpayer, &no);
-    let answer = taxpayer.app().submit_to_the_end(&body).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let answer = taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
     assert!(answer.message().len() > 10, "{}", answer.text);
     let after = taxpayer.reread(&invoice).await;
-    assert_eq!((&after["status"], &after["authority_data"]["status"]), (&json!("draft"), &json!("REJECTED")));
-    assert!(taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
-    let run = taxpayer.app().run(&irn(&taxpayer, &no)).await.expect_status(200);
+    assert_eq!(
+        (&after["status"], &after["authority_data"]["status"]),
+        (&json!("draft"), &json!("REJECTED"))
+    );
+    assert!(
+        taxpayer
+            .event_names()
+            .await
+            .contains(&"invoice.rejected".to_owned())
+    );
+    let run = taxpayer
+        .app()
+        .run(&irn(&taxpayer, &no))
+        .await
+        .expect_status(200);
     assert_eq!(run.data()["state"], json!("refused"));
     assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 0);
 }
@@ -231,8 +362,16 @@ async fn a_reply_that_is_lost_or_unreadable_leads_to_one_signature(world: &World
     let taxpayer = world.taxpayer().await;
     for word in ["SBXDROP", "SBXRESET", "SBXGARBAGE", "SBXXML", "SBXMISSING"] {
         let no = magic(word);
-        let answer = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-        assert_eq!(answer.data(), &json!("Invoice submitted successfully"), "{word}");
+        let answer = taxpayer
+            .app()
+            .submit_to_the_end(&submission(&taxpayer, &no))
+            .await
+            .expect_status(200);
+        assert_eq!(
+            answer.data(),
+            &json!("Invoice submitted successfully"),
+            "{word}"
+        );
         assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1, "{word}");
     }
 }
@@ -242,7 +381,11 @@ async fn an_authority_that_is_busy_is_asked_again(world: &World) {
     let taxpayer = world.taxpayer().await;
     for word in ["SBX500", "SBXBUSY", "SBX429"] {
         let no = magic(word);
-        taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+        taxpayer
+            .app()
+            .submit_to_the_end(&submission(&taxpayer, &no))
+            .await
+            .expect_status(200);
         let sheet = world.authority.invoice(&irn(&taxpayer, &no)).unwrap();
         assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 3), "{word}");
     }
@@ -252,13 +395,23 @@ async fn an_authority_that_is_busy_is_asked_again(world: &World) {
 async fn a_cancelled_invoice_is_not_submitted(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "cancelled")
+        .await
+        .expect_status(200);
     let no = invoice["invoice_no"].as_str().unwrap();
     let answer = taxpayer.app().submit(&submission(&taxpayer, no)).await;
     answer.expect_refusal(409, "INVALID_TRANSITION");
     assert_eq!(sign_count(world, invoice["irn"].as_str().unwrap()), 0);
-    taxpayer.set_status(&invoice, "draft").await.expect_status(200);
-    taxpayer.app().submit_to_the_end(&submission(&taxpayer, no)).await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "draft")
+        .await
+        .expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission(&taxpayer, no))
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -286,25 +439,50 @@ async fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succee
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
-    let answer = taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
+    let answer = taxpayer
+        .app()
+        .submit(&body)
+        .await
+        .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
     let waiting = taxpayer.reread(&invoice).await;
     assert_eq!(waiting["authority_data"]["status"], json!("QUEUED"));
     assert_eq!(waiting["status"], json!("draft"));
-    let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
-    assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+    let run = taxpayer
+        .app()
+        .run(body["irn"].as_str().unwrap())
+        .await
+        .expect_status(200);
+    assert!(
+        ["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()),
+        "{}",
+        run.text
+    );
     world.authority.clear_faults();
-    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
     assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
 }
 
 #[each_database(ALONE)]
 async fn invoices_are_taken_in_while_the_authority_is_out(world: &World) {
     let taxpayer = world.taxpayer().await;
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -315,7 +493,11 @@ async fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again(world: &Wor
     let mut drop = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign);
     drop.irn = Some(irn.to_owned());
     world.authority.add_fault(drop).unwrap();
-    taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
     let sheet = world.authority.invoice(irn).unwrap();
     assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 1));
 }
@@ -324,18 +506,37 @@ async fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again(world: &Wor
 async fn a_run_that_is_given_up_is_paused_and_the_invoice_failed(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = magic("SBXDOWN");
-    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+    let invoice = taxpayer
+        .invoice(&with(&documents::invoice(), "invoice_no", json!(no)))
+        .await;
     let body = submission(&taxpayer, &no);
-    taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    taxpayer
+        .app()
+        .submit(&body)
+        .await
+        .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     let paused = async || {
-        let run = taxpayer.app().run(invoice["irn"].as_str().unwrap()).await.expect_status(200);
+        let run = taxpayer
+            .app()
+            .run(invoice["irn"].as_str().unwrap())
+            .await
+            .expect_status(200);
         (run.data()["state"] == json!("paused")).then_some(run)
     };
     eventually("a paused run", paused).await;
     let after = taxpayer.reread(&invoice).await;
     assert_eq!(after["authority_data"]["status"], json!("FAILED"));
-    assert_eq!(after["status"], json!("validated"), "it was validated before it could not be signed");
-    assert!(taxpayer.event_names().await.contains(&"invoice.failed".to_owned()));
+    assert_eq!(
+        after["status"],
+        json!("validated"),
+        "it was validated before it could not be signed"
+    );
+    assert!(
+        taxpayer
+            .event_names()
+            .await
+            .contains(&"invoice.failed".to_owned())
+    );
 }
 
 #[each_database(&[("PIPELINE__WAIT_S", "60")])]
@@ -346,12 +547,25 @@ async fn a_call_that_waits_ends_with_its_key_and_the_run_goes_on(world: &World) 
     let begun = async || (taxpayer.app().run(irn).await.status == 200).then_some(());
     let rotation = async {
         eventually("the run", begun).await;
-        world.integrator().rotate_api_key(taxpayer.id).await.expect_status(200)
+        world
+            .integrator()
+            .rotate_api_key(taxpayer.id)
+            .await
+            .expect_status(200)
     };
-    let (answer, rotated) = futures_util::future::join(taxpayer.app().submit(&body), rotation).await;
+    let (answer, rotated) =
+        futures_util::future::join(taxpayer.app().submit(&body), rotation).await;
     answer.expect_refusal(403, "KEY_NOT_RECOGNIZED");
     let key = rotated.data()["api_key"].as_str().unwrap();
-    let run = world.anonymous().with_key(key).get(&format!("/v1/app/invoices/{irn}/run")).await;
+    let run = world
+        .anonymous()
+        .with_key(key)
+        .get(&format!("/v1/app/invoices/{irn}/run"))
+        .await;
     let run = run.expect_status(200);
-    assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+    assert!(
+        ["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()),
+        "{}",
+        run.text
+    );
 }

@@ -14,7 +14,11 @@ use crate::support::world::{ALONE, World};
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
-    taxpayer.app().submit(&submission(taxpayer, no)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit(&submission(taxpayer, no))
+        .await
+        .expect_status(200);
     (invoice.clone(), invoice["irn"].as_str().unwrap().to_owned())
 }
 
@@ -26,7 +30,10 @@ fn held(world: &World, irn: &str) -> (&'static str, u32) {
 
 async fn payment_events(taxpayer: &Taxpayer) -> usize {
     let names = taxpayer.event_names().await;
-    names.iter().filter(|name| *name == "payment.status-updated").count()
+    names
+        .iter()
+        .filter(|name| *name == "payment.status-updated")
+        .count()
 }
 
 #[each_database]
@@ -34,17 +41,36 @@ async fn a_payment_is_relayed_and_the_invoice_follows(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
     let body = json!({ "payment_status": "PAID", "remark": "by transfer" });
-    let answer = taxpayer.send("PATCH", &relay(&irn), &body).await.expect_status(200);
-    assert_eq!(answer.message(), "Invoice payment status updated successfully");
-    let fields: Vec<_> = answer.data().as_object().unwrap().keys().map(String::as_str).collect();
+    let answer = taxpayer
+        .send("PATCH", &relay(&irn), &body)
+        .await
+        .expect_status(200);
+    assert_eq!(
+        answer.message(),
+        "Invoice payment status updated successfully"
+    );
+    let fields: Vec<_> = answer
+        .data()
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     assert_eq!(fields, ["irn", "payment_status", "remark", "updated_at"]);
     assert_eq!(
-        (&answer.data()["irn"], &answer.data()["payment_status"], &answer.data()["remark"]),
+        (
+            &answer.data()["irn"],
+            &answer.data()["payment_status"],
+            &answer.data()["remark"]
+        ),
         (&json!(irn), &json!("PAID"), &json!("by transfer"))
     );
     assert_eq!(held(world, &irn), ("PAID", 1));
     let after = taxpayer.reread(&invoice).await;
-    assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("submitted")));
+    assert_eq!(
+        (&after["payment_status"], &after["status"]),
+        (&json!("PAID"), &json!("submitted"))
+    );
     assert_eq!(after["updated_at"], answer.data()["updated_at"]);
     assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
     let events = taxpayer.events().await;
@@ -63,7 +89,9 @@ async fn the_body_is_checked(world: &World) {
     let odd = json!({ "payment_status": "PARTIAL", "remark": "x".repeat(256) });
     send(odd).await.expect_faults(&["payment_status", "remark"]);
     assert_eq!(held(world, &irn), ("PENDING", 0));
-    let bare = send(json!({ "payment_status": "paid" })).await.expect_status(200);
+    let bare = send(json!({ "payment_status": "paid" }))
+        .await
+        .expect_status(200);
     assert_eq!(bare.data()["remark"], Value::Null);
 }
 
@@ -87,18 +115,42 @@ async fn what_stands_already_is_not_relayed(world: &World) {
 async fn a_refusal_of_the_authority_is_passed_on_in_its_words(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
-    taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
-    let pending = taxpayer.app().pay(&irn, "PENDING").await.expect_refusal(422, "AUTHORITY_REJECTED");
+    taxpayer
+        .app()
+        .pay(&irn, "REJECTED")
+        .await
+        .expect_status(200);
+    let pending = taxpayer
+        .app()
+        .pay(&irn, "PENDING")
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
     assert_eq!(pending.message(), "Payment status cannot be set to PENDING");
-    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("REJECTED"));
+    assert_eq!(
+        taxpayer.reread(&invoice).await["payment_status"],
+        json!("REJECTED")
+    );
     taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
-    let rejected = taxpayer.app().pay(&irn, "REJECTED").await.expect_refusal(422, "AUTHORITY_REJECTED");
-    assert!(rejected.message().contains("already PAID"), "{}", rejected.text);
+    let rejected = taxpayer
+        .app()
+        .pay(&irn, "REJECTED")
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
+    assert!(
+        rejected.message().contains("already PAID"),
+        "{}",
+        rejected.text
+    );
     let after = taxpayer.reread(&invoice).await;
     assert_eq!(after["payment_status"], json!("PAID"));
     assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
     assert_eq!(payment_events(&taxpayer).await, 2);
-    assert!(!taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
+    assert!(
+        !taxpayer
+            .event_names()
+            .await
+            .contains(&"invoice.rejected".to_owned())
+    );
 }
 
 #[each_database]
@@ -106,17 +158,34 @@ async fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_sense
     let taxpayer = world.taxpayer().await;
     let body = documents::invoice();
     let no = body["invoice_no"].as_str().unwrap();
-    taxpayer.app().submit(&submission(&taxpayer, no)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit(&submission(&taxpayer, no))
+        .await
+        .expect_status(200);
     let invoice = taxpayer.invoice(&body).await;
     let irn = invoice["irn"].as_str().unwrap();
-    taxpayer.app().pay(irn, "PAID").await.expect_refusal(409, "INVOICE_NOT_APPROVED");
+    taxpayer
+        .app()
+        .pay(irn, "PAID")
+        .await
+        .expect_refusal(409, "INVOICE_NOT_APPROVED");
     assert_eq!(held(world, irn), ("PENDING", 0));
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     taxpayer.app().pay(irn, "PAID").await.expect_status(200);
     let after = taxpayer.reread(&invoice).await;
-    assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("paid")));
+    assert_eq!(
+        (&after["payment_status"], &after["status"]),
+        (&json!("PAID"), &json!("paid"))
+    );
     let names = taxpayer.event_names().await;
-    assert_eq!(names[names.len() - 2..], ["payment.status-updated", "invoice.status-updated"]);
+    assert_eq!(
+        names[names.len() - 2..],
+        ["payment.status-updated", "invoice.status-updated"]
+    );
 }
 
 #[each_database]
@@ -124,18 +193,32 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
     let irn = irn(&taxpayer, &no);
-    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
     taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
     assert_eq!(payment_events(&taxpayer).await, 0);
     taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
     assert_eq!(held(world, &irn), ("PAID", 1));
     let events = taxpayer.events().await;
     let data = &events.last().unwrap()["data"];
-    assert_eq!((&data["irn"], &data["invoice"]), (&json!(irn), &Value::Null));
+    assert_eq!(
+        (&data["irn"], &data["invoice"]),
+        (&json!(irn), &Value::Null)
+    );
     assert_eq!(data["payment_status"], json!("PAID"));
-    let run = taxpayer.app().run_with_operation(&irn, "update-payment-status").await.expect_status(200);
+    let run = taxpayer
+        .app()
+        .run_with_operation(&irn, "update-payment-status")
+        .await
+        .expect_status(200);
     assert_eq!(run.data()["state"], json!("succeeded"));
-    assert_eq!(taxpayer.app().run(&irn).await.data()["operation"], json!("submit"));
+    assert_eq!(
+        taxpayer.app().run(&irn).await.data()["operation"],
+        json!("submit")
+    );
 }
 
 #[each_database]
@@ -144,14 +227,29 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
     let other = world.taxpayer().await;
     let unsigned = taxpayer.invoice(&documents::invoice()).await;
     let (_, of_other) = signed(&other).await;
-    for irn in [unsigned["irn"].as_str().unwrap(), &of_other, &irn(&taxpayer, "NEVERSEEN")] {
+    for irn in [
+        unsigned["irn"].as_str().unwrap(),
+        &of_other,
+        &irn(&taxpayer, "NEVERSEEN"),
+    ] {
         let answer = taxpayer.app().pay(irn, "PAID").await;
-        assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+        assert_eq!(
+            answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
+            "Invoice not found"
+        );
     }
     assert_eq!(held(world, &of_other), ("PENDING", 0));
     let stranger = world.new_integrator().await.app();
-    stranger.pay(&of_other, "PAID").await.expect_refusal(404, "INVOICE_NOT_FOUND");
-    world.integrator().app().pay(&of_other, "PAID").await.expect_status(200);
+    stranger
+        .pay(&of_other, "PAID")
+        .await
+        .expect_refusal(404, "INVOICE_NOT_FOUND");
+    world
+        .integrator()
+        .app()
+        .pay(&of_other, "PAID")
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -172,13 +270,20 @@ async fn a_payment_that_only_one_side_knows_is_recorded_at_the_other(world: &Wor
     taxpayer.pay(&rejected).await.expect_status(200);
     taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
     assert_eq!(held(world, &irn), ("PAID", 1));
-    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
+    assert_eq!(
+        taxpayer.reread(&invoice).await["payment_status"],
+        json!("PAID")
+    );
 }
 
 #[each_database]
 async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
     let taxpayer = world.taxpayer().await;
-    for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::MissingFields] {
+    for kind in [
+        FaultKind::CommitThenDrop,
+        FaultKind::Garbage,
+        FaultKind::MissingFields,
+    ] {
         let (invoice, irn) = signed(&taxpayer).await;
         let count = payment_events(&taxpayer).await;
         let mut order = FaultOrder::new(kind).on(Operation::Update);
@@ -186,7 +291,10 @@ async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
         world.authority.add_fault(order).unwrap();
         taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
         assert_eq!(held(world, &irn), ("PAID", 1), "{kind:?}");
-        assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
+        assert_eq!(
+            taxpayer.reread(&invoice).await["payment_status"],
+            json!("PAID")
+        );
         assert_eq!(payment_events(&taxpayer).await, count + 1);
     }
 }
@@ -198,15 +306,23 @@ async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world
     let mut order = FaultOrder::new(FaultKind::ServerError).on(Operation::Update);
     order.irn = Some(irn.clone());
     world.authority.add_fault(order).unwrap();
-    let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    let answer = taxpayer
+        .app()
+        .pay(&irn, "PAID")
+        .await
+        .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     let other = taxpayer.app().pay(&irn, "REJECTED").await;
     other.expect_refusal(409, "INVALID_TRANSITION");
     world.authority.clear_faults();
-    let followed = async || (taxpayer.reread(&invoice).await["payment_status"] == "PAID").then_some(());
+    let followed =
+        async || (taxpayer.reread(&invoice).await["payment_status"] == "PAID").then_some(());
     eventually("a payment that nobody relays again", followed).await;
     let (status, calls) = held(world, &irn);
-    assert!(status == "PAID" && calls > 1, "{status} after {calls} calls");
+    assert!(
+        status == "PAID" && calls > 1,
+        "{status} after {calls} calls"
+    );
     assert_eq!(payment_events(&taxpayer).await, 1);
 }
 
@@ -214,13 +330,27 @@ async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world
 async fn an_authority_that_is_out_leaves_nothing_begun(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
-    let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
+    let answer = taxpayer
+        .app()
+        .pay(&irn, "PAID")
+        .await
+        .expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     world.authority.clear_faults();
-    let none = taxpayer.app().run_with_operation(&irn, "update-payment-status").await;
+    let none = taxpayer
+        .app()
+        .run_with_operation(&irn, "update-payment-status")
+        .await;
     none.expect_refusal(404, "RUN_NOT_FOUND");
-    taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
+    taxpayer
+        .app()
+        .pay(&irn, "REJECTED")
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -234,31 +364,50 @@ async fn concurrent_relays_of_one_status_are_one(world: &World) {
     }
     assert_eq!(held(world, &irn), ("PAID", 1));
     assert_eq!(payment_events(&taxpayer).await, 1);
-    assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
+    assert_eq!(
+        taxpayer.reread(&invoice).await["payment_status"],
+        json!("PAID")
+    );
 }
 
 #[each_database]
-async fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_be_paid(world: &World) {
+async fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_be_paid(
+    world: &World,
+) {
     let taxpayer = world.taxpayer().await;
     let mut body = documents::invoice();
     body["invoice_no"] = json!(format!("INV{}SBXSLOW", number()));
     let no = body["invoice_no"].as_str().unwrap();
-    taxpayer.app().submit_async(&submission(&taxpayer, no)).await.expect_status(202);
+    taxpayer
+        .app()
+        .submit_async(&submission(&taxpayer, no))
+        .await
+        .expect_status(202);
     let irn = irn(&taxpayer, no);
-    let ended = async || (taxpayer.app().run(&irn).await.data()["state"] == "succeeded").then_some(());
+    let ended =
+        async || (taxpayer.app().run(&irn).await.data()["state"] == "succeeded").then_some(());
     eventually("the end of the submission", ended).await;
     let invoice = taxpayer.invoice(&body).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let app = taxpayer.app();
     let paying = app.pay(&irn, "PAID");
     let cancelling = async {
         let is_held = async || (held(world, &irn).1 == 1).then_some(());
         eventually("the call", is_held).await;
-        taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
+        taxpayer
+            .set_status(&invoice, "cancelled")
+            .await
+            .expect_status(200);
     };
     let (paid, ()) = futures_util::future::join(paying, cancelling).await;
     paid.expect_status(200);
     let after = taxpayer.reread(&invoice).await;
-    assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("cancelled")));
+    assert_eq!(
+        (&after["payment_status"], &after["status"]),
+        (&json!("PAID"), &json!("cancelled"))
+    );
     assert_eq!(payment_events(&taxpayer).await, 1);
 }

@@ -19,15 +19,31 @@ async fn a_busy_moment_is_no_refusal_and_a_duplicate_is_found_out(world: &World)
         let taxpayer = world.taxpayer().await;
         for word in ["SBXBUSY", "SBXBUSY422", "SBXDROP"] {
             let no = format!("{}{word}", documents::invoice_no());
-            taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-            assert_eq!(world.authority.invoice(&irn(&taxpayer, &no)).unwrap().sign_count, 1, "{word}");
+            taxpayer
+                .app()
+                .submit_to_the_end(&submission(&taxpayer, &no))
+                .await
+                .expect_status(200);
+            assert_eq!(
+                world
+                    .authority
+                    .invoice(&irn(&taxpayer, &no))
+                    .unwrap()
+                    .sign_count,
+                1,
+                "{word}"
+            );
         }
         for operation in [Operation::IrnValidate, Operation::Validate] {
             let no = documents::invoice_no();
             let mut busy = FaultOrder::new(FaultKind::Busy).on(operation);
             busy.irn = Some(irn(&taxpayer, &no));
             world.authority.add_fault(busy).unwrap();
-            taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
+            taxpayer
+                .app()
+                .submit_to_the_end(&submission(&taxpayer, &no))
+                .await
+                .expect_status(200);
         }
     }
 }
@@ -48,9 +64,17 @@ async fn who_is_online_is_read_from_the_lookup(world: &World) {
             world.authority.enrol(&party).unwrap();
         };
         enrol(false);
-        seller.app().transmit(&irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
+        seller
+            .app()
+            .transmit(&irn)
+            .await
+            .expect_refusal(500, "ACCESS_POINT_OFFLINE");
         enrol(true);
-        seller.app().transmit_to_the_end(&irn).await.expect_status(200);
+        seller
+            .app()
+            .transmit_to_the_end(&irn)
+            .await
+            .expect_status(200);
         assert_eq!(world.authority.invoice(&irn).unwrap().transmit_count, 1);
     }
 }

@@ -15,10 +15,16 @@ const OFTEN: [(&str, &str); 1] = [("AUTHORITY__PULL_EVERY_S", "1")];
 async fn pulled(world: &World, times: usize) {
     let readings = || {
         let calls = world.authority.calls();
-        calls.iter().filter(|call| call.operation == Some(Operation::Pull) && !call.is_pending()).count()
+        calls
+            .iter()
+            .filter(|call| call.operation == Some(Operation::Pull) && !call.is_pending())
+            .count()
     };
     let before = readings();
-    eventually("readings of the list", async || (readings() >= before + times).then_some(())).await;
+    eventually("readings of the list", async || {
+        (readings() >= before + times).then_some(())
+    })
+    .await;
 }
 
 #[each_database(&OFTEN)]
@@ -40,7 +46,10 @@ async fn notices_that_never_came_are_made_up_for(world: &World) {
     eventually("the receipt, by the list", acknowledged).await;
     // An invoice that is pulled again, or announced later, changes nothing.
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
-    world.notice(&foreign, "TRANSMITTED").await.expect_status(200);
+    world
+        .notice(&foreign, "TRANSMITTED")
+        .await
+        .expect_status(200);
     pulled(world, 3).await;
     assert_eq!(buyer.count_events("supplier-invoice.received").await, 2);
     assert_eq!(seller.count_events("invoice.transmitted").await, 1);

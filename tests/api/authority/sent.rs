@@ -18,7 +18,10 @@ const PATIENT: [(&str, &str); 3] = [RETRY_LATE[0], RETRY_LATE[1], ("RECONCILE__E
 async fn standing(taxpayer: &Taxpayer, invoice: &Value) -> (String, String) {
     let read = taxpayer.reread(invoice).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    (text(&read["status"]), text(&read["authority_data"]["status"]))
+    (
+        text(&read["status"]),
+        text(&read["authority_data"]["status"]),
+    )
 }
 
 fn pair(status: &str, authority: &str) -> (String, String) {
@@ -28,7 +31,9 @@ fn pair(status: &str, authority: &str) -> (String, String) {
 async fn events_about(taxpayer: &Taxpayer, irn: &str) -> Vec<String> {
     let events = taxpayer.events().await;
     let about = events.iter().filter(|event| event["irn"] == irn);
-    about.map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    about
+        .map(|event| event["type"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// An invoice of one taxpayer to another that is transmitted, without a notice of it.
@@ -46,7 +51,8 @@ async fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself(world: 
     let line = arrived(&buyer, &irn).await;
     assert_eq!(line["supplier_tin"], json!(seller.registration.tin));
     buyer.acknowledge(&irn).await.expect_status(200);
-    let acknowledged = async || (standing(&seller, &invoice).await.1 == "ACKNOWLEDGED").then_some(());
+    let acknowledged =
+        async || (standing(&seller, &invoice).await.1 == "ACKNOWLEDGED").then_some(());
     eventually("the receipt at the seller's", acknowledged).await;
     let expected = [
         "invoice.created",
@@ -73,26 +79,57 @@ async fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_s
     for word in ["TRANSMITTED", "ACKNOWLEDGED", "FAILED", "TRANSMITTING"] {
         world.notice(&irn, word).await.expect_status(200);
     }
-    assert_eq!(standing(&seller, &invoice).await, pair("submitted", "SUBMITTED"));
-    assert!(buyer.inbox_lines().await.is_empty(), "an invoice on which nobody has sent");
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("submitted", "SUBMITTED")
+    );
+    assert!(
+        buyer.inbox_lines().await.is_empty(),
+        "an invoice on which nobody has sent"
+    );
 
     seller.app().transmit(&irn).await.expect_status(200);
     assert!(buyer.inbox_lines().await.is_empty(), "there was no notice");
     world.notice(&irn, "ACKNOWLEDGED").await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
-    assert_eq!(buyer.inbox_lines().await.len(), 1, "both sides are ours: both are served");
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("transmitted", "TRANSMITTED")
+    );
+    assert_eq!(
+        buyer.inbox_lines().await.len(),
+        1,
+        "both sides are ours: both are served"
+    );
 
     buyer.acknowledge(&irn).await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await.1, "TRANSMITTED", "there was no notice");
+    assert_eq!(
+        standing(&seller, &invoice).await.1,
+        "TRANSMITTED",
+        "there was no notice"
+    );
     world.notice(&irn, "FAILED").await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
-    for word in ["TRANSMITTED", "TRANSMITTING", "ACKNOWLEDGED", "ACKNOWLEDGED"] {
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("transmitted", "ACKNOWLEDGED")
+    );
+    for word in [
+        "TRANSMITTED",
+        "TRANSMITTING",
+        "ACKNOWLEDGED",
+        "ACKNOWLEDGED",
+    ] {
         world.notice(&irn, word).await.expect_status(200);
     }
-    assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("transmitted", "ACKNOWLEDGED")
+    );
     assert_eq!(seller.count_events("invoice.acknowledged").await, 1);
     assert_eq!(seller.count_events("invoice.transmitted").await, 1);
-    assert_eq!(seller.app().transmit(&irn).await.data()["delivered"], json!(true));
+    assert_eq!(
+        seller.app().transmit(&irn).await.data()["delivered"],
+        json!(true)
+    );
 }
 
 #[each_database(ALONE)]
@@ -101,8 +138,11 @@ async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(worl
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let body =
-        with(&submission(&seller, &no), "accounting_customer_party.tin", json!(buyer.registration.tin));
+    let body = with(
+        &submission(&seller, &no),
+        "accounting_customer_party.tin",
+        json!(buyer.registration.tin),
+    );
     seller.app().submit(&body).await.expect_status(200);
     let irn = irn(&seller, &no);
     seller.app().transmit(&irn).await.expect_status(200);
@@ -111,7 +151,12 @@ async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(worl
     for _ in 0..3 {
         world.notice(&irn, "ACKNOWLEDGED").await.expect_status(200);
     }
-    let expected = ["invoice.validated", "invoice.submitted", "invoice.transmitted", "invoice.acknowledged"];
+    let expected = [
+        "invoice.validated",
+        "invoice.submitted",
+        "invoice.transmitted",
+        "invoice.acknowledged",
+    ];
     assert_eq!(events_about(&seller, &irn).await, expected);
 }
 
@@ -130,15 +175,25 @@ async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_lear
     order(FaultKind::ServerError, Operation::Confirm);
     let silent = FaultOrder::new(FaultKind::ServerError).on(Operation::Search);
     world.authority.add_fault(silent).unwrap();
-    seller.app().transmit(&irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
+    seller
+        .app()
+        .transmit(&irn)
+        .await
+        .expect_refusal(500, "AUTHORITY_UNAVAILABLE");
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("transmitted", "TRANSMITTED")
+    );
     assert_eq!(buyer.inbox_lines().await.len(), 1);
     buyer.acknowledge(&irn).await.expect_status(200);
     world.notice(&irn, "ACKNOWLEDGED").await.expect_status(200);
     // The run that still waits finds out by itself, tells nothing twice and takes nothing back.
     seller.app().transmit(&irn).await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("transmitted", "ACKNOWLEDGED")
+    );
     assert_eq!(seller.count_events("invoice.acknowledged").await, 1);
     assert_eq!(seller.count_events("invoice.transmitted").await, 1);
     assert_eq!(world.authority.invoice(&irn).unwrap().transmit_count, 1);
@@ -150,9 +205,10 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
     let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
     world.authority.forget_access_points();
-    for (kind, operation) in
-        [(FaultKind::CommitThenDrop, Operation::Transmit), (FaultKind::ServerError, Operation::Confirm)]
-    {
+    for (kind, operation) in [
+        (FaultKind::CommitThenDrop, Operation::Transmit),
+        (FaultKind::ServerError, Operation::Confirm),
+    ] {
         let mut order = FaultOrder::new(kind).on(operation);
         (order.irn, order.probability) = (Some(irn.clone()), Some(1.into()));
         world.authority.add_fault(order).unwrap();
@@ -162,14 +218,23 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
     world.authority.add_fault(silent).unwrap();
     seller.app().transmit(&irn).await.expect_status(500);
     let state = async || seller.app().run(&irn).await.data()["state"].clone();
-    eventually("the pause", async || (state().await == json!("paused")).then_some(())).await;
-    assert_eq!(standing(&seller, &invoice).await, pair("submitted", "FAILED"));
+    eventually("the pause", async || {
+        (state().await == json!("paused")).then_some(())
+    })
+    .await;
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("submitted", "FAILED")
+    );
     world.authority.clear_faults();
     // Its answer being lost, a notice that it failed is no reason to show it to its buyer, but the state is.
     // The breaker of these calls may be open: the notice is sent again until it is not.
     let heard = async || (world.notice(&irn, "FAILED").await.status == 200).then_some(());
     eventually("a notice that is heard", heard).await;
-    assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("transmitted", "TRANSMITTED")
+    );
     assert_eq!(state().await, json!("succeeded"));
     assert_eq!(buyer.inbox_lines().await.len(), 1);
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
@@ -181,7 +246,9 @@ async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(w
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
-    let mut order = FaultOrder::new(FaultKind::ServerError).on(Operation::Transmit).times(1);
+    let mut order = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::Transmit)
+        .times(1);
     order.irn = Some(irn.clone());
     world.authority.add_fault(order).unwrap();
     seller.app().transmit(&irn).await.expect_status(500);
@@ -200,7 +267,10 @@ async fn a_cancelled_invoice_stays_cancelled(world: &World) {
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
     let invoice = seller.invoice(&documents::invoice()).await;
-    seller.set_status(&invoice, "cancelled").await.expect_status(200);
+    seller
+        .set_status(&invoice, "cancelled")
+        .await
+        .expect_status(200);
     // The supplier sent it by another way than ours.
     let irn = invoice["irn"].as_str().unwrap().to_owned();
     let elsewhere = sandbox::Inbound {
@@ -211,7 +281,10 @@ async fn a_cancelled_invoice_stays_cancelled(world: &World) {
     };
     world.authority.plant(&elsewhere).unwrap();
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await, pair("cancelled", "PENDING"));
+    assert_eq!(
+        standing(&seller, &invoice).await,
+        pair("cancelled", "PENDING")
+    );
     assert_eq!(buyer.inbox_lines().await.len(), 1);
 }
 
@@ -219,22 +292,33 @@ async fn a_cancelled_invoice_stays_cancelled(world: &World) {
 async fn a_stored_invoice_that_the_authority_has_not_signed_is_not_found(world: &World) {
     let seller = world.taxpayer().await;
     let invoice = seller.invoice(&documents::invoice()).await;
-    let answer = world.notice(invoice["irn"].as_str().unwrap(), "TRANSMITTED").await;
+    let answer = world
+        .notice(invoice["irn"].as_str().unwrap(), "TRANSMITTED")
+        .await;
     answer.expect_refusal(404, "INVOICE_NOT_FOUND");
     assert_eq!(standing(&seller, &invoice).await, pair("draft", "PENDING"));
 }
 
 #[each_database(ALONE)]
-async fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buyer_is_served(world: &World) {
+async fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buyer_is_served(
+    world: &World,
+) {
     world.authority.forget_access_points();
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
     let (invoice, irn) = transmitted(&seller, &buyer).await;
     world
         .authority
-        .add_fault(FaultOrder::new(FaultKind::ServerError).on(Operation::Confirm).times(1))
+        .add_fault(
+            FaultOrder::new(FaultKind::ServerError)
+                .on(Operation::Confirm)
+                .times(1),
+        )
         .unwrap();
-    world.notice(&irn, "TRANSMITTED").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
+    world
+        .notice(&irn, "TRANSMITTED")
+        .await
+        .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert_eq!(buyer.inbox_lines().await.len(), 1);
     buyer.acknowledge(&irn).await.expect_status(200);
     world.notice(&irn, "ACKNOWLEDGED").await.expect_status(200);
@@ -245,5 +329,8 @@ async fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buye
 async fn a_taxpayer_may_invoice_itself(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = transmitted(&taxpayer, &taxpayer).await;
-    assert_eq!(arrived(&taxpayer, &irn).await["supplier_tin"], json!(taxpayer.registration.tin));
+    assert_eq!(
+        arrived(&taxpayer, &irn).await["supplier_tin"],
+        json!(taxpayer.registration.tin)
+    );
 }

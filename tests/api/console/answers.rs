@@ -15,19 +15,39 @@ async fn an_encoded_path_of_a_page_is_a_page(world: &World) {
         ("/%64ashboard", "%2F%2564ashboard"),
         ("/account/%70assword", "%2Faccount%2F%2570assword"),
     ] {
-        visitor.get(path).await.leads_to(&format!("/sign-in?next={next}"));
+        visitor
+            .get(path)
+            .await
+            .leads_to(&format!("/sign-in?next={next}"));
     }
-    visitor.get("/console/nowhere").await.expect(404).shows("There is no such page");
+    visitor
+        .get("/console/nowhere")
+        .await
+        .expect(404)
+        .shows("There is no such page");
 }
 
 #[each_database]
 async fn an_odd_next_page_leads_to_the_first_page(world: &World) {
-    for next in ["/console\0", "/console%00", "/console/../v1", "/console\u{e9}", "//console", "/console?\0"]
-    {
+    for next in [
+        "/console\0",
+        "/console%00",
+        "/console/../v1",
+        "/console\u{e9}",
+        "//console",
+        "/console?\0",
+    ] {
         let (_, email, password) = world.new_integrator_person().await;
         let visitor = Visitor::new(world);
-        let fields = [("email", email.as_str()), ("password", password.as_str()), ("next", next)];
-        visitor.send("/sign-in", &fields).await.leads_to("/dashboard/taxpayers");
+        let fields = [
+            ("email", email.as_str()),
+            ("password", password.as_str()),
+            ("next", next),
+        ];
+        visitor
+            .send("/sign-in", &fields)
+            .await
+            .leads_to("/dashboard/taxpayers");
         visitor.get("/dashboard/taxpayers").await.expect(200);
     }
 }
@@ -37,13 +57,20 @@ async fn a_search_for_a_very_long_text_finds_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = Visitor::operator(world, OperatorRole::Viewer).await;
     for letters in ["x".repeat(50_000), "%25".repeat(20_000)] {
-        operator.get(&format!("/console/taxpayers?search={letters}")).await.expect(200);
+        operator
+            .get(&format!("/console/taxpayers?search={letters}"))
+            .await
+            .expect(200);
         let integrator = world.integrator();
         integrator
-            .get(&format!("/v1/system-integrators/taxpayers?search={letters}"))
+            .get(&format!(
+                "/v1/system-integrators/taxpayers?search={letters}"
+            ))
             .await
             .expect_status(200);
-        let found = taxpayer.get(&format!("/v1/tax-payers/invoices?q={letters}")).await;
+        let found = taxpayer
+            .get(&format!("/v1/tax-payers/invoices?q={letters}"))
+            .await;
         assert!([200, 422].contains(&found.status), "{}", found.status);
     }
 }
@@ -61,7 +88,10 @@ async fn answers_for_one_caller_are_stored_by_no_cache(world: &World) {
         assert_eq!(answer.headers["cache-control"], "no-store", "{path}");
     }
     let refused = world.anonymous().get("/v1/tax-payers/invoices").await;
-    assert_eq!((refused.status, refused.headers["cache-control"].as_bytes()), (401, &b"no-store"[..]));
+    assert_eq!(
+        (refused.status, refused.headers["cache-control"].as_bytes()),
+        (401, &b"no-store"[..])
+    );
 }
 
 #[each_database]
@@ -75,8 +105,16 @@ async fn pages_say_what_browsers_may_do_with_them(world: &World) {
     ] {
         assert_eq!(page.headers[name], value);
     }
-    assert!(page.headers["permissions-policy"].to_str().unwrap().contains("camera=()"));
-    assert!(!page.headers.contains_key("strict-transport-security"), "development has no TLS");
+    assert!(
+        page.headers["permissions-policy"]
+            .to_str()
+            .unwrap()
+            .contains("camera=()")
+    );
+    assert!(
+        !page.headers.contains_key("strict-transport-security"),
+        "development has no TLS"
+    );
 }
 
 #[each_database(&[("RATE_LIMIT__PAGES_PER_S", "1")])]
@@ -91,5 +129,8 @@ async fn too_many_pages_of_a_session_are_refused_for_a_while(world: &World) {
     assert_eq!(refused.retry_after, Some(1));
     world.anonymous().get("/sign-in").await.expect_status(200);
     let taxpayer = world.taxpayer().await;
-    taxpayer.get("/v1/tax-payers/invoices").await.expect_status(200);
+    taxpayer
+        .get("/v1/tax-payers/invoices")
+        .await
+        .expect_status(200);
 }

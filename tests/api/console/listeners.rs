@@ -12,15 +12,22 @@ use totp_rs::{Builder, Secret};
 use crate::support::visitor::{Seen, Visitor};
 use crate::support::world::World;
 
-const APART: [(&str, &str); 2] = [("HTTP__OPS_BIND", "127.0.0.1:0"), ("CONSOLE__SECOND_FACTOR", "always")];
+const APART: [(&str, &str); 2] = [
+    ("HTTP__OPS_BIND", "127.0.0.1:0"),
+    ("CONSOLE__SECOND_FACTOR", "always"),
+];
 const TOGETHER: [(&str, &str); 1] = [("CONSOLE__SECOND_FACTOR", "always")];
 const REFUSED: &str = "This email and password do not belong together.";
 
 async fn new_operator(world: &World) -> (String, String) {
     let email = format!("operator{}@house.example", number());
     let role = OperatorRole::Admin;
-    let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
-    (email, made.unwrap()["password"].as_str().unwrap().to_owned())
+    let made =
+        app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+    (
+        email,
+        made.unwrap()["password"].as_str().unwrap().to_owned(),
+    )
 }
 
 fn between(seen: &Seen, start: &str, end: &str) -> String {
@@ -32,36 +39,74 @@ fn between(seen: &Seen, start: &str, end: &str) -> String {
 fn code(secret: &str, steps: i64) -> String {
     let at = SystemClock.now().as_second() + 30 * steps;
     let secret = Secret::try_from_base32(secret).unwrap();
-    Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
+    Builder::new()
+        .with_secret(secret)
+        .build()
+        .unwrap()
+        .generate(at.try_into().unwrap())
+        .to_string()
 }
 
 /// Goes the whole way of a person: password, set-up of the second factor, sign-out, password, code, pages.
 async fn walk(visitor: &Visitor, email: &str, password: &str, home: &str) {
     visitor.get("/sign-in").await.expect(200);
     visitor.sign_in(email, password).await.leads_to(home);
-    let shown = visitor.submit("/account/second-factor", &[]).await.expect(200);
+    let shown = visitor
+        .submit("/account/second-factor", &[])
+        .await
+        .expect(200);
     let secret = between(&shown, "<code class=\"secret\">", "</code>");
-    visitor.submit("/account/second-factor/confirm", &[("code", &code(&secret, 0))]).await.expect(200);
-    for page in [home, "/account/password", "/account/second-factor", "/account/sessions"] {
+    visitor
+        .submit(
+            "/account/second-factor/confirm",
+            &[("code", &code(&secret, 0))],
+        )
+        .await
+        .expect(200);
+    for page in [
+        home,
+        "/account/password",
+        "/account/second-factor",
+        "/account/sessions",
+    ] {
         visitor.get(page).await.expect(200);
     }
     visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
     let next: String = url::form_urlencoded::byte_serialize(home.as_bytes()).collect();
-    visitor.sign_in(email, password).await.leads_to(&format!("/sign-in/code?next={next}"));
+    visitor
+        .sign_in(email, password)
+        .await
+        .leads_to(&format!("/sign-in/code?next={next}"));
     let csrf = visitor.get("/sign-in/code").await.expect(200).csrf();
-    let fields = [("csrf", csrf.as_str()), ("code", &code(&secret, 1)), ("next", home)];
+    let fields = [
+        ("csrf", csrf.as_str()),
+        ("code", &code(&secret, 1)),
+        ("next", home),
+    ];
     visitor.send("/sign-in/code", &fields).await.leads_to(home);
     visitor.get(home).await.expect(200);
 }
 
 async fn walk_as_operator(world: &World) {
     let (email, password) = new_operator(world).await;
-    walk(&Visitor::on_operators_listener(world), &email, &password, "/console").await;
+    walk(
+        &Visitor::on_operators_listener(world),
+        &email,
+        &password,
+        "/console",
+    )
+    .await;
 }
 
 async fn walk_as_integrator(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
-    walk(&Visitor::new(world), &email, &password, "/dashboard/taxpayers").await;
+    walk(
+        &Visitor::new(world),
+        &email,
+        &password,
+        "/dashboard/taxpayers",
+    )
+    .await;
 }
 
 #[each_database(&TOGETHER)]
@@ -79,10 +124,15 @@ async fn on_two_listeners_each_signs_in_on_its_own(world: &World) {
 #[each_database(&APART)]
 async fn operators_paths_answer_on_their_listener_alone(world: &World) {
     let operator = world.new_operator().await;
-    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).redirect(Policy::none());
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .redirect(Policy::none());
     let http = http.build().unwrap();
     let status = async |method: Method, url: &str| {
-        let request = http.request(method, url).header("x-api-key", operator.key());
+        let request = http
+            .request(method, url)
+            .header("x-api-key", operator.key());
         request.send().await.unwrap().status().as_u16()
     };
     for (path, statuses) in [
@@ -97,7 +147,10 @@ async fn operators_paths_answer_on_their_listener_alone(world: &World) {
         ("/docs/", [200, 404]),
         ("/v1/core/commons/invoice-categories", [200, 404]),
     ] {
-        for (root, expected) in [world.root(), world.ops_root().unwrap()].iter().zip(statuses) {
+        for (root, expected) in [world.root(), world.ops_root().unwrap()]
+            .iter()
+            .zip(statuses)
+        {
             let url = format!("{root}{path}");
             assert_eq!(status(Method::GET, &url).await, expected, "{url}");
             let refused = if expected == 404 { 404 } else { 405 };
@@ -109,10 +162,18 @@ async fn operators_paths_answer_on_their_listener_alone(world: &World) {
 #[each_database(&APART)]
 async fn the_other_listener_takes_no_password(world: &World) {
     let (email, password) = new_operator(world).await;
-    Visitor::new(world).sign_in(&email, &password).await.expect(401).shows(REFUSED);
+    Visitor::new(world)
+        .sign_in(&email, &password)
+        .await
+        .expect(401)
+        .shows(REFUSED);
     let (_, email, password) = world.new_integrator_person().await;
     let there = Visitor::on_operators_listener(world);
-    there.sign_in(&email, &password).await.expect(401).shows(REFUSED);
+    there
+        .sign_in(&email, &password)
+        .await
+        .expect(401)
+        .shows(REFUSED);
     there.get("/dashboard/taxpayers").await.expect(404);
 }
 
@@ -120,11 +181,21 @@ async fn the_other_listener_takes_no_password(world: &World) {
 async fn a_session_opens_nothing_on_the_other_listener(world: &World) {
     let (email, password) = new_operator(world).await;
     let operator = Visitor::on_operators_listener(world);
-    operator.sign_in(&email, &password).await.leads_to("/console");
+    operator
+        .sign_in(&email, &password)
+        .await
+        .leads_to("/console");
     let elsewhere = operator.at(world.root());
     elsewhere.get("/console").await.expect(404);
-    for page in ["/account/password", "/account/second-factor", "/sign-in/code"] {
+    for page in [
+        "/account/password",
+        "/account/second-factor",
+        "/sign-in/code",
+    ] {
         elsewhere.get(page).await.expect(303);
-        assert!(elsewhere.get(page).await.location.starts_with("/sign-in"), "{page}");
+        assert!(
+            elsewhere.get(page).await.location.starts_with("/sign-in"),
+            "{page}"
+        );
     }
 }

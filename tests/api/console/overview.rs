@@ -12,10 +12,18 @@ use crate::support::world::World;
 async fn every_link_of_the_overview_leads_to_a_page(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Viewer).await;
     let seen = visitor.get("/console").await.expect(200);
-    let parts = seen.html.split("href=\"").skip(1).map(|part| part.split('"').next().unwrap());
+    let parts = seen
+        .html
+        .split("href=\"")
+        .skip(1)
+        .map(|part| part.split('"').next().unwrap());
     let links: BTreeSet<_> = parts.filter(|link| link.starts_with("/console")).collect();
     assert!(links.contains("/console/runs?state=paused"), "{links:?}");
     for link in links {
-        assert_eq!(visitor.get(&link.replace("&amp;", "&")).await.status, 200, "{link}");
+        assert_eq!(
+            visitor.get(&link.replace("&amp;", "&")).await.status,
+            200,
+            "{link}"
+        );
     }
 }

@@ -25,8 +25,12 @@ const PAGES: [&str; 13] = [
 ];
 
 /// What all forms ask for.
-const FIELDS: [(&str, &str); 4] =
-    [("taxpayer_id", "1"), ("day", "2026-01-15"), ("reason", "x"), ("subscription", "active")];
+const FIELDS: [(&str, &str); 4] = [
+    ("taxpayer_id", "1"),
+    ("day", "2026-01-15"),
+    ("reason", "x"),
+    ("subscription", "active"),
+];
 
 /// The forms that an operator may send, and those for admins alone.
 fn forms() -> Vec<(OperatorRole, String)> {
@@ -50,8 +54,12 @@ fn forms() -> Vec<(OperatorRole, String)> {
         "/console/taxpayers/1/contacts/1/second-factor/reset",
         "/console/taxpayers/1/contacts/1/invitation",
     ];
-    let acts = acts.into_iter().chain(others).map(|path| (OperatorRole::Operator, path));
-    acts.chain(admin.map(|path| (OperatorRole::Admin, path.to_owned()))).collect()
+    let acts = acts
+        .into_iter()
+        .chain(others)
+        .map(|path| (OperatorRole::Operator, path));
+    acts.chain(admin.map(|path| (OperatorRole::Admin, path.to_owned())))
+        .collect()
 }
 
 #[each_database]
@@ -60,17 +68,31 @@ async fn every_page_is_for_operators_who_signed_in(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     for path in PAGES {
         let refused = nobody.get(path).await;
-        assert_eq!((refused.status, refused.location.starts_with("/sign-in")), (303, true), "{path}");
+        assert_eq!(
+            (refused.status, refused.location.starts_with("/sign-in")),
+            (303, true),
+            "{path}"
+        );
         let shown = viewer.get(path).await;
         assert!([200, 303].contains(&shown.status), "{path}: {}", shown.html);
         assert!(
-            !shown.html.contains("<form method=\"post\" action=\"/console"),
+            !shown
+                .html
+                .contains("<form method=\"post\" action=\"/console"),
             "{path} has no button to act"
         );
     }
-    for path in ["/console/live/supervision", "/console/runs/x", "/console/taxpayers/1"] {
+    for path in [
+        "/console/live/supervision",
+        "/console/runs/x",
+        "/console/taxpayers/1",
+    ] {
         let refused = nobody.get(path).await;
-        assert_eq!((refused.status, refused.location.starts_with("/sign-in")), (303, true), "{path}");
+        assert_eq!(
+            (refused.status, refused.location.starts_with("/sign-in")),
+            (303, true),
+            "{path}"
+        );
     }
 }
 
@@ -86,7 +108,11 @@ async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
         }
         let fields: Vec<_> = FIELDS.into_iter().chain([("once", "1")]).collect();
         admin.send(&path, &fields).await.expect(403);
-        assert_eq!(admin.get(&path).await.status == 405, path != "/console/reconciliations", "{path}");
+        assert_eq!(
+            admin.get(&path).await.status == 405,
+            path != "/console/reconciliations",
+            "{path}"
+        );
     }
     let gone = [
         format!("/console/runs/{ID}/retry"),
@@ -97,7 +123,11 @@ async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
     for path in gone {
         admin.submit(&path, &[]).await.expect(404);
     }
-    for path in ["/console/breakers/nothing/trip", "/console/runs/1/explode", "/console/taxpayers/0/verify"] {
+    for path in [
+        "/console/breakers/nothing/trip",
+        "/console/runs/1/explode",
+        "/console/taxpayers/0/verify",
+    ] {
         admin.submit(path, &[("reason", "x")]).await.expect(404);
     }
 }
@@ -123,10 +153,27 @@ async fn what_does_not_exist_is_a_page_that_says_so(world: &World) {
 #[each_database]
 async fn the_pages_of_this_process_show_its_actors_and_lanes(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
-    let supervision = ["Actors that need attention", "Quarantine", "Commands in its queue", "data-live"];
-    viewer.get("/console/supervision").await.shows_all(&supervision);
+    let supervision = [
+        "Actors that need attention",
+        "Quarantine",
+        "Commands in its queue",
+        "data-live",
+    ];
+    viewer
+        .get("/console/supervision")
+        .await
+        .shows_all(&supervision);
     let event = viewer.first_event("/console/live/supervision").await;
-    assert!(event.starts_with("data: ") && event.contains("Restarts"), "{event}");
-    viewer.get("/console/lanes").await.shows_all(&["A run at the authority.", "Why is it waiting?"]);
-    viewer.get("/console/breakers").await.shows_all(&["validate_irn", "Calls pass.", "Outages"]);
+    assert!(
+        event.starts_with("data: ") && event.contains("Restarts"),
+        "{event}"
+    );
+    viewer
+        .get("/console/lanes")
+        .await
+        .shows_all(&["A run at the authority.", "Why is it waiting?"]);
+    viewer
+        .get("/console/breakers")
+        .await
+        .shows_all(&["validate_irn", "Calls pass.", "Outages"]);
 }

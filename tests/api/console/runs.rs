@@ -15,10 +15,16 @@ use crate::support::world::{ALONE, World};
 async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let mut fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+    let mut fault = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::IrnValidate)
+        .times(1_000_000);
     fault.irn = Some(irn(&taxpayer, &no));
     world.authority.add_fault(fault).unwrap();
-    taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
+    taxpayer
+        .app()
+        .submit_async(&submission(&taxpayer, &no))
+        .await
+        .expect_status(202);
     let look = async || {
         let run = operator.newest_run(&taxpayer).await;
         (run["state"] == json!("waiting")).then_some(run)
@@ -33,46 +39,100 @@ async fn runs_are_filtered_by_the_address_and_one_is_shown_with_its_steps(world:
     let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let no = documents::invoice_no();
-    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
     let irn = irn(&taxpayer, &no);
-    let list = format!("/console/runs?taxpayer_id={}&operation=&step=&error=&irn=", taxpayer.id);
-    viewer.get(&list).await.shows_all(&[&irn, "Done", "1 runs match"]);
-    viewer.get(&format!("{list}&state=succeeded")).await.shows_all(&[&irn]);
-    viewer.get(&format!("{list}&state=paused")).await.shows_all(&["No run matches."]);
+    let list = format!(
+        "/console/runs?taxpayer_id={}&operation=&step=&error=&irn=",
+        taxpayer.id
+    );
+    viewer
+        .get(&list)
+        .await
+        .shows_all(&[&irn, "Done", "1 runs match"]);
+    viewer
+        .get(&format!("{list}&state=succeeded"))
+        .await
+        .shows_all(&[&irn]);
+    viewer
+        .get(&format!("{list}&state=paused"))
+        .await
+        .shows_all(&["No run matches."]);
     let refused = viewer.get(&format!("{list}&state=stuck")).await.expect(422);
     assert!(refused.html.contains("role=\"alert\""), "{}", refused.html);
     let run = operator.newest_run(&taxpayer).await;
     let id = run["id"].as_str().unwrap();
     let steps = ["irn-check", "data-check", "sign", "confirm"];
-    let page = viewer.get(&format!("/console/runs/{id}")).await.shows_all(&steps);
-    let page = page.shows_all(&["It waits for nothing: it succeeded at", "What is sent to the authority"]);
+    let page = viewer
+        .get(&format!("/console/runs/{id}"))
+        .await
+        .shows_all(&steps);
+    let page = page.shows_all(&[
+        "It waits for nothing: it succeeded at",
+        "What is sent to the authority",
+    ]);
     page.hides_all(&["formaction=", "billing@"]);
 }
 
 #[each_database(ALONE)]
 async fn a_waiting_run_says_why_and_an_operator_moves_it(world: &World) {
-    let (operator, browser) =
-        (world.new_operator().await, Visitor::operator(world, OperatorRole::Operator).await);
+    let (operator, browser) = (
+        world.new_operator().await,
+        Visitor::operator(world, OperatorRole::Operator).await,
+    );
     let (_, run) = waiting(world, &operator).await;
     let path = format!("/console/runs/{}", run["id"].as_str().unwrap());
     let why = async || {
-        let page = browser.get(&path).await.shows_all(&["Why is it waiting?", "Retry now"]);
-        page.html.contains("The authority did not answer the step irn-check, since").then_some(())
+        let page = browser
+            .get(&path)
+            .await
+            .shows_all(&["Why is it waiting?", "Retry now"]);
+        page.html
+            .contains("The authority did not answer the step irn-check, since")
+            .then_some(())
     };
     eventually("the reason of the wait", why).await;
     let hostile = "<script>alert(1)</script>";
-    browser.submit(&format!("{path}/pause"), &[("reason", hostile)]).await.leads_to(&path);
+    browser
+        .submit(&format!("{path}/pause"), &[("reason", hostile)])
+        .await
+        .leads_to(&path);
     let paused = ["An operator paused it at", "run.pause", "@house.example"];
-    let page = browser.get(&path).await.shows_all(&paused).hides_all(&[hostile]);
-    assert!(page.html.contains("alert(1)"), "the reason is shown as text");
-    let again = browser.submit(&format!("{path}/pause"), &[]).await.expect(409);
-    assert!(again.html.contains("A run that is paused takes no pause"), "{}", again.html);
-    browser.submit(&format!("{path}/pause"), &[("reason", &"x".repeat(1_001))]).await.expect(422);
+    let page = browser
+        .get(&path)
+        .await
+        .shows_all(&paused)
+        .hides_all(&[hostile]);
+    assert!(
+        page.html.contains("alert(1)"),
+        "the reason is shown as text"
+    );
+    let again = browser
+        .submit(&format!("{path}/pause"), &[])
+        .await
+        .expect(409);
+    assert!(
+        again.html.contains("A run that is paused takes no pause"),
+        "{}",
+        again.html
+    );
+    browser
+        .submit(&format!("{path}/pause"), &[("reason", &"x".repeat(1_001))])
+        .await
+        .expect(422);
     world.authority.clear_faults();
-    browser.submit(&format!("{path}/retry"), &[]).await.leads_to(&path);
+    browser
+        .submit(&format!("{path}/retry"), &[])
+        .await
+        .leads_to(&path);
     let ended = async || {
         let page = browser.get(&path).await;
-        page.html.contains("It waits for nothing: it succeeded").then_some(())
+        page.html
+            .contains("It waits for nothing: it succeeded")
+            .then_some(())
     };
     eventually("the end of the run", ended).await;
 }
@@ -83,12 +143,18 @@ async fn a_run_that_is_worked_on_says_by_whom_and_since_when(world: &World) {
     let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let slow = format!("INV{}SBXSLOW", number());
-    taxpayer.app().submit_async(&submission(&taxpayer, &slow)).await.expect_status(202);
+    taxpayer
+        .app()
+        .submit_async(&submission(&taxpayer, &slow))
+        .await
+        .expect_status(202);
     let run = operator.newest_run(&taxpayer).await;
     let path = format!("/console/runs/{}", run["id"].as_str().unwrap());
     let why = async || {
         let page = viewer.get(&path).await;
-        page.html.contains("has worked on the step irn-check since").then_some(())
+        page.html
+            .contains("has worked on the step irn-check since")
+            .then_some(())
     };
     eventually("the process that works on the run", why).await;
 }

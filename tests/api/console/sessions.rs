@@ -14,9 +14,16 @@ async fn a_person_sees_where_it_is_signed_in_and_signs_out_elsewhere(world: &Wor
     let (first, email, password) = Visitor::new_operator(world, OperatorRole::Viewer).await;
     let [second, third] = [Visitor::new(world), Visitor::new(world)];
     for visitor in [&second, &third] {
-        visitor.sign_in(&email, &password).await.leads_to("/console");
+        visitor
+            .sign_in(&email, &password)
+            .await
+            .leads_to("/console");
     }
-    let page = second.get(LIST).await.expect(200).shows_all(&["127.0.0.1", "This one"]);
+    let page = second
+        .get(LIST)
+        .await
+        .expect(200)
+        .shows_all(&["127.0.0.1", "This one"]);
     assert_eq!(page.html.matches("name=\"id\"").count(), 2, "{}", page.html);
     let (_, rest) = page.html.split_once("name=\"id\" value=\"").unwrap();
     let id = rest.split('"').next().unwrap();
@@ -29,7 +36,11 @@ async fn a_person_sees_where_it_is_signed_in_and_signs_out_elsewhere(world: &Wor
         left
     };
     let open = left([&first, &second, &third]).await;
-    assert_eq!(open.iter().filter(|is_open| **is_open).count(), 2, "one of the others ended: {open:?}");
+    assert_eq!(
+        open.iter().filter(|is_open| **is_open).count(),
+        2,
+        "one of the others ended: {open:?}"
+    );
     second.submit(END, &[]).await.leads_to(LIST);
     assert_eq!(left([&first, &second, &third]).await, [false, true, false]);
     second.submit(END, &[("id", "%")]).await.leads_to(LIST);
@@ -41,9 +52,14 @@ async fn a_new_sign_in_of_a_browser_ends_its_old_session(world: &World) {
     let (visitor, email, password) = Visitor::new_operator(world, OperatorRole::Viewer).await;
     let old = visitor.copy(world);
     old.get("/console").await.expect(200);
-    visitor.sign_in(&email, &password).await.leads_to("/console");
+    visitor
+        .sign_in(&email, &password)
+        .await
+        .leads_to("/console");
     visitor.get("/console").await.expect(200);
-    old.get("/console").await.leads_to("/sign-in?next=%2Fconsole");
+    old.get("/console")
+        .await
+        .leads_to("/sign-in?next=%2Fconsole");
 }
 
 /// More events than a stream sends before it notices, and far fewer than a stream sends by itself.
@@ -55,13 +71,19 @@ async fn a_stream_ends_soon_after_the_right_to_it(world: &World) {
     for way in ["sign-out", "disable", "remove", "api-key/revoke"] {
         let (visitor, email, _) = Visitor::new_operator(world, OperatorRole::Viewer).await;
         let mut stream = visitor.open_stream("/console/live/supervision").await;
-        assert!(stream.chunk().await.unwrap().is_some(), "the stream is open");
+        assert!(
+            stream.chunk().await.unwrap().is_some(),
+            "the stream is open"
+        );
         if way == "sign-out" {
             visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
         } else {
             let query = format!("SELECT id FROM operators WHERE email = '{email}'");
             let id = world.number(&query).await;
-            admin.call("POST", &format!("/ops/operators/{id}/{way}")).await.expect_status(200);
+            admin
+                .call("POST", &format!("/ops/operators/{id}/{way}"))
+                .await
+                .expect_status(200);
         }
         let mut events = 0;
         while events < EVENTS_AFTER && stream.chunk().await.unwrap().is_some() {
@@ -75,17 +97,33 @@ async fn a_stream_ends_soon_after_the_right_to_it(world: &World) {
 async fn the_audit_says_who_signed_in_from_where_and_who_was_refused(world: &World) {
     let admin = world.new_operator().await;
     let (_, email, _) = Visitor::new_operator(world, OperatorRole::Viewer).await;
-    Visitor::new(world).sign_in(&email, "another password").await.expect(401);
-    let id = world.number(&format!("SELECT id FROM operators WHERE email = '{email}'")).await;
+    Visitor::new(world)
+        .sign_in(&email, "another password")
+        .await
+        .expect(401);
+    let id = world
+        .number(&format!("SELECT id FROM operators WHERE email = '{email}'"))
+        .await;
     let listed = async || {
-        let audit = admin.audit(&format!("?subject={id}")).await.expect_status(200);
+        let audit = admin
+            .audit(&format!("?subject={id}"))
+            .await
+            .expect_status(200);
         let entries = audit.data()["data"].as_array().unwrap().clone();
-        let is_refused = entries.iter().any(|entry| entry["action"] == "session.refuse");
+        let is_refused = entries
+            .iter()
+            .any(|entry| entry["action"] == "session.refuse");
         is_refused.then_some(entries)
     };
     let entries = testkit::patience::eventually("the refused sign-in", listed).await;
     for action in ["session.sign-in", "session.refuse"] {
-        let entry = entries.iter().find(|entry| entry["action"] == action).unwrap();
-        assert_eq!((&entry["address"], &entry["operator"]), (&"127.0.0.1".into(), &email.as_str().into()));
+        let entry = entries
+            .iter()
+            .find(|entry| entry["action"] == action)
+            .unwrap();
+        assert_eq!(
+            (&entry["address"], &entry["operator"]),
+            (&"127.0.0.1".into(), &email.as_str().into())
+        );
     }
 }

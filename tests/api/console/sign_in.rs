@@ -15,7 +15,11 @@ const OWN: &str = "a few easy words";
 async fn contact(world: &World) -> (String, i64) {
     let mut body = documents::taxpayer();
     body["contact_person"]["password"] = json!(OWN);
-    let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+    let made = world
+        .integrator()
+        .create_taxpayer(&body)
+        .await
+        .expect_status(201);
     let email = body["contact_person"]["email"].as_str().unwrap().to_owned();
     (email, made.data()["id"].as_i64().unwrap())
 }
@@ -26,8 +30,14 @@ async fn an_operator_signs_in_and_out(world: &World) {
     visitor.get("/console").await.expect(200).shows("Overview");
     visitor.get("/sign-in").await.leads_to("/console");
     let token = visitor.get("/console").await.csrf();
-    visitor.send("/sign-out", &[("csrf", &token), ("once", "1")]).await.leads_to("/sign-in");
-    visitor.get("/console").await.leads_to("/sign-in?next=%2Fconsole");
+    visitor
+        .send("/sign-out", &[("csrf", &token), ("once", "1")])
+        .await
+        .leads_to("/sign-in");
+    visitor
+        .get("/console")
+        .await
+        .leads_to("/sign-in?next=%2Fconsole");
 }
 
 #[each_database]
@@ -41,7 +51,12 @@ async fn a_new_password_needs_the_present_one_and_is_not_a_common_one(world: &Wo
     }
     let new = "another four plain words";
     let change = async |present, new| {
-        visitor.submit("/account/password", &[("present", present), ("new", new), ("again", new)]).await
+        visitor
+            .submit(
+                "/account/password",
+                &[("present", present), ("new", new), ("again", new)],
+            )
+            .await
     };
     for (present, new, said) in [
         (OWN, "too short", "12 characters"),
@@ -61,14 +76,26 @@ async fn a_new_password_needs_the_present_one_and_is_not_a_common_one(world: &Wo
 async fn the_present_password_is_the_one_of_this_account(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
     let visitor = Visitor::new(world);
-    visitor.sign_in(&email, &password).await.leads_to("/dashboard/taxpayers");
+    visitor
+        .sign_in(&email, &password)
+        .await
+        .leads_to("/dashboard/taxpayers");
     let mut body = documents::taxpayer();
     body["contact_person"]["email"] = json!(email);
     body["contact_person"]["password"] = json!(OWN);
-    world.integrator().create_taxpayer(&body).await.expect_status(201);
+    world
+        .integrator()
+        .create_taxpayer(&body)
+        .await
+        .expect_status(201);
     let new = "another four plain words";
     let change = async |present: &str| {
-        visitor.submit("/account/password", &[("present", present), ("new", new), ("again", new)]).await
+        visitor
+            .submit(
+                "/account/password",
+                &[("present", present), ("new", new), ("again", new)],
+            )
+            .await
     };
     change(OWN).await.expect(422).shows("is not right");
     change(&password).await.leads_to("/dashboard/taxpayers");
@@ -78,17 +105,33 @@ async fn the_present_password_is_the_one_of_this_account(world: &World) {
          AND substr(c.password_hash, 1, 53) = substr(i.password_hash, 1, 53)"
     );
     assert_eq!(world.number(&salted_alike).await, 1);
-    let home = Visitor::new(world).sign_in(&email, OWN).await.expect(303).location;
-    assert!(home.starts_with("/dashboard/") && home != "/dashboard/taxpayers", "{home}");
+    let home = Visitor::new(world)
+        .sign_in(&email, OWN)
+        .await
+        .expect(303)
+        .location;
+    assert!(
+        home.starts_with("/dashboard/") && home != "/dashboard/taxpayers",
+        "{home}"
+    );
 }
 
 #[each_database]
 async fn a_wrong_password_and_an_unknown_person_are_refused_alike(world: &World) {
     let (email, _) = contact(world).await;
     let visitor = Visitor::new(world);
-    let wrong = visitor.sign_in(&email, "another password").await.expect(401);
-    let unknown = visitor.sign_in("nobody@nowhere.example", "another password").await.expect(401);
-    assert_eq!(wrong.html.replace(&email, ""), unknown.html.replace("nobody@nowhere.example", ""));
+    let wrong = visitor
+        .sign_in(&email, "another password")
+        .await
+        .expect(401);
+    let unknown = visitor
+        .sign_in("nobody@nowhere.example", "another password")
+        .await
+        .expect(401);
+    assert_eq!(
+        wrong.html.replace(&email, ""),
+        unknown.html.replace("nobody@nowhere.example", "")
+    );
 }
 
 #[each_database]
@@ -100,21 +143,34 @@ async fn a_stranger_who_tries_passwords_keeps_nobody_out(world: &World) {
     known.submit("/sign-out", &[]).await.leads_to("/sign-in");
     let stranger = Visitor::new(world);
     for _ in 0..10 {
-        stranger.sign_in(&email, "another password").await.expect(401);
+        stranger
+            .sign_in(&email, "another password")
+            .await
+            .expect(401);
     }
     known.sign_in(&email, &password).await.leads_to(home);
-    Visitor::new(world).sign_in(&email, &password).await.leads_to(home);
+    Visitor::new(world)
+        .sign_in(&email, &password)
+        .await
+        .leads_to(home);
 }
 
 #[each_database(ALONE)]
 async fn attempts_at_the_same_time_are_bounded(world: &World) {
     let (email, _) = contact(world).await;
-    let try_one = async |_| Visitor::new(world).sign_in(&email, "another password").await;
+    let try_one = async |_| {
+        Visitor::new(world)
+            .sign_in(&email, "another password")
+            .await
+    };
     // On a busy machine they take many seconds, in which places become free again.
     let answers = join_all((0..80).map(try_one)).await;
     let refused = answers.iter().filter(|answer| answer.status == 429).count();
     assert!(refused >= 10, "{refused} of 80");
-    let refused = answers.into_iter().find(|answer| answer.status == 429).unwrap();
+    let refused = answers
+        .into_iter()
+        .find(|answer| answer.status == 429)
+        .unwrap();
     assert_eq!(refused.shows("Too many attempts").retry_after, Some(3));
 }
 
@@ -129,7 +185,10 @@ async fn a_known_browser_may_guess_no_more_than_others(world: &World) {
         known.sign_in(&email, "another password").await.expect(401);
     }
     known.sign_in(&email, &password).await.expect(429);
-    Visitor::new(world).sign_in(&email, &password).await.expect(303);
+    Visitor::new(world)
+        .sign_in(&email, &password)
+        .await
+        .expect(303);
 }
 
 #[each_database(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]
@@ -137,16 +196,25 @@ async fn wrong_api_keys_of_an_address_refuse_no_sign_in(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
     let guesses = world.anonymous().with_key("tpk_of_nobody");
     while guesses.get("/v1/tax-payers/invoices").await.status != 429 {}
-    Visitor::new(world).sign_in(&email, &password).await.leads_to("/dashboard/taxpayers");
+    Visitor::new(world)
+        .sign_in(&email, &password)
+        .await
+        .leads_to("/dashboard/taxpayers");
 }
 
 #[each_database]
 async fn a_form_without_the_token_of_the_session_is_refused(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Admin).await;
     for token in ["", "another"] {
-        visitor.send("/sign-out", &[("csrf", token), ("once", "1")]).await.expect(403);
+        visitor
+            .send("/sign-out", &[("csrf", token), ("once", "1")])
+            .await
+            .expect(403);
     }
-    visitor.send("/sign-out", &[("once", "1")]).await.expect(403);
+    visitor
+        .send("/sign-out", &[("once", "1")])
+        .await
+        .expect(403);
     visitor.get("/console").await.expect(200);
 }
 
@@ -159,7 +227,10 @@ async fn the_sign_in_leads_only_to_pages_of_this_service(world: &World) {
     };
     let invoices = format!("/dashboard/{id}/invoices");
     assert_eq!(sign_in(&invoices).await, invoices);
-    assert_eq!(sign_in("https://evil.example/").await, format!("/dashboard/{id}"));
+    assert_eq!(
+        sign_in("https://evil.example/").await,
+        format!("/dashboard/{id}")
+    );
     assert_eq!(sign_in("//evil.example/").await, format!("/dashboard/{id}"));
 }
 
@@ -174,8 +245,12 @@ async fn one_kind_of_person_does_not_see_the_pages_of_another(world: &World) {
 #[each_database]
 async fn text_of_a_visitor_is_shown_and_not_run(world: &World) {
     let visitor = Visitor::new(world);
-    let seen =
-        visitor.sign_in("<script>alert(1)</script>@x.example", "\"><img src=x onerror=alert(1)>").await;
+    let seen = visitor
+        .sign_in(
+            "<script>alert(1)</script>@x.example",
+            "\"><img src=x onerror=alert(1)>",
+        )
+        .await;
     seen.expect(401).hides("<script>alert").hides("<img src=x");
     let next = "/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
     visitor.get(next).await.expect(200).hides("<script>alert");

@@ -22,12 +22,30 @@ async fn a_command_is_executed_again_after_one_panic(world: &World) {
     let taxpayer = idle_taxpayer(world).await;
     let operator = world.new_operator().await;
     let order = json!({ "taxpayer_id": taxpayer.id });
-    let ordered = operator.send("POST", PANIC, &order).await.expect_status(200);
-    assert_eq!(ordered.data(), &json!({ "taxpayer_id": taxpayer.id, "panics": 1 }));
+    let ordered = operator
+        .send("POST", PANIC, &order)
+        .await
+        .expect_status(200);
+    assert_eq!(
+        ordered.data(),
+        &json!({ "taxpayer_id": taxpayer.id, "panics": 1 })
+    );
     taxpayer.invoice(&invoice()).await;
     let put_aside = format!("/ops/quarantine?taxpayer_id={}", taxpayer.id);
-    assert_eq!(operator.call("GET", &put_aside).await.expect_status(200).data()["total"], 0);
-    let tree = operator.call("GET", "/ops/supervision").await.expect_status(200).body.to_string();
+    assert_eq!(
+        operator
+            .call("GET", &put_aside)
+            .await
+            .expect_status(200)
+            .data()["total"],
+        0
+    );
+    let tree = operator
+        .call("GET", "/ops/supervision")
+        .await
+        .expect_status(200)
+        .body
+        .to_string();
     assert!(tree.contains("an operator ordered this panic"), "{tree}");
 }
 
@@ -37,7 +55,10 @@ async fn a_create_whose_actor_panics_twice_is_put_aside_and_replayed(world: &Wor
     let operator = world.new_operator().await;
     let neighbour = world.taxpayer().await;
     let order = json!({ "taxpayer_id": taxpayer.id, "panics": 2 });
-    operator.send("POST", PANIC, &order).await.expect_status(200);
+    operator
+        .send("POST", PANIC, &order)
+        .await
+        .expect_status(200);
     taxpayer.create_invoice(&invoice()).await.expect_status(500);
     neighbour.invoice(&invoice()).await;
     let put_aside = format!("/ops/quarantine?taxpayer_id={}&state=kept", taxpayer.id);
@@ -46,10 +67,19 @@ async fn a_create_whose_actor_panics_twice_is_put_aside_and_replayed(world: &Wor
         listed.data()["data"].get(0).cloned()
     };
     let command = eventually("the command in the quarantine", kept).await;
-    assert_eq!((&command["name"], command["replay"].is_string()), (&json!("create"), true));
-    let replay = format!("/ops/quarantine/{}/replay", command["reference"].as_str().unwrap());
+    assert_eq!(
+        (&command["name"], command["replay"].is_string()),
+        (&json!("create"), true)
+    );
+    let replay = format!(
+        "/ops/quarantine/{}/replay",
+        command["reference"].as_str().unwrap()
+    );
     operator.call("POST", &replay).await.expect_status(200);
-    assert_eq!(taxpayer.list_invoices("").await.expect_status(200).data()["total"], 1);
+    assert_eq!(
+        taxpayer.list_invoices("").await.expect_status(200).data()["total"],
+        1
+    );
 }
 
 #[each_database]
@@ -57,10 +87,23 @@ async fn only_an_operator_orders_panics_and_only_of_taxpayers_that_exist(world: 
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;
     let order = json!({ "taxpayer_id": taxpayer.id });
-    world.anonymous().send("POST", PANIC, &order).await.expect_refusal(401, "UNAUTHENTICATED");
-    taxpayer.send("POST", PANIC, &order).await.expect_refusal(401, "INVALID_API_KEY");
-    operator.send("POST", PANIC, &json!({ "taxpayer_id": 999_999 })).await.expect_status(404);
+    world
+        .anonymous()
+        .send("POST", PANIC, &order)
+        .await
+        .expect_refusal(401, "UNAUTHENTICATED");
+    taxpayer
+        .send("POST", PANIC, &order)
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
+    operator
+        .send("POST", PANIC, &json!({ "taxpayer_id": 999_999 }))
+        .await
+        .expect_status(404);
     let unfit = json!({ "taxpayer_id": taxpayer.id, "panics": 3 });
-    operator.send("POST", PANIC, &unfit).await.expect_faults(&["panics"]);
+    operator
+        .send("POST", PANIC, &unfit)
+        .await
+        .expect_faults(&["panics"]);
     taxpayer.invoice(&invoice()).await;
 }

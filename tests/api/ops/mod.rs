@@ -25,20 +25,46 @@ use crate::support::world::World;
 #[each_database]
 async fn only_an_operators_key_opens_the_operators_surface(world: &World) {
     const AUDIT: &str = "/ops/audit";
-    world.anonymous().get(AUDIT).await.expect_refusal(401, "UNAUTHENTICATED");
-    world.newcomer().await.get(AUDIT).await.expect_refusal(401, "INVALID_API_KEY");
-    world.integrator().get(AUDIT).await.expect_refusal(401, "INVALID_API_KEY");
+    world
+        .anonymous()
+        .get(AUDIT)
+        .await
+        .expect_refusal(401, "UNAUTHENTICATED");
+    world
+        .newcomer()
+        .await
+        .get(AUDIT)
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
+    world
+        .integrator()
+        .get(AUDIT)
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
     let unknown = world.anonymous().with_key("opk_unknown");
-    unknown.get(AUDIT).await.expect_refusal(401, "INVALID_API_KEY");
+    unknown
+        .get(AUDIT)
+        .await
+        .expect_refusal(401, "INVALID_API_KEY");
 }
 
 #[each_database]
 async fn an_operator_sees_the_breaker_and_the_limit_of_each_operation(world: &World) {
-    let answer = world.new_operator().await.get("/ops/breakers").await.expect_status(200);
+    let answer = world
+        .new_operator()
+        .await
+        .get("/ops/breakers")
+        .await
+        .expect_status(200);
     let breakers = answer.data().as_array().unwrap();
     assert_eq!(breakers.len(), 15);
     for breaker in breakers {
-        let fields: Vec<_> = breaker.as_object().unwrap().keys().map(String::as_str).collect();
+        let fields: Vec<_> = breaker
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         assert_eq!(
             fields,
             [
@@ -56,9 +82,21 @@ async fn an_operator_sees_the_breaker_and_the_limit_of_each_operation(world: &Wo
                 "waiting"
             ]
         );
-        assert!((1..=64).contains(&breaker["limit"].as_u64().unwrap()), "{breaker}");
-        assert!(breaker["in_flight"].is_u64() && breaker["waiting"].is_u64(), "{breaker}");
+        assert!(
+            (1..=64).contains(&breaker["limit"].as_u64().unwrap()),
+            "{breaker}"
+        );
+        assert!(
+            breaker["in_flight"].is_u64() && breaker["waiting"].is_u64(),
+            "{breaker}"
+        );
         assert!(["closed", "open", "half_open"].contains(&breaker["state"].as_str().unwrap()));
     }
-    assert!(breakers.iter().any(|breaker| breaker["operation"] == json!("sign")), "{}", answer.text);
+    assert!(
+        breakers
+            .iter()
+            .any(|breaker| breaker["operation"] == json!("sign")),
+        "{}",
+        answer.text
+    );
 }

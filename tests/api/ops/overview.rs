@@ -14,21 +14,38 @@ async fn a_paused_run_that_has_missed_its_deadline_is_counted_for_operators_and_
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;
     let run = operator.newest_run(&taxpayer).await;
-    operator.move_run(id(&run), "pause").await.expect_status(200);
+    operator
+        .move_run(id(&run), "pause")
+        .await
+        .expect_status(200);
     until(&operator, &taxpayer, "paused").await;
     let paused = async || {
         let answer = operator.get("/ops/overview").await.expect_status(200);
         let groups = answer.data()["runs"].as_array().unwrap().clone();
         let is_paused = |group: &&Value| group["state"] == json!("paused");
-        groups.iter().find(is_paused).map(|group| (group.clone(), answer.data().clone()))
+        groups
+            .iter()
+            .find(is_paused)
+            .map(|group| (group.clone(), answer.data().clone()))
     };
     let (group, overview) = eventually("a paused run in the overview", paused).await;
-    assert_eq!((&group["runs"], &group["wait_reason"]), (&json!(1), &Value::Null));
+    assert_eq!(
+        (&group["runs"], &group["wait_reason"]),
+        (&json!(1), &Value::Null)
+    );
     assert!(group["oldest_age_s"].is_u64(), "{group}");
     assert_eq!(overview["deadlines"], json!({ "overdue": 1, "soon": 0 }));
     assert_eq!(overview["deliveries"], json!({ "pending": 0, "dead": 0 }));
-    assert_eq!(overview["endpoints"][0], json!({ "health": "working", "endpoints": 0 }));
-    let text = world.anonymous().get("/metrics").await.expect_status(200).text;
+    assert_eq!(
+        overview["endpoints"][0],
+        json!({ "health": "working", "endpoints": 0 })
+    );
+    let text = world
+        .anonymous()
+        .get("/metrics")
+        .await
+        .expect_status(200)
+        .text;
     for line in [
         "einvoice_runs{state=\"paused\"} 1",
         "einvoice_runs{state=\"waiting\"} 0",

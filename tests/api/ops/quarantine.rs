@@ -12,13 +12,19 @@ use crate::support::world::World;
 
 /// Returns the only line of the quarantine that matches.
 async fn only(operator: &Operator, filter: &str) -> Value {
-    let listed = operator.get(&format!("/ops/quarantine?state=kept&{filter}")).await.expect_status(200);
+    let listed = operator
+        .get(&format!("/ops/quarantine?state=kept&{filter}"))
+        .await
+        .expect_status(200);
     assert_eq!(listed.data()["total"], json!(1), "{}", listed.text);
     listed.data()["data"][0].clone()
 }
 
 async fn is_empty(operator: &Operator, filter: &str) -> bool {
-    let listed = operator.get(&format!("/ops/quarantine?{filter}")).await.expect_status(200);
+    let listed = operator
+        .get(&format!("/ops/quarantine?{filter}"))
+        .await
+        .expect_status(200);
     listed.data()["total"] == json!(0)
 }
 
@@ -27,30 +33,48 @@ async fn a_run_in_quarantine_is_listed_until_it_is_retried(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;
     let run = operator.newest_run(&taxpayer).await;
-    operator.move_run(id(&run), "pause").await.expect_status(200);
+    operator
+        .move_run(id(&run), "pause")
+        .await
+        .expect_status(200);
     until(&operator, &taxpayer, "paused").await;
     let filter = format!("taxpayer_id={}", taxpayer.id);
-    assert!(is_empty(&operator, &filter).await, "an operator's pause is no quarantine");
+    assert!(
+        is_empty(&operator, &filter).await,
+        "an operator's pause is no quarantine"
+    );
     for (counted, cause) in [
         (
             "crashes = 3, panics = 0",
             "the process crashed 3 times while it was in flight, at the step irn-check",
         ),
-        ("crashes = 0, panics = 2", "it panicked 2 times, at the step irn-check"),
+        (
+            "crashes = 0, panics = 2",
+            "it panicked 2 times, at the step irn-check",
+        ),
     ] {
-        let update = format!("UPDATE pipeline_runs SET {counted} WHERE id = '{}'", id(&run));
+        let update = format!(
+            "UPDATE pipeline_runs SET {counted} WHERE id = '{}'",
+            id(&run)
+        );
         assert_eq!(world.execute(&update).await, 1);
         let found = only(&operator, &filter).await;
         let expected = ["run", id(&run), "submit", cause];
-        let shown =
-            ["kind", "reference", "name", "cause"].map(|name| found[name].as_str().unwrap().to_owned());
+        let shown = ["kind", "reference", "name", "cause"]
+            .map(|name| found[name].as_str().unwrap().to_owned());
         assert_eq!(shown, expected);
         assert_eq!(found["about"], run["irn"]);
     }
     let found = only(&operator, &format!("kind=run&name=submit&{filter}")).await;
-    assert!(is_empty(&operator, &format!("kind=task&{filter}")).await, "no task");
+    assert!(
+        is_empty(&operator, &format!("kind=task&{filter}")).await,
+        "no task"
+    );
     for act in ["replay", "drop"] {
-        operator.call("POST", found[act].as_str().unwrap()).await.expect_status(200);
+        operator
+            .call("POST", found[act].as_str().unwrap())
+            .await
+            .expect_status(200);
         let gone = async || is_empty(&operator, &filter).await.then_some(());
         eventually("an empty quarantine", gone).await;
     }
@@ -62,8 +86,14 @@ async fn a_delivery_in_quarantine_is_listed_until_it_is_replayed(world: &World) 
     let operator = world.new_operator().await;
     let taxpayer = with_a_dead_letter(world, &receiver).await;
     let filter = format!("taxpayer_id={}", taxpayer.id);
-    assert!(is_empty(&operator, &filter).await, "a dead letter that was given up is not in quarantine");
-    let update = format!("UPDATE deliveries SET crashes = 3 WHERE taxpayer_id = {}", taxpayer.id);
+    assert!(
+        is_empty(&operator, &filter).await,
+        "a dead letter that was given up is not in quarantine"
+    );
+    let update = format!(
+        "UPDATE deliveries SET crashes = 3 WHERE taxpayer_id = {}",
+        taxpayer.id
+    );
     assert_eq!(world.execute(&update).await, 1);
     let found = only(&operator, &filter).await;
     let shown = ["kind", "name", "state"].map(|name| found[name].as_str().unwrap());
@@ -72,13 +102,30 @@ async fn a_delivery_in_quarantine_is_listed_until_it_is_replayed(world: &World) 
     let dropped = operator.call("POST", drop).await.expect_status(200);
     let shown = ["state", "replay", "drop"].map(|name| dropped.data()[name].clone());
     assert_eq!(shown, [json!("dropped"), Value::Null, Value::Null]);
-    assert!(is_empty(&operator, &filter).await, "it is a dead letter like any other");
-    operator.call("POST", drop).await.expect_refusal(404, "COMMAND_NOT_FOUND");
-    let audit = operator.get(&format!("/ops/audit?subject={}", found["reference"].as_str().unwrap())).await;
+    assert!(
+        is_empty(&operator, &filter).await,
+        "it is a dead letter like any other"
+    );
+    operator
+        .call("POST", drop)
+        .await
+        .expect_refusal(404, "COMMAND_NOT_FOUND");
+    let audit = operator
+        .get(&format!(
+            "/ops/audit?subject={}",
+            found["reference"].as_str().unwrap()
+        ))
+        .await;
     assert_eq!(audit.data()["data"][0]["action"], "delivery.drop");
     assert_eq!(world.execute(&update).await, 1);
-    operator.call("POST", found["replay"].as_str().unwrap()).await.expect_status(200);
-    eventually("an empty quarantine", async || is_empty(&operator, &filter).await.then_some(())).await;
+    operator
+        .call("POST", found["replay"].as_str().unwrap())
+        .await
+        .expect_status(200);
+    eventually("an empty quarantine", async || {
+        is_empty(&operator, &filter).await.then_some(())
+    })
+    .await;
 }
 
 #[each_database]
@@ -93,11 +140,17 @@ async fn a_task_in_quarantine_is_listed_with_nothing_to_do(world: &World) {
     );
     assert_eq!(world.execute(&insert).await, 1);
     let found = only(&operator, &format!("taxpayer_id={}", taxpayer.id)).await;
-    assert_eq!(found["reference"], json!(format!("reconciliation/{}", taxpayer.id)));
+    assert_eq!(
+        found["reference"],
+        json!(format!("reconciliation/{}", taxpayer.id))
+    );
     assert_eq!(
         (&found["kind"], &found["replay"], &found["drop"]),
         (&json!("task"), &Value::Null, &Value::Null)
     );
-    let delete = format!("DELETE FROM lanes WHERE kind = 'reconciliation' AND key = '{}'", taxpayer.id);
+    let delete = format!(
+        "DELETE FROM lanes WHERE kind = 'reconciliation' AND key = '{}'",
+        taxpayer.id
+    );
     assert_eq!(world.execute(&delete).await, 1);
 }

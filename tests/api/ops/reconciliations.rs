@@ -23,7 +23,11 @@ const QUICK: [(&str, &str); 4] = [
 ];
 
 /// A run that waits does so until somebody moves it.
-const PATIENT: [(&str, &str); 3] = [RETRY_LATE[0], RETRY_LATE[1], ("AUTHORITY__UTC_OFFSET", "+00:00")];
+const PATIENT: [(&str, &str); 3] = [
+    RETRY_LATE[0],
+    RETRY_LATE[1],
+    ("AUTHORITY__UTC_OFFSET", "+00:00"),
+];
 
 /// The day of the simulator, whose zone is UTC. A case that runs into midnight looks at the day it began on.
 fn today() -> String {
@@ -35,7 +39,8 @@ async fn unconfirmed(world: &World) -> (Taxpayer, Operator) {
     // A start reads the list of invoices in transit, what is recent and then all: from here on nothing is read.
     let lists = async || {
         let calls = world.authority.calls();
-        let is_read = |call: &&CallRecord| call.operation == Some(Operation::Pull) && !call.is_pending();
+        let is_read =
+            |call: &&CallRecord| call.operation == Some(Operation::Pull) && !call.is_pending();
         (calls.iter().filter(is_read).count() >= 2).then_some(())
     };
     eventually("the lists that a start reads", lists).await;
@@ -56,12 +61,19 @@ async fn compared(operator: &Operator, taxpayer: &Taxpayer) -> Value {
 fn findings(reconciliation: &Value) -> Vec<String> {
     let found = reconciliation["findings"].as_array().unwrap().iter();
     found
-        .map(|one| format!("{} {}", one["what"].as_str().unwrap(), one["action"].as_str().unwrap()))
+        .map(|one| {
+            format!(
+                "{} {}",
+                one["what"].as_str().unwrap(),
+                one["action"].as_str().unwrap()
+            )
+        })
         .collect()
 }
 
 fn counts(reconciliation: &Value) -> [i64; 5] {
-    ["compared", "agreed", "under_way", "mended", "listed"].map(|name| reconciliation[name].as_i64().unwrap())
+    ["compared", "agreed", "under_way", "mended", "listed"]
+        .map(|name| reconciliation[name].as_i64().unwrap())
 }
 
 async fn found(operator: &Operator, taxpayer: &Taxpayer) -> Vec<String> {
@@ -70,7 +82,11 @@ async fn found(operator: &Operator, taxpayer: &Taxpayer) -> Vec<String> {
 
 async fn standing(taxpayer: &Taxpayer, invoice: &Value) -> String {
     let read = taxpayer.reread(invoice).await;
-    format!("{} {}", read["status"].as_str().unwrap(), read["authority_data"]["status"].as_str().unwrap())
+    format!(
+        "{} {}",
+        read["status"].as_str().unwrap(),
+        read["authority_data"]["status"].as_str().unwrap()
+    )
 }
 
 /// The authority signs and transmits an invoice of the taxpayer that it was sent by another way.
@@ -82,8 +98,16 @@ fn sent_elsewhere(world: &World, taxpayer: &Taxpayer, no: &str) -> String {
         "taxable_amount": 1000, "tax_amount": 75,
         "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
     }] }]);
-    let tin = document["accounting_customer_party"]["tin"].as_str().unwrap().to_owned();
-    let inbound = Inbound { tin, document: Some(document), notify: Some(false), ..Inbound::default() };
+    let tin = document["accounting_customer_party"]["tin"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let inbound = Inbound {
+        tin,
+        document: Some(document),
+        notify: Some(false),
+        ..Inbound::default()
+    };
     world.authority.plant(&inbound).unwrap()
 }
 
@@ -128,7 +152,11 @@ async fn behind_its_signature(world: &World, taxpayer: &Taxpayer, wanted: &str) 
     let irn = irn(taxpayer, &no);
     order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
     silence(world, &irn);
-    taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
+    taxpayer
+        .app()
+        .submit_async(&submission(taxpayer, &no))
+        .await
+        .expect_status(202);
     state(taxpayer, &irn, "submit", wanted).await;
     assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
     (invoice, irn)
@@ -138,18 +166,34 @@ async fn behind_its_signature(world: &World, taxpayer: &Taxpayer, wanted: &str) 
 async fn ledgers_that_agree_are_counted(world: &World) {
     let (taxpayer, operator) = &unconfirmed(world).await;
     let nothing = compared(operator, taxpayer).await;
-    assert_eq!((counts(&nothing), &nothing["state"]), ([0; 5], &json!("done")));
+    assert_eq!(
+        (counts(&nothing), &nothing["state"]),
+        ([0; 5], &json!("done"))
+    );
     for _ in 0..3 {
         signed(taxpayer, "87654321-0001").await;
     }
     let (_, sent) = signed(taxpayer, "87654321-0001").await;
     taxpayer.app().transmit(&sent).await.expect_status(200);
-    taxpayer.app().confirm_receipt(&sent).await.expect_status(200);
+    taxpayer
+        .app()
+        .confirm_receipt(&sent)
+        .await
+        .expect_status(200);
     taxpayer.app().pay(&sent, "PAID").await.expect_status(200);
     let done = compared(operator, taxpayer).await;
-    assert_eq!((counts(&done), findings(&done)), ([4, 4, 0, 0, 0], vec![]), "{done}");
+    assert_eq!(
+        (counts(&done), findings(&done)),
+        ([4, 4, 0, 0, 0], vec![]),
+        "{done}"
+    );
     assert_eq!(done["by"], json!("operator"));
-    let fields: Vec<_> = done.as_object().unwrap().keys().map(String::as_str).collect();
+    let fields: Vec<_> = done
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     let expected = [
         "agreed",
         "attempts",
@@ -172,16 +216,24 @@ async fn ledgers_that_agree_are_counted(world: &World) {
 }
 
 #[each_database(&QUICK)]
-async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_itself(world: &World) {
+async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_itself(
+    world: &World,
+) {
     let (taxpayer, operator) = &unconfirmed(world).await;
     let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
     assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
-    assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
+    assert_eq!(
+        found(operator, taxpayer).await,
+        ["unfinished_locally mended"]
+    );
     state(taxpayer, &irn, "submit", "succeeded").await;
     assert_eq!(standing(taxpayer, &invoice).await, "submitted SUBMITTED");
     assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
     assert_eq!(taxpayer.count_events("invoice.submitted").await, 1);
-    assert!(found(operator, taxpayer).await.is_empty(), "it is mended once");
+    assert!(
+        found(operator, taxpayer).await.is_empty(),
+        "it is mended once"
+    );
 }
 
 #[each_database(&QUICK)]
@@ -194,9 +246,16 @@ async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(w
     assert_eq!(counts(&done), [2, 0, 0, 0, 2]);
     let mut found = findings(&done);
     found.sort();
-    assert_eq!(found, ["missing_locally listed", "not_submitted_locally listed"]);
-    let one =
-        done["findings"].as_array().unwrap().iter().find(|one| one["what"] == "missing_locally").unwrap();
+    assert_eq!(
+        found,
+        ["missing_locally listed", "not_submitted_locally listed"]
+    );
+    let one = done["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["what"] == "missing_locally")
+        .unwrap();
     assert_eq!((&one["irn"], &one["ours"]), (&json!(unknown), &Value::Null));
     assert_eq!(one["theirs"], json!("signed, transmitted, payment PENDING"));
     assert!(one["detail"].as_str().unwrap().contains("ask the taxpayer"));
@@ -205,24 +264,50 @@ async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(w
     let body = submission(taxpayer, stored["invoice_no"].as_str().unwrap());
     taxpayer.app().submit(&body).await.expect_status(200);
     let found: Vec<_> = self::found(operator, taxpayer).await;
-    assert!(!found.contains(&"not_submitted_locally listed".to_owned()), "{found:?}");
+    assert!(
+        !found.contains(&"not_submitted_locally listed".to_owned()),
+        "{found:?}"
+    );
 }
 
 #[each_database(&QUICK)]
 async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed(world: &World) {
     let (taxpayer, operator) = &unconfirmed(world).await;
-    let refused =
-        with(&submission(taxpayer, &format!("{}SBXREJECT", documents::invoice_no())), "note", json!("odd"));
-    taxpayer.app().submit(&refused).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    let refused = with(
+        &submission(taxpayer, &format!("{}SBXREJECT", documents::invoice_no())),
+        "note",
+        json!("odd"),
+    );
+    taxpayer
+        .app()
+        .submit(&refused)
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
     let cancelled = documents::invoice_no();
-    order(world, FaultKind::ServerError, Operation::IrnValidate, &irn(taxpayer, &cancelled));
-    taxpayer.app().submit_async(&submission(taxpayer, &cancelled)).await.expect_status(202);
+    order(
+        world,
+        FaultKind::ServerError,
+        Operation::IrnValidate,
+        &irn(taxpayer, &cancelled),
+    );
+    taxpayer
+        .app()
+        .submit_async(&submission(taxpayer, &cancelled))
+        .await
+        .expect_status(202);
     state(taxpayer, &irn(taxpayer, &cancelled), "submit", "paused").await;
     let run = operator.newest_run(taxpayer).await;
-    operator.move_run(run["id"].as_str().unwrap(), "cancel").await.expect_status(200);
+    operator
+        .move_run(run["id"].as_str().unwrap(), "cancel")
+        .await
+        .expect_status(200);
     assert!(found(operator, taxpayer).await.is_empty(), "nobody has it");
     sent_elsewhere(world, taxpayer, &cancelled);
-    sent_elsewhere(world, taxpayer, refused["invoice_reference"].as_str().unwrap());
+    sent_elsewhere(
+        world,
+        taxpayer,
+        refused["invoice_reference"].as_str().unwrap(),
+    );
     let expected = ["cancelled_locally listed", "refused_locally listed"];
     let mut found = found(operator, taxpayer).await;
     found.sort();
@@ -252,7 +337,10 @@ async fn a_waiting_run_is_sent_to_ask_at_once(world: &World) {
     let operator = &world.new_operator().await;
     let (_, irn) = waiting_behind_its_signature(world, taxpayer).await;
     world.authority.clear_faults();
-    assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
+    assert_eq!(
+        found(operator, taxpayer).await,
+        ["unfinished_locally mended"]
+    );
     state(taxpayer, &irn, "submit", "succeeded").await;
     assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
 }
@@ -267,17 +355,32 @@ async fn a_transmission_and_a_receipt_without_notices_are_recorded_once(world: &
     taxpayer.app().transmit(&irn).await.expect_status(500);
     state(taxpayer, &irn, "transmit", "paused").await;
     world.authority.clear_faults();
-    assert_eq!(found(operator, taxpayer).await, ["transmitted_remotely mended"]);
-    assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
+    assert_eq!(
+        found(operator, taxpayer).await,
+        ["transmitted_remotely mended"]
+    );
+    assert_eq!(
+        standing(taxpayer, &invoice).await,
+        "transmitted TRANSMITTED"
+    );
     state(taxpayer, &irn, "transmit", "succeeded").await;
     assert!(found(operator, taxpayer).await.is_empty());
 
     // The buyer's notice of receipt never comes either.
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
     buyer.acknowledge(&irn).await.expect_status(200);
-    assert_eq!(standing(taxpayer, &invoice).await, "transmitted TRANSMITTED");
-    assert_eq!(found(operator, taxpayer).await, ["delivered_remotely mended"]);
-    assert_eq!(standing(taxpayer, &invoice).await, "transmitted ACKNOWLEDGED");
+    assert_eq!(
+        standing(taxpayer, &invoice).await,
+        "transmitted TRANSMITTED"
+    );
+    assert_eq!(
+        found(operator, taxpayer).await,
+        ["delivered_remotely mended"]
+    );
+    assert_eq!(
+        standing(taxpayer, &invoice).await,
+        "transmitted ACKNOWLEDGED"
+    );
     assert!(found(operator, taxpayer).await.is_empty());
     assert_eq!(taxpayer.count_events("invoice.transmitted").await, 1);
     assert_eq!(taxpayer.count_events("invoice.acknowledged").await, 1);
@@ -291,12 +394,21 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
         "unique_no": here["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "in cash",
     });
     taxpayer.pay(&body).await.expect_status(200);
-    assert_eq!(found(operator, taxpayer).await, ["payment_behind_remotely listed"]);
-    taxpayer.app().pay(here["irn"].as_str().unwrap(), "PAID").await.expect_status(200);
+    assert_eq!(
+        found(operator, taxpayer).await,
+        ["payment_behind_remotely listed"]
+    );
+    taxpayer
+        .app()
+        .pay(here["irn"].as_str().unwrap(), "PAID")
+        .await
+        .expect_status(200);
     assert!(found(operator, taxpayer).await.is_empty());
 
     let (there, irn) = signed(taxpayer, "87654321-0001").await;
-    let mut order = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Update).times(1);
+    let mut order = FaultOrder::new(FaultKind::CommitThenDrop)
+        .on(Operation::Update)
+        .times(1);
     order.irn = Some(irn.clone());
     // Its first question is answered, so that the relay begins; none after that is.
     world.authority.add_fault(order).unwrap();
@@ -313,12 +425,21 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
     if answer.status != 200 {
         state(taxpayer, &irn, "update-payment-status", "paused").await;
         world.authority.clear_faults();
-        assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PENDING"));
-        assert_eq!(found(operator, taxpayer).await, ["payment_unfinished_locally mended"]);
+        assert_eq!(
+            taxpayer.reread(&there).await["payment_status"],
+            json!("PENDING")
+        );
+        assert_eq!(
+            found(operator, taxpayer).await,
+            ["payment_unfinished_locally mended"]
+        );
     }
     world.authority.clear_faults();
     state(taxpayer, &irn, "update-payment-status", "succeeded").await;
-    assert_eq!(taxpayer.reread(&there).await["payment_status"], json!("PAID"));
+    assert_eq!(
+        taxpayer.reread(&there).await["payment_status"],
+        json!("PAID")
+    );
     assert!(found(operator, taxpayer).await.is_empty());
 }
 
@@ -326,12 +447,26 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
 async fn an_authority_that_fails_interrupts_and_is_asked_again(world: &World) {
     let taxpayer = &world.taxpayer().await;
     let operator = &world.new_operator().await;
-    let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Search).times(2);
+    let fault = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::Search)
+        .times(2);
     world.authority.add_fault(fault).unwrap();
-    let answer = operator.reconcile(taxpayer.id, &today()).await.expect_status(202);
+    let answer = operator
+        .reconcile(taxpayer.id, &today())
+        .await
+        .expect_status(202);
     let first = answer.data();
-    assert_eq!((&first["state"], &first["attempts"]), (&json!("interrupted"), &json!(1)), "{first}");
-    assert!(first["error"].as_str().unwrap().contains("the authority is failing (HTTP 5"));
+    assert_eq!(
+        (&first["state"], &first["attempts"]),
+        (&json!("interrupted"), &json!(1)),
+        "{first}"
+    );
+    assert!(
+        first["error"]
+            .as_str()
+            .unwrap()
+            .contains("the authority is failing (HTTP 5")
+    );
     let path = answer.header("location").to_owned();
     let done = async || {
         let one = operator.get(&path).await.expect_status(200).data().clone();
@@ -349,7 +484,9 @@ async fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_list
     signed(&taxpayer, "87654321-0001").await;
     sent_elsewhere(world, &taxpayer, &documents::invoice_no());
     let listed = async || {
-        let answer = operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
+        let answer = operator
+            .reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today()))
+            .await;
         let first = answer.data()["data"][0].clone();
         (first["listed"] == 1 && first["by"] == "timer").then_some(first)
     };
@@ -357,15 +494,21 @@ async fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_list
     assert_eq!((&one["state"], &one["agreed"]), (&json!("done"), &json!(1)));
     let gauge = async || {
         let page = world.anonymous().get("/metrics").await.text;
-        let has_gauge = page.contains("einvoice_reconciliation_findings{kind=\"missing_locally\"} 1");
+        let has_gauge =
+            page.contains("einvoice_reconciliation_findings{kind=\"missing_locally\"} 1");
         (has_gauge && page.contains("einvoice_reconciliation_age_seconds ")).then_some(())
     };
     eventually("the metric of it", gauge).await;
-    let none = operator.reconciliations(&format!("?taxpayer_id={}", idle.id)).await.expect_status(200);
+    let none = operator
+        .reconciliations(&format!("?taxpayer_id={}", idle.id))
+        .await
+        .expect_status(200);
     assert_eq!(none.data()["total"], json!(0), "nothing of it has moved");
     // Later ones of the timer take the place of those that mended nothing.
     let again = async || {
-        let answer = operator.reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today())).await;
+        let answer = operator
+            .reconciliations(&format!("?taxpayer_id={}&day={}", taxpayer.id, today()))
+            .await;
         let data = answer.data().clone();
         let is_later = data["data"][0]["id"] != one["id"] && data["data"][0]["state"] == "done";
         (is_later && data["total"] == 1).then_some(())
@@ -378,26 +521,48 @@ async fn what_an_operator_asks_for_is_audited_listed_and_shown(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;
     let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15", "reason": "a complaint" });
-    let answer = operator.send("POST", "/ops/reconciliations", &body).await.expect_status(200);
+    let answer = operator
+        .send("POST", "/ops/reconciliations", &body)
+        .await
+        .expect_status(200);
     assert_eq!(answer.message(), "Reconciliation ended");
     let id = answer.data()["id"].as_str().unwrap().to_owned();
-    let one = operator.reconciliations(&format!("/{id}")).await.expect_status(200);
+    let one = operator
+        .reconciliations(&format!("/{id}"))
+        .await
+        .expect_status(200);
     assert_eq!(one.data(), answer.data());
-    let audit = operator.audit(&format!("?subject={id}")).await.expect_status(200);
+    let audit = operator
+        .audit(&format!("?subject={id}"))
+        .await
+        .expect_status(200);
     let entry = &audit.data()["data"][0];
-    assert_eq!((&entry["action"], &entry["reason"]), (&json!("taxpayer.reconcile"), &json!("a complaint")));
+    assert_eq!(
+        (&entry["action"], &entry["reason"]),
+        (&json!("taxpayer.reconcile"), &json!("a complaint"))
+    );
     assert_eq!(entry["taxpayer_id"], json!(taxpayer.id));
     let mine = format!("?taxpayer_id={}&day=2026-01-15", taxpayer.id);
     let listed = operator.reconciliations(&mine).await.expect_status(200);
-    assert_eq!((&listed.data()["total"], &listed.data()["data"][0]["id"]), (&json!(1), &json!(id)));
+    assert_eq!(
+        (&listed.data()["total"], &listed.data()["data"][0]["id"]),
+        (&json!(1), &json!(id))
+    );
     assert!(listed.data()["data"][0].get("findings").is_none());
-    let other = operator.reconciliations(&format!("?taxpayer_id={}&day=2026-01-16", taxpayer.id)).await;
+    let other = operator
+        .reconciliations(&format!("?taxpayer_id={}&day=2026-01-16", taxpayer.id))
+        .await;
     assert_eq!(other.expect_status(200).data()["total"], json!(0));
     // It is begun at once and its end is not waited for.
-    let request = operator.request("POST", "/ops/reconciliations").header("prefer", "respond-async");
+    let request = operator
+        .request("POST", "/ops/reconciliations")
+        .header("prefer", "respond-async");
     let queued = Answer::to(request.json(&body)).await.expect_status(202);
     assert_eq!(queued.message(), "Reconciliation queued successfully");
-    let path = format!("/ops/reconciliations/{}", queued.data()["id"].as_str().unwrap());
+    let path = format!(
+        "/ops/reconciliations/{}",
+        queued.data()["id"].as_str().unwrap()
+    );
     assert_eq!(queued.header("location"), path);
     let done = async || {
         let one = operator.get(&path).await.expect_status(200).data().clone();
@@ -412,15 +577,31 @@ async fn what_cannot_be_compared_is_refused(world: &World) {
     let operator = world.new_operator().await;
     let send = async |body: &Value| operator.send("POST", "/ops/reconciliations", body).await;
     let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15" });
-    send(&with(&body, "day", json!("9999-12-31"))).await.expect_faults(&["day"]);
-    send(&with(&body, "day", json!("9999-12-30"))).await.expect_faults(&["day"]);
-    send(&json!({})).await.expect_faults(&["day", "taxpayer_id"]);
+    send(&with(&body, "day", json!("9999-12-31")))
+        .await
+        .expect_faults(&["day"]);
+    send(&with(&body, "day", json!("9999-12-30")))
+        .await
+        .expect_faults(&["day"]);
+    send(&json!({}))
+        .await
+        .expect_faults(&["day", "taxpayer_id"]);
     for nobody in [i64::MAX, 999_999] {
-        send(&with(&body, "taxpayer_id", json!(nobody))).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
+        send(&with(&body, "taxpayer_id", json!(nobody)))
+            .await
+            .expect_refusal(404, "TAXPAYER_NOT_FOUND");
     }
-    send(&with(&body, "day", json!("0001-01-01"))).await.expect_status(200);
-    operator.reconciliations("?day=yesterday").await.expect_faults(&["day"]);
-    let nothing = operator.reconciliations("?taxpayer_id=abc").await.expect_status(200);
+    send(&with(&body, "day", json!("0001-01-01")))
+        .await
+        .expect_status(200);
+    operator
+        .reconciliations("?day=yesterday")
+        .await
+        .expect_faults(&["day"]);
+    let nothing = operator
+        .reconciliations("?taxpayer_id=abc")
+        .await
+        .expect_status(200);
     assert_eq!(nothing.data()["total"], json!(0));
     for id in ["00000000-0000-7000-8000-000000000000", "1", "abc", "%00"] {
         let answer = operator.reconciliations(&format!("/{id}")).await;
@@ -428,5 +609,9 @@ async fn what_cannot_be_compared_is_refused(world: &World) {
     }
     let of_taxpayer = format!("?actor=operator&taxpayer_id={}", taxpayer.id);
     let audit = operator.audit(&of_taxpayer).await.expect_status(200);
-    assert_eq!(audit.data()["total"], json!(1), "what was refused is not there");
+    assert_eq!(
+        audit.data()["total"],
+        json!(1),
+        "what was refused is not there"
+    );
 }

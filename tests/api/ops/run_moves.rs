@@ -8,7 +8,12 @@ use crate::ops::runs::{id, until, waiting};
 use crate::support::world::{RETRY_LATE, World};
 
 async fn moved(operator: &Operator, body: &Value) -> Value {
-    operator.send("POST", "/ops/pipeline/runs/move", body).await.expect_status(200).data().clone()
+    operator
+        .send("POST", "/ops/pipeline/runs/move", body)
+        .await
+        .expect_status(200)
+        .data()
+        .clone()
 }
 
 #[each_database(&RETRY_LATE)]
@@ -17,7 +22,9 @@ async fn a_waiting_run_is_found_by_what_it_waits_for_and_by_its_missed_deadline(
     let (taxpayer, invoice) = waiting(world, &operator).await;
     let found = async |filter: &str| {
         let query = format!("?taxpayer_id={}&{filter}", taxpayer.id);
-        operator.runs(&query).await.expect_status(200).data()["total"].as_i64().unwrap()
+        operator.runs(&query).await.expect_status(200).data()["total"]
+            .as_i64()
+            .unwrap()
     };
     let irn = invoice["irn"].as_str().unwrap();
     let hits = [
@@ -32,9 +39,13 @@ async fn a_waiting_run_is_found_by_what_it_waits_for_and_by_its_missed_deadline(
     for filter in hits {
         assert_eq!(found(filter).await, 1, "{filter}");
     }
-    for filter in
-        ["step=sign", "wait_reason=health-check-down", "error=100%25", "older_than_s=600", "deadline=soon"]
-    {
+    for filter in [
+        "step=sign",
+        "wait_reason=health-check-down",
+        "error=100%25",
+        "older_than_s=600",
+        "deadline=soon",
+    ] {
         assert_eq!(found(filter).await, 0, "{filter}");
     }
     let other = format!("irn=X{irn}");
@@ -53,13 +64,29 @@ async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &Wo
         "action": "pause", "preview": true, "matching": 1, "moved": 1, "refused": 0, "refusals": [],
     });
     assert_eq!(counted, expected);
-    assert_eq!(operator.newest_run(&first).await["state"], json!("waiting"), "a preview changes nothing");
-    let body = json!({ "action": "pause", "filter": filter, "reason": "the authority asked for it" });
+    assert_eq!(
+        operator.newest_run(&first).await["state"],
+        json!("waiting"),
+        "a preview changes nothing"
+    );
+    let body =
+        json!({ "action": "pause", "filter": filter, "reason": "the authority asked for it" });
     assert_eq!(moved(&operator, &body).await["moved"], json!(1));
     let run = until(&operator, &first, "paused").await;
-    assert_eq!(operator.newest_run(&second).await["state"], json!("waiting"), "it does not match");
-    assert_eq!(moved(&operator, &body).await["matching"], json!(0), "none is left");
-    let audit = operator.audit(&format!("?subject={}", id(&run))).await.expect_status(200);
+    assert_eq!(
+        operator.newest_run(&second).await["state"],
+        json!("waiting"),
+        "it does not match"
+    );
+    assert_eq!(
+        moved(&operator, &body).await["matching"],
+        json!(0),
+        "none is left"
+    );
+    let audit = operator
+        .audit(&format!("?subject={}", id(&run)))
+        .await
+        .expect_status(200);
     let entry = &audit.data()["data"][0];
     assert_eq!(
         (&entry["action"], &entry["reason"]),
@@ -73,8 +100,14 @@ async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &Wo
 #[each_database]
 async fn a_bulk_move_without_a_condition_is_refused(world: &World) {
     let operator = world.new_operator().await;
-    let send = async |body: Value| operator.send("POST", "/ops/pipeline/runs/move", &body).await;
-    send(json!({ "action": "retry", "filter": {} })).await.expect_faults(&["filter"]);
+    let send = async |body: Value| {
+        operator
+            .send("POST", "/ops/pipeline/runs/move", &body)
+            .await
+    };
+    send(json!({ "action": "retry", "filter": {} }))
+        .await
+        .expect_faults(&["filter"]);
     send(json!({ "action": "stop", "filter": { "state": "stuck" } }))
         .await
         .expect_faults(&["action", "filter.state"]);

@@ -18,7 +18,12 @@ async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(
     };
     let page = listed("").await;
     let endpoint = &page["data"][0];
-    let fields: Vec<_> = endpoint.as_object().unwrap().keys().map(String::as_str).collect();
+    let fields: Vec<_> = endpoint
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     let expected = [
         "dead",
         "disabled_reason",
@@ -33,15 +38,38 @@ async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(
         "url",
     ];
     assert_eq!(fields, expected);
-    let facts = ["health", "failures", "last_failure", "dead", "pending", "disabled_reason"];
-    let expected = [json!("failing"), json!(4), json!("rejected"), json!(1), json!(0), Value::Null];
+    let facts = [
+        "health",
+        "failures",
+        "last_failure",
+        "dead",
+        "pending",
+        "disabled_reason",
+    ];
+    let expected = [
+        json!("failing"),
+        json!(4),
+        json!("rejected"),
+        json!(1),
+        json!(0),
+        Value::Null,
+    ];
     assert_eq!(facts.map(|fact| endpoint[fact].clone()), expected);
-    assert!(endpoint["since"].is_string() && endpoint["last_failure_at"].is_string(), "{endpoint}");
+    assert!(
+        endpoint["since"].is_string() && endpoint["last_failure_at"].is_string(),
+        "{endpoint}"
+    );
     assert_eq!(listed("&health=failing").await["total"], json!(1));
     assert_eq!(listed("&health=parked").await["total"], json!(0));
-    let all = operator.get("/ops/webhooks/endpoints?health=failing&per_page=1").await.expect_status(200);
+    let all = operator
+        .get("/ops/webhooks/endpoints?health=failing&per_page=1")
+        .await
+        .expect_status(200);
     assert!(all.data()["total"].as_i64().unwrap() >= 1);
-    operator.get("/ops/webhooks/endpoints?health=ill").await.expect_faults(&["health"]);
+    operator
+        .get("/ops/webhooks/endpoints?health=ill")
+        .await
+        .expect_faults(&["health"]);
 }
 
 #[each_database]
@@ -50,8 +78,15 @@ async fn the_url_of_an_endpoint_is_shown_without_its_query(world: &World) {
     let receiver = Receiver::start();
     let taxpayer = world.taxpayer().await;
     let url = format!("{}/?token=secret", receiver.url().trim_end_matches('/'));
-    world.integrator().set_webhook(taxpayer.id, &url, &["invoice.created"]).await.expect_status(200);
-    let path = format!("/ops/webhooks/endpoints?taxpayer_id={}&health=working", taxpayer.id);
+    world
+        .integrator()
+        .set_webhook(taxpayer.id, &url, &["invoice.created"])
+        .await
+        .expect_status(200);
+    let path = format!(
+        "/ops/webhooks/endpoints?taxpayer_id={}&health=working",
+        taxpayer.id
+    );
     let answer = operator.get(&path).await.expect_status(200);
     assert_eq!(answer.data()["total"], json!(1));
     assert!(!answer.text.contains("secret"), "{}", answer.text);

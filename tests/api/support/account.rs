@@ -22,20 +22,29 @@ pub(crate) async fn signed_in(world: &World, email: &str, password: &str) -> Vis
 
 /// Returns the path of the one-time link that a page or an answer shows.
 pub(crate) fn link_path(shown: &str) -> String {
-    let start = shown.find("/sign-in/invitation/").unwrap_or_else(|| panic!("no link in {shown}"));
+    let start = shown
+        .find("/sign-in/invitation/")
+        .unwrap_or_else(|| panic!("no link in {shown}"));
     shown[start..].split(['<', '"']).next().unwrap().to_owned()
 }
 
 /// Chooses a password with a one-time link.
 pub(crate) async fn choose(visitor: &Visitor, link: &str, password: &str) -> Seen {
-    visitor.send(link, &[("new", password), ("again", password)]).await
+    visitor
+        .send(link, &[("new", password), ("again", password)])
+        .await
 }
 
 /// The code that an authenticator app shows in the present step, or some steps later.
 pub(crate) fn code_of_app(secret: &str, steps: i64) -> String {
     let secret = Secret::try_from_base32(secret).unwrap();
     let at = SystemClock.now().as_second() + 30 * steps;
-    Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
+    Builder::new()
+        .with_secret(secret)
+        .build()
+        .unwrap()
+        .generate(at.try_into().unwrap())
+        .to_string()
 }
 
 /// An account with its owner at a browser.
@@ -50,7 +59,11 @@ impl Account {
     pub(crate) async fn new(world: &World) -> Self {
         let account = Self::newcomer(world, &world.integrator()).await;
         let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-        world.integrator().change_profile(account.taxpayer.id, &profile).await.expect_status(200);
+        world
+            .integrator()
+            .change_profile(account.taxpayer.id, &profile)
+            .await
+            .expect_status(200);
         account
     }
 
@@ -62,10 +75,15 @@ impl Account {
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
         let id = made.data()["id"].as_i64().unwrap();
         let rotated = integrator.rotate_api_key(id).await.expect_status(200);
-        let taxpayer = world.taxpayer_with_key(rotated.data()["api_key"].as_str().unwrap(), id, &body);
+        let taxpayer =
+            world.taxpayer_with_key(rotated.data()["api_key"].as_str().unwrap(), id, &body);
         let email = body["contact_person"]["email"].as_str().unwrap().to_owned();
         let owner = signed_in(world, &email, PASSWORD).await;
-        Self { taxpayer, owner, email }
+        Self {
+            taxpayer,
+            owner,
+            email,
+        }
     }
 
     /// The path of a page of this account.
@@ -84,15 +102,26 @@ impl Account {
     /// An invoice whose submission the authority refused.
     pub(crate) async fn refused_invoice(&self) -> Value {
         let no = format!("SBXREJECT{}", documents::number());
-        let invoice = self.taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+        let invoice = self
+            .taxpayer
+            .invoice(&with(&documents::invoice(), "invoice_no", json!(no)))
+            .await;
         let body = documents::submission(&self.taxpayer, &no);
-        self.taxpayer.app().submit_to_the_end(&body).await.expect_status(422);
+        self.taxpayer
+            .app()
+            .submit_to_the_end(&body)
+            .await
+            .expect_status(422);
         invoice
     }
 
     /// Gives the contact person another role.
     pub(crate) async fn set_role(&self, world: &World, role: &str) {
         let id = self.taxpayer.id;
-        world.execute(&format!("UPDATE contacts SET role = '{role}' WHERE taxpayer_id = {id}")).await;
+        world
+            .execute(&format!(
+                "UPDATE contacts SET role = '{role}' WHERE taxpayer_id = {id}"
+            ))
+            .await;
     }
 }

@@ -46,11 +46,16 @@ struct First {
 impl First {
     fn start(backend: Backend) -> Self {
         let home = fresh_directory(&format!("first-{backend:?}"));
-        let database = (backend == Backend::Postgres).then(|| RUNTIME.block_on(fresh_database(None)));
+        let database =
+            (backend == Backend::Postgres).then(|| RUNTIME.block_on(fresh_database(None)));
         let settings = settings_at(&home, database.as_deref(), &[]);
         let integrator_key = RUNTIME.block_on(new_integrator(&settings));
         World::begin(settings, &integrator_key).stop();
-        Self { home, database, integrator_key }
+        Self {
+            home,
+            database,
+            integrator_key,
+        }
     }
 
     fn for_backend(backend: Backend) -> &'static Self {
@@ -74,21 +79,33 @@ pub(crate) fn fresh_settings(
     }
     let copied = first.database.as_deref();
     let database = copied.map(|copied| RUNTIME.block_on(fresh_database(Some(copied))));
-    (settings_at(&home, database.as_deref(), changes), &first.integrator_key)
+    (
+        settings_at(&home, database.as_deref(), changes),
+        &first.integrator_key,
+    )
 }
 
 fn settings_at(home: &Path, database: Option<&str>, changes: &[(&str, &str)]) -> Settings {
-    let url = database.map(|name| format!("{}/{name}", postgres_server().rsplit_once('/').unwrap().0));
-    let own = [("DATA_DIR", home.to_str().unwrap()), ("DATABASE__URL", url.as_deref().unwrap_or_default())];
+    let url =
+        database.map(|name| format!("{}/{name}", postgres_server().rsplit_once('/').unwrap().0));
+    let own = [
+        ("DATA_DIR", home.to_str().unwrap()),
+        ("DATABASE__URL", url.as_deref().unwrap_or_default()),
+    ];
     let pairs = SETTINGS.iter().chain(&own).chain(changes);
     let variables = pairs.map(|(key, value)| (format!("EINVOICE__{key}"), (*value).to_owned()));
     let variables: std::collections::BTreeMap<_, _> = variables.collect();
-    Settings::load(None, variables.into_iter()).unwrap().with_local_secrets().unwrap()
+    Settings::load(None, variables.into_iter())
+        .unwrap()
+        .with_local_secrets()
+        .unwrap()
 }
 
 /// Below the build's own directory; what an earlier run left there goes.
 fn fresh_directory(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api").join(name);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("api")
+        .join(name);
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).unwrap();
     directory
@@ -98,9 +115,17 @@ fn fresh_directory(name: &str) -> PathBuf {
 async fn fresh_database(copied: Option<&str>) -> String {
     let database = format!("api_{}_{}", process::id(), number());
     let admin = Database::connect(postgres_server()).await.unwrap();
-    admin.execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")).await.unwrap();
-    let template = copied.map(|copied| format!(" TEMPLATE {copied}")).unwrap_or_default();
-    admin.execute_unprepared(&format!("CREATE DATABASE {database}{template}")).await.unwrap();
+    admin
+        .execute_unprepared(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)"))
+        .await
+        .unwrap();
+    let template = copied
+        .map(|copied| format!(" TEMPLATE {copied}"))
+        .unwrap_or_default();
+    admin
+        .execute_unprepared(&format!("CREATE DATABASE {database}{template}"))
+        .await
+        .unwrap();
     admin.close().await.unwrap();
     database
 }

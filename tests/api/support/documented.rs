@@ -17,7 +17,11 @@ static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
 /// Panics if the answer of a documented path differs from the document. Other paths, such as pages, have none.
 pub(crate) fn check(exchange: Exchange<'_>) {
     let differences = DOCUMENT.differences(exchange);
-    let Exchange { method, path, answer } = exchange;
+    let Exchange {
+        method,
+        path,
+        answer,
+    } = exchange;
     assert!(
         differences.is_empty(),
         "{method} {path} answers {} otherwise than /openapi.json says: {}\n{}",
@@ -43,14 +47,30 @@ struct Document {
 
 impl Document {
     fn new(text: Value) -> Self {
-        let mut paths: Vec<Path> = text["paths"].as_object().unwrap().iter().map(Path::new).collect();
+        let mut paths: Vec<Path> = text["paths"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(Path::new)
+            .collect();
         // A path without parameters comes before one that has a parameter in that place.
-        paths.sort_by_key(|path| path.segments.iter().filter(|segment| segment.is_none()).count());
-        Self { text, paths, validators: Mutex::default() }
+        paths.sort_by_key(|path| {
+            path.segments
+                .iter()
+                .filter(|segment| segment.is_none())
+                .count()
+        });
+        Self {
+            text,
+            paths,
+            validators: Mutex::default(),
+        }
     }
 
     fn differences(&self, exchange: Exchange<'_>) -> Vec<String> {
-        let Some(path) = self.paths.iter().find(|known| known.fits(exchange.path)) else { return Vec::new() };
+        let Some(path) = self.paths.iter().find(|known| known.fits(exchange.path)) else {
+            return Vec::new();
+        };
         let method = exchange.method.to_lowercase();
         let is_head = method == "head";
         let method = if is_head { "get" } else { method.as_str() };
@@ -64,7 +84,10 @@ impl Document {
             };
         };
         let Some(response) = operation["responses"].get(answer.status.to_string()) else {
-            return vec![format!("the status is not listed; the code is {}", answer.code())];
+            return vec![format!(
+                "the status is not listed; the code is {}",
+                answer.code()
+            )];
         };
         if is_head {
             return Vec::new();
@@ -72,11 +95,17 @@ impl Document {
         let mut differences = Vec::new();
         let described = response["description"].as_str().unwrap();
         if answer.status >= 400 && !described.split(", ").any(|code| code == answer.code()) {
-            differences.push(format!("{} is not one of the codes {described}", answer.code()));
+            differences.push(format!(
+                "{} is not one of the codes {described}",
+                answer.code()
+            ));
         }
         let kind = media_type(answer);
         let contents = response["content"].as_object().into_iter().flatten();
-        match contents.into_iter().find(|(listed, _)| without_parameters(listed) == kind) {
+        match contents
+            .into_iter()
+            .find(|(listed, _)| without_parameters(listed) == kind)
+        {
             Some((_, content)) => {
                 let place = format!("{method} {} {} {kind}", path.template, answer.status);
                 differences.extend(self.faults(place, &content["schema"], answer));
@@ -92,15 +121,23 @@ impl Document {
         }
         let validator = {
             let mut validators = self.validators.lock().unwrap();
-            Arc::clone(validators.entry(place).or_insert_with(|| Arc::new(self.validator(schema))))
+            Arc::clone(
+                validators
+                    .entry(place)
+                    .or_insert_with(|| Arc::new(self.validator(schema))),
+            )
         };
         let faults = validator.iter_errors(&answer.body);
-        faults.map(|fault| format!("{} at `{}`", fault, fault.instance_path())).collect()
+        faults
+            .map(|fault| format!("{} at `{}`", fault, fault.instance_path()))
+            .collect()
     }
 
     fn validator(&self, schema: &Value) -> Validator {
         let closed = self.closed(schema, false);
-        let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true);
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .should_validate_formats(true);
         options.build(&closed).unwrap()
     }
 
@@ -113,7 +150,10 @@ impl Document {
             other => return other.clone(),
         };
         if let Some(Value::String(reference)) = fields.get("$ref") {
-            let target = self.text.pointer(reference.trim_start_matches('#')).unwrap();
+            let target = self
+                .text
+                .pointer(reference.trim_start_matches('#'))
+                .unwrap();
             return self.closed(target, is_part);
         }
         let has_parts = fields.contains_key("allOf");
@@ -133,7 +173,8 @@ impl Document {
             (name.clone(), value)
         };
         let mut closed: Map<_, _> = fields.iter().map(inner).collect();
-        let names_fields = fields.contains_key("properties") && !fields.contains_key("additionalProperties");
+        let names_fields =
+            fields.contains_key("properties") && !fields.contains_key("additionalProperties");
         if (names_fields || has_parts) && !is_part {
             closed.insert("unevaluatedProperties".to_owned(), json!(false));
         }
@@ -144,15 +185,23 @@ impl Document {
 impl Path {
     fn new((template, item): (&String, &Value)) -> Self {
         let is_literal = |step: &&str| !step.starts_with('{');
-        let segments =
-            template.split('/').map(|step| Some(step).filter(is_literal).map(str::to_owned)).collect();
+        let segments = template
+            .split('/')
+            .map(|step| Some(step).filter(is_literal).map(str::to_owned))
+            .collect();
         let operations = item.as_object().unwrap().clone().into_iter().collect();
-        Self { template: template.clone(), segments, operations }
+        Self {
+            template: template.clone(),
+            segments,
+            operations,
+        }
     }
 
     fn fits(&self, path: &str) -> bool {
         let steps: Vec<_> = path.split('/').collect();
-        let fits = |(known, step): (&Option<String>, &&str)| known.as_ref().is_none_or(|known| known == step);
+        let fits = |(known, step): (&Option<String>, &&str)| {
+            known.as_ref().is_none_or(|known| known == step)
+        };
         steps.len() == self.segments.len() && self.segments.iter().zip(&steps).all(fits)
     }
 }
@@ -172,8 +221,19 @@ mod tests {
     fn difference(method: &str, path: &str, status: u16, body: Value) -> String {
         let mut headers = reqwest::header::HeaderMap::new();
         headers.insert("content-type", "application/json".parse().unwrap());
-        let answer = Answer { status, headers, text: body.to_string(), body };
-        DOCUMENT.differences(Exchange { method, path, answer: &answer }).join("; ")
+        let answer = Answer {
+            status,
+            headers,
+            text: body.to_string(),
+            body,
+        };
+        DOCUMENT
+            .differences(Exchange {
+                method,
+                path,
+                answer: &answer,
+            })
+            .join("; ")
     }
 
     #[test]
@@ -183,14 +243,35 @@ mod tests {
         let list = "/v1/core/commons/invoice-categories";
         let option = |extra: Value| {
             let mut option = json!({ "label": "B2B", "value": "B2B" });
-            option.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            option
+                .as_object_mut()
+                .unwrap()
+                .extend(extra.as_object().unwrap().clone());
             json!({ "success": true, "message": "m", "data": { "invoice_categories": [option] } })
         };
         for (method, path, status, body, told) in [
             ("GET", list, 200, option(json!({})), ""),
-            ("GET", list, 200, option(json!({ "colour": "red" })), "colour"),
-            ("GET", list, 200, option(json!({ "value": 1 })), "is not of type \"string\""),
-            ("GET", list, 200, json!({ "success": true, "message": "m" }), "\"data\" is a required property"),
+            (
+                "GET",
+                list,
+                200,
+                option(json!({ "colour": "red" })),
+                "colour",
+            ),
+            (
+                "GET",
+                list,
+                200,
+                option(json!({ "value": 1 })),
+                "is not of type \"string\"",
+            ),
+            (
+                "GET",
+                list,
+                200,
+                json!({ "success": true, "message": "m" }),
+                "\"data\" is a required property",
+            ),
             ("GET", list, 418, json!({}), "the status is not listed"),
             ("GET", list, 429, failure("RATE_LIMITED"), ""),
             (
@@ -200,12 +281,21 @@ mod tests {
                 failure("INVOICE_LOCKED"),
                 "INVOICE_LOCKED is not one of the codes RATE_LIMITED",
             ),
-            ("DELETE", live, 200, json!({}), "the method is not in the document"),
+            (
+                "DELETE",
+                live,
+                200,
+                json!({}),
+                "the method is not in the document",
+            ),
             ("DELETE", live, 405, failure("METHOD_NOT_ALLOWED"), ""),
             ("GET", "/no/such/path", 200, json!(1), ""),
         ] {
             let found = difference(method, path, status, body);
-            assert!(found.contains(told) && found.is_empty() == told.is_empty(), "{method} {path}: {found}");
+            assert!(
+                found.contains(told) && found.is_empty() == told.is_empty(),
+                "{method} {path}: {found}"
+            );
         }
     }
 }

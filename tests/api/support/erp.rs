@@ -56,7 +56,10 @@ pub(crate) struct Erp(Receiver<System>);
 
 impl Erp {
     pub(crate) fn start(gate: Gate) -> Self {
-        Self(Receiver::serve(System { gate, ..System::default() }))
+        Self(Receiver::serve(System {
+            gate,
+            ..System::default()
+        }))
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -77,22 +80,30 @@ impl Erp {
 
     /// Answers the next accepted request like this instead of with 204.
     pub(crate) fn answer_next(&self, status: u16, body: &str) {
-        self.0.with(|system| system.answers.push_back(Response::text(status, body)));
+        self.0
+            .with(|system| system.answers.push_back(Response::text(status, body)));
     }
 
     /// Answers the next call of the authorization server like this instead of with a token.
     pub(crate) fn answer_token_with(&self, status: u16, body: &str) {
-        self.0.with(|system| system.tokens.answers.push_back(Response::text(status, body)));
+        self.0.with(|system| {
+            system
+                .tokens
+                .answers
+                .push_back(Response::text(status, body));
+        });
     }
 
     /// Sets the lifetime of tokens that is stated from now on.
     pub(crate) fn expire_in(&self, seconds: u64) {
-        self.0.with(|system| system.tokens.expires_in = Some(seconds));
+        self.0
+            .with(|system| system.tokens.expires_in = Some(seconds));
     }
 
     /// Makes this the one valid refresh token. Each call replaces it.
     pub(crate) fn rotate_from(&self, refresh_token: &str) {
-        self.0.with(|system| system.tokens.refresh_token = Some(refresh_token.to_owned()));
+        self.0
+            .with(|system| system.tokens.refresh_token = Some(refresh_token.to_owned()));
     }
 
     /// Revokes all tokens.
@@ -116,7 +127,11 @@ impl Erp {
 
     /// Returns the number of connections that requests were accepted over.
     pub(crate) fn connections(&self) -> usize {
-        self.accepted().iter().map(|one| one.connection).collect::<BTreeSet<_>>().len()
+        self.accepted()
+            .iter()
+            .map(|one| one.connection)
+            .collect::<BTreeSet<_>>()
+            .len()
     }
 }
 
@@ -128,12 +143,16 @@ impl Endpoint for System {
         if let Err(offers) = self.authenticate(request) {
             self.refused += 1;
             let refusal = Response::text(401, "credentials are required");
-            return offers
-                .into_iter()
-                .fold(refusal, |answer, offer| answer.with_header("www-authenticate", offer));
+            return offers.into_iter().fold(refusal, |answer, offer| {
+                answer.with_header("www-authenticate", offer)
+            });
         }
-        let response = self.answers.pop_front().unwrap_or_else(|| Response::status(204));
-        self.accepted.push(Received::new(request, Reply::Status(response.status)));
+        let response = self
+            .answers
+            .pop_front()
+            .unwrap_or_else(|| Response::status(204));
+        self.accepted
+            .push(Received::new(request, Reply::Status(response.status)));
         response
     }
 }
@@ -145,9 +164,9 @@ impl System {
         let is_known = match self.gate {
             Gate::Open => true,
             Gate::Header(name, value) => request.header(name) == value,
-            Gate::Token => {
-                authorization.strip_prefix("Bearer ").is_some_and(|token| self.tokens.valid.contains(token))
-            }
+            Gate::Token => authorization
+                .strip_prefix("Bearer ")
+                .is_some_and(|token| self.tokens.valid.contains(token)),
             Gate::Ntlm(account) => return self.sign_in(authorization, request.connection, account),
         };
         if is_known { Ok(()) } else { Err(Vec::new()) }
@@ -162,13 +181,20 @@ impl System {
     ) -> Result<(), Vec<String>> {
         let challenge = connection.to_be_bytes();
         let offer = |offer: String| Err(vec!["Negotiate".to_owned(), offer]);
-        match authorization.strip_prefix("NTLM ").and_then(|text| STANDARD.decode(text).ok()) {
+        match authorization
+            .strip_prefix("NTLM ")
+            .and_then(|text| STANDARD.decode(text).ok())
+        {
             Some(message) if ntlm::is_opening(&message) => {
                 self.challenged.insert(connection);
-                offer(format!("NTLM {}", STANDARD.encode(ntlm::challenge(challenge))))
+                offer(format!(
+                    "NTLM {}",
+                    STANDARD.encode(ntlm::challenge(challenge))
+                ))
             }
             Some(message)
-                if self.challenged.contains(&connection) && ntlm::is_proof(&message, challenge, account) =>
+                if self.challenged.contains(&connection)
+                    && ntlm::is_proof(&message, challenge, account) =>
             {
                 Ok(())
             }
@@ -179,9 +205,13 @@ impl System {
 
 impl AuthorizationServer {
     fn issue(&mut self, request: &Request<'_>) -> Response {
-        let form: BTreeMap<String, String> = form_urlencoded::parse(request.body).into_owned().collect();
+        let form: BTreeMap<String, String> =
+            form_urlencoded::parse(request.body).into_owned().collect();
         let refresh_token = form.get("refresh_token").cloned();
-        self.calls.push(TokenCall { form, authorization: request.header("authorization").to_owned() });
+        self.calls.push(TokenCall {
+            form,
+            authorization: request.header("authorization").to_owned(),
+        });
         if let Some(response) = self.answers.pop_front() {
             return response;
         }

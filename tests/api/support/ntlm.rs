@@ -51,18 +51,31 @@ pub(crate) fn is_proof(message: &[u8], of_server: [u8; 8], account: Account) -> 
         return false;
     }
     let names = (part(message, 28), part(message, 36));
-    if names != (wide(account.domain).as_slice(), wide(account.user).as_slice()) {
+    if names
+        != (
+            wide(account.domain).as_slice(),
+            wide(account.user).as_slice(),
+        )
+    {
         return false;
     }
     let hash = Md4::digest(wide(account.password));
-    let key = keyed(&hash, &[&wide(&account.user.to_uppercase()), &wide(account.domain)]);
+    let key = keyed(
+        &hash,
+        &[&wide(&account.user.to_uppercase()), &wide(account.domain)],
+    );
     let (proof, blob) = part(message, 20).split_at(16);
     proof == keyed(&key, &[&of_server, blob])
 }
 
 fn field(length: usize, at: usize) -> Vec<u8> {
     let length = u16::try_from(length).unwrap().to_le_bytes();
-    [length.as_slice(), &length, &u32::try_from(at).unwrap().to_le_bytes()].concat()
+    [
+        length.as_slice(),
+        &length,
+        &u32::try_from(at).unwrap().to_le_bytes(),
+    ]
+    .concat()
 }
 
 fn part(message: &[u8], at: usize) -> &[u8] {

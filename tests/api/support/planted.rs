@@ -11,10 +11,23 @@ use super::world::World;
 const CUSTOMER_TIN: &str = "87654321-0001";
 
 /// Plants a document under the IRN of a number: the one that `submission` of this number sends, changed.
-pub(crate) async fn plant(world: &World, taxpayer: &Taxpayer, no: &str, change: impl FnOnce(&mut Value)) {
+pub(crate) async fn plant(
+    world: &World,
+    taxpayer: &Taxpayer,
+    no: &str,
+    change: impl FnOnce(&mut Value),
+) {
     let twin = documents::invoice_no();
-    taxpayer.app().submit(&submission(taxpayer, &twin)).await.expect_status(200);
-    let copy = taxpayer.app().download(&irn(taxpayer, &twin)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit(&submission(taxpayer, &twin))
+        .await
+        .expect_status(200);
+    let copy = taxpayer
+        .app()
+        .download(&irn(taxpayer, &twin))
+        .await
+        .expect_status(200);
     let mut document = copy.data().clone();
     document["irn"] = json!(irn(taxpayer, no));
     document["invoice_reference"] = json!(no);

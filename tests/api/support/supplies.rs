@@ -32,13 +32,23 @@ pub(crate) async fn signed(seller: &Taxpayer, buyer_tin: &str) -> (Value, String
     let invoice = seller.invoice(&documents::invoice()).await;
     let body = submission(seller, invoice["invoice_no"].as_str().unwrap());
     let body = with(&body, "accounting_customer_party.tin", json!(buyer_tin));
-    seller.app().submit_to_the_end(&body).await.expect_status(200);
+    seller
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
     let irn = invoice["irn"].as_str().unwrap().to_owned();
     (invoice, irn)
 }
 
 /// Waits until an invoice is in the inbox; its line.
 pub(crate) async fn arrived(buyer: &Taxpayer, irn: &str) -> Value {
-    let look = async || buyer.inbox_lines().await.into_iter().find(|line| line["supplier_irn"] == irn);
+    let look = async || {
+        buyer
+            .inbox_lines()
+            .await
+            .into_iter()
+            .find(|line| line["supplier_irn"] == irn)
+    };
     eventually("an invoice in the inbox", look).await
 }

@@ -55,7 +55,9 @@ impl Seen {
     /// Expects a page that shows each of these texts.
     #[track_caller]
     pub(crate) fn shows_all(self, texts: &[&str]) -> Self {
-        texts.iter().fold(self.expect(200), |page, text| page.shows(text))
+        texts
+            .iter()
+            .fold(self.expect(200), |page, text| page.shows(text))
     }
 
     #[track_caller]
@@ -65,7 +67,12 @@ impl Seen {
 
     #[track_caller]
     pub(crate) fn leads_to(self, path: &str) -> Self {
-        assert_eq!((self.status, self.location.as_str()), (303, path), "{}", self.html);
+        assert_eq!(
+            (self.status, self.location.as_str()),
+            (303, path),
+            "{}",
+            self.html
+        );
         self
     }
 
@@ -79,7 +86,10 @@ impl Seen {
 
 impl Visitor {
     pub(crate) fn new(world: &World) -> Self {
-        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE);
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .timeout(PATIENCE);
         let http = http.redirect(Policy::none()).build().unwrap();
         Self {
             http,
@@ -93,7 +103,10 @@ impl Visitor {
     /// A browser on the operators' listener, where they have one of their own.
     pub(crate) fn on_operators_listener(world: &World) -> Self {
         let visitor = Self::new(world);
-        Self { root: world.ops_root().unwrap_or_else(|| world.root()), ..visitor }
+        Self {
+            root: world.ops_root().unwrap_or_else(|| world.root()),
+            ..visitor
+        }
     }
 
     /// The same browser on another address.
@@ -109,24 +122,33 @@ impl Visitor {
     /// The same, with the operator's email and password.
     pub(crate) async fn new_operator(world: &World, role: OperatorRole) -> (Self, String, String) {
         let email = format!("operator{}@house.example", number());
-        let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+        let made =
+            app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
         let visitor = Self::new(world);
         let password = made.unwrap()["password"].as_str().unwrap().to_owned();
-        visitor.sign_in(&email, &password).await.leads_to("/console");
+        visitor
+            .sign_in(&email, &password)
+            .await
+            .leads_to("/console");
         (visitor, email, password)
     }
 
     /// A thief with the cookie that this browser has now.
     pub(crate) fn copy(&self, world: &World) -> Self {
-        Self { cookie: Mutex::new(Some(self.cookie())), ..Self::new(world) }
+        Self {
+            cookie: Mutex::new(Some(self.cookie())),
+            ..Self::new(world)
+        }
     }
 
     pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Seen {
-        self.send("/sign-in", &[("email", email), ("password", password)]).await
+        self.send("/sign-in", &[("email", email), ("password", password)])
+            .await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Seen {
-        self.answer(self.http.get(format!("{}{path}", self.root))).await
+        self.answer(self.http.get(format!("{}{path}", self.root)))
+            .await
     }
 
     /// Returns the first event of a stream.
@@ -137,7 +159,10 @@ impl Visitor {
 
     /// Opens a stream.
     pub(crate) async fn open_stream(&self, path: &str) -> reqwest::Response {
-        let request = self.http.get(format!("{}{path}", self.root)).header(COOKIE, self.cookie());
+        let request = self
+            .http
+            .get(format!("{}{path}", self.root))
+            .header(COOKIE, self.cookie());
         let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
         answer
@@ -147,14 +172,17 @@ impl Visitor {
     pub(crate) async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
         self.send_text(
             path,
-            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish(),
+            url::form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(fields)
+                .finish(),
         )
         .await
     }
 
     async fn send_text(&self, path: &str, body: String) -> Seen {
         let request = self.http.post(format!("{}{path}", self.root)).body(body);
-        self.answer(request.header("content-type", "application/x-www-form-urlencoded")).await
+        self.answer(request.header("content-type", "application/x-www-form-urlencoded"))
+            .await
     }
 
     /// Sends a form with the tokens that pages of this session carry.
@@ -167,7 +195,10 @@ impl Visitor {
         let csrf = self.get("/account/password").await.expect(200).csrf();
         let once = number().to_string();
         let mut body = url::form_urlencoded::Serializer::new(String::new());
-        body.extend_pairs(fields).append_pair("csrf", &csrf).append_pair("once", &once).finish()
+        body.extend_pairs(fields)
+            .append_pair("csrf", &csrf)
+            .append_pair("once", &once)
+            .finish()
     }
 
     /// Returns the cookie of the session.
@@ -180,8 +211,15 @@ impl Visitor {
         let session = self.cookie.lock().unwrap().clone();
         let notice = self.notice.lock().unwrap().clone();
         let devices = self.devices.lock().unwrap();
-        let devices = devices.iter().map(|(name, value)| format!("{name}={value}"));
-        session.into_iter().chain(notice).chain(devices).collect::<Vec<_>>().join("; ")
+        let devices = devices
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        session
+            .into_iter()
+            .chain(notice)
+            .chain(devices)
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     async fn answer(&self, mut request: reqwest::RequestBuilder) -> Seen {
@@ -197,13 +235,24 @@ impl Visitor {
                     *jar.lock().unwrap() = (pair != name).then(|| pair.to_owned());
                 }
             }
-            let device = pair.strip_prefix("device-").and_then(|_| pair.split_once('='));
+            let device = pair
+                .strip_prefix("device-")
+                .and_then(|_| pair.split_once('='));
             if let Some((name, value)) = device {
-                self.devices.lock().unwrap().insert(name.to_owned(), value.to_owned());
+                self.devices
+                    .lock()
+                    .unwrap()
+                    .insert(name.to_owned(), value.to_owned());
             }
         }
-        let location = answer.headers().get(LOCATION).map(|value| value.to_str().unwrap().to_owned());
-        let retry_after = answer.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap());
+        let location = answer
+            .headers()
+            .get(LOCATION)
+            .map(|value| value.to_str().unwrap().to_owned());
+        let retry_after = answer
+            .headers()
+            .get(RETRY_AFTER)
+            .map(|value| value.to_str().unwrap());
         let retry_after = retry_after.map(|seconds| seconds.parse().unwrap());
         Seen {
             retry_after,

@@ -28,9 +28,14 @@ use super::{directory, documented};
 
 /// Runs every test; the connections of the HTTP client belong to it.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
 });
-static ON_SQLITE: LazyLock<World> = LazyLock::new(|| World::start(Backend::Sqlite, "shared-sqlite", &[]));
+static ON_SQLITE: LazyLock<World> =
+    LazyLock::new(|| World::start(Backend::Sqlite, "shared-sqlite", &[]));
 static ON_POSTGRESQL: LazyLock<World> =
     LazyLock::new(|| World::start(Backend::Postgres, "shared-postgresql", &[]));
 
@@ -39,8 +44,10 @@ pub(crate) const ALONE: &[(&str, &str)] = &[];
 
 /// Settings with which a run that waits does so for longer than any test. A delay is random, from nothing up to the
 /// smaller of the two, so it is a day: a retry within seconds would be one test in ten thousand.
-pub(crate) const RETRY_LATE: [(&str, &str); 2] =
-    [("PIPELINE__RETRY_INITIAL_MS", "86400000"), ("PIPELINE__RETRY_MAX_S", "86400")];
+pub(crate) const RETRY_LATE: [(&str, &str); 2] = [
+    ("PIPELINE__RETRY_INITIAL_MS", "86400000"),
+    ("PIPELINE__RETRY_MAX_S", "86400"),
+];
 
 /// A running application.
 pub(crate) struct World {
@@ -101,12 +108,28 @@ impl World {
         check_every_answer(documented::check);
         let (started_sender, started) = mpsc::channel();
         let for_thread = settings.clone();
-        let thread =
-            thread::spawn(move || actix_rt::System::new().block_on(serve(for_thread, started_sender)));
-        let Started { address, ops_address, authority_root, authority, handle } = started.recv().unwrap();
+        let thread = thread::spawn(move || {
+            actix_rt::System::new().block_on(serve(for_thread, started_sender));
+        });
+        let Started {
+            address,
+            ops_address,
+            authority_root,
+            authority,
+            handle,
+        } = started.recv().unwrap();
         let integrator_key = integrator_key.to_owned();
         let client = Client::new(format!("http://{address}"));
-        Self { client, settings, authority, authority_root, integrator_key, ops_address, handle, thread }
+        Self {
+            client,
+            settings,
+            authority,
+            authority_root,
+            integrator_key,
+            ops_address,
+            handle,
+            thread,
+        }
     }
 
     /// Ends it, so that its timers and connections are not there beside the tests that follow.
@@ -147,14 +170,21 @@ impl World {
     /// A notice of the authority.
     pub(crate) async fn notice(&self, irn: &str, message: &str) -> Answer {
         let body = json!({ "irn": irn, "message": message });
-        self.anonymous().send("POST", &self.notices_path(), &body).await
+        self.anonymous()
+            .send("POST", &self.notices_path(), &body)
+            .await
     }
 
     /// Returns the authority's own answer to a document, without this service.
     pub(crate) async fn authority_says(&self, document: &serde_json::Value) -> Answer {
         let settings = &self.settings.authority;
-        let caller = self.client.at(self.authority_root.clone()).with_key(settings.api_key.expose_secret());
-        let request = caller.request("POST", "/api/v1/invoice/validate").json(document);
+        let caller = self
+            .client
+            .at(self.authority_root.clone())
+            .with_key(settings.api_key.expose_secret());
+        let request = caller
+            .request("POST", "/api/v1/invoice/validate")
+            .json(document);
         Answer::to(request.header("x-api-secret", settings.api_secret.expose_secret())).await
     }
 
@@ -167,15 +197,23 @@ impl World {
     pub(crate) async fn new_integrator_person(&self) -> (Integrator, String, String) {
         let made = made_integrator(&self.settings).await;
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
-        (Integrator::new(&self.client, &text("api_key")), text("email"), text("password"))
+        (
+            Integrator::new(&self.client, &text("api_key")),
+            text("email"),
+            text("password"),
+        )
     }
 
     pub(crate) async fn new_operator(&self) -> Operator {
         let email = format!("operator{}@house.example", number());
-        let made =
-            app::create_operator(self.settings.clone(), email, OperatorRole::Admin, KeyTerms::default())
-                .await
-                .unwrap();
+        let made = app::create_operator(
+            self.settings.clone(),
+            email,
+            OperatorRole::Admin,
+            KeyTerms::default(),
+        )
+        .await
+        .unwrap();
         Operator::new(&self.client, made["api_key"].as_str().unwrap())
     }
 
@@ -183,7 +221,10 @@ impl World {
     pub(crate) async fn taxpayer(&self) -> Taxpayer {
         let taxpayer = self.newcomer().await;
         let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-        self.integrator().change_profile(taxpayer.id, &profile).await.expect_status(200);
+        self.integrator()
+            .change_profile(taxpayer.id, &profile)
+            .await
+            .expect_status(200);
         taxpayer
     }
 
@@ -198,14 +239,25 @@ impl World {
         let made = integrator.create_taxpayer(&body).await.expect_status(201);
         let id = made.data()["id"].as_i64().unwrap();
         let rotated = integrator.rotate_api_key(id).await.expect_status(200);
-        Taxpayer::new(&self.client, rotated.data()["api_key"].as_str().unwrap(), id, &body)
+        Taxpayer::new(
+            &self.client,
+            rotated.data()["api_key"].as_str().unwrap(),
+            id,
+            &body,
+        )
     }
 
     /// Has the authority list the business of a taxpayer under a tax number.
     pub(crate) fn enrol(&self, taxpayer: &serde_json::Value, tin: &str) {
-        let business_id = taxpayer["authority_business_id"].as_str().map(str::to_owned);
+        let business_id = taxpayer["authority_business_id"]
+            .as_str()
+            .map(str::to_owned);
         let tin = Some(tin.to_owned());
-        let enrolment = PartyEnrolment { business_id, tin, ..PartyEnrolment::default() };
+        let enrolment = PartyEnrolment {
+            business_id,
+            tin,
+            ..PartyEnrolment::default()
+        };
         self.authority.enrol(&enrolment).unwrap();
     }
 
@@ -219,7 +271,12 @@ impl World {
     }
 
     /// A taxpayer that was onboarded with this body.
-    pub(crate) fn taxpayer_with_key(&self, key: &str, id: i64, body: &serde_json::Value) -> Taxpayer {
+    pub(crate) fn taxpayer_with_key(
+        &self,
+        key: &str,
+        id: i64,
+        body: &serde_json::Value,
+    ) -> Taxpayer {
         Taxpayer::new(&self.client, key, id, body)
     }
 
@@ -232,15 +289,23 @@ impl World {
 
     /// Has the database do what the API would not; the rows that it changed.
     pub(crate) async fn execute(&self, statement: &str) -> u64 {
-        let database = Database::connect(self.settings.database_url().expose_secret()).await.unwrap();
-        let rows = database.execute_unprepared(statement).await.unwrap().rows_affected();
+        let database = Database::connect(self.settings.database_url().expose_secret())
+            .await
+            .unwrap();
+        let rows = database
+            .execute_unprepared(statement)
+            .await
+            .unwrap()
+            .rows_affected();
         database.close().await.unwrap();
         rows
     }
 
     /// The number that a query returns.
     pub(crate) async fn number(&self, query: &str) -> i64 {
-        let database = Database::connect(self.settings.database_url().expose_secret()).await.unwrap();
+        let database = Database::connect(self.settings.database_url().expose_secret())
+            .await
+            .unwrap();
         let statement = Statement::from_string(database.get_database_backend(), query);
         let row = database.query_one_raw(statement).await.unwrap().unwrap();
         database.close().await.unwrap();
@@ -250,10 +315,14 @@ impl World {
     /// Waits until so many calls about an IRN are in the authority's hands.
     pub(crate) async fn under_way(&self, operation: Operation, irn: &str, wanted: usize) {
         let count = async || {
-            let of_it =
-                |call: &CallRecord| call.operation == Some(operation) && call.irn.as_deref() == Some(irn);
+            let of_it = |call: &CallRecord| {
+                call.operation == Some(operation) && call.irn.as_deref() == Some(irn)
+            };
             let calls = self.authority.calls();
-            let pending = calls.iter().filter(|call| of_it(call) && call.is_pending()).count();
+            let pending = calls
+                .iter()
+                .filter(|call| of_it(call) && call.is_pending())
+                .count();
             (pending == wanted).then_some(())
         };
         eventually("the call of a step", count).await;
@@ -262,7 +331,8 @@ impl World {
     /// Says whether a taxpayer may create invoices, as the command line does beside a running service.
     pub(crate) fn set_subscription(&self, id: i64, to: Subscription) {
         let settings = self.settings.clone();
-        let call = move || actix_rt::System::new().block_on(app::set_subscription(settings, id, to));
+        let call =
+            move || actix_rt::System::new().block_on(app::set_subscription(settings, id, to));
         thread::spawn(call).join().unwrap().unwrap();
     }
 }
@@ -282,11 +352,19 @@ async fn serve(settings: Settings, started_sender: mpsc::Sender<Started>) {
 }
 
 pub(crate) async fn new_integrator(settings: &Settings) -> String {
-    made_integrator(settings).await["api_key"].as_str().unwrap().to_owned()
+    made_integrator(settings).await["api_key"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 async fn made_integrator(settings: &Settings) -> serde_json::Value {
     let email = format!("integrator{}@house.example", number());
-    let made = app::create_integrator(settings.clone(), "An Integrator".into(), email, KeyTerms::default());
+    let made = app::create_integrator(
+        settings.clone(),
+        "An Integrator".into(),
+        email,
+        KeyTerms::default(),
+    );
     made.await.unwrap()
 }

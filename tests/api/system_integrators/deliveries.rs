@@ -18,17 +18,26 @@ async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
     let receiver = Receiver::start();
-    integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED, UPDATED]).await.expect_status(200);
+    integrator
+        .set_webhook(taxpayer.id, &receiver.url(), &[CREATED, UPDATED])
+        .await
+        .expect_status(200);
     let first = taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(1).await;
     receiver.answer_next(&[Reply::Text(500, "no\u{0}pe"); 4]);
     let second = taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(5).await;
     for invoice in [&first, &second] {
-        taxpayer.set_status(invoice, "approved").await.expect_status(200);
+        taxpayer
+            .set_status(invoice, "approved")
+            .await
+            .expect_status(200);
     }
     let ended = async || {
-        let open = integrator.deliveries(taxpayer.id, "?state=pending").await.expect_status(200);
+        let open = integrator
+            .deliveries(taxpayer.id, "?state=pending")
+            .await
+            .expect_status(200);
         (open.data()["total"] == json!(0)).then_some(())
     };
     eventually("the end of all deliveries", ended).await;
@@ -40,28 +49,80 @@ fn items(answer: &Answer) -> &Vec<Value> {
 }
 
 fn types(answer: &Answer) -> Vec<&str> {
-    items(answer).iter().map(|item| item["type"].as_str().unwrap()).collect()
+    items(answer)
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect()
 }
 
 #[each_database]
 async fn the_log_shows_each_delivery_with_its_attempts(world: &World) {
     let (taxpayer, integrator, receiver, [first, second]) = with_a_log(world).await;
-    let answer = integrator.deliveries(taxpayer.id, "").await.expect_status(200);
+    let answer = integrator
+        .deliveries(taxpayer.id, "")
+        .await
+        .expect_status(200);
     assert_eq!(types(&answer), [UPDATED, UPDATED, CREATED, CREATED]);
     let dead = &items(&answer)[2];
     let delivered = &items(&answer)[3];
-    let fields: Vec<_> = dead.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["attempts", "event_id", "id", "irn", "next_attempt_at", "state", "type"]);
-    assert_eq!((&dead["irn"], &dead["state"]), (&second["irn"], &json!("dead")));
-    assert_eq!((&delivered["irn"], &delivered["state"]), (&first["irn"], &json!("delivered")));
-    assert_eq!((&dead["next_attempt_at"], &delivered["next_attempt_at"]), (&Value::Null, &Value::Null));
-    assert_eq!(delivered["event_id"], json!(receiver.received_notifications()[0].id));
+    let fields: Vec<_> = dead
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "attempts",
+            "event_id",
+            "id",
+            "irn",
+            "next_attempt_at",
+            "state",
+            "type"
+        ]
+    );
+    assert_eq!(
+        (&dead["irn"], &dead["state"]),
+        (&second["irn"], &json!("dead"))
+    );
+    assert_eq!(
+        (&delivered["irn"], &delivered["state"]),
+        (&first["irn"], &json!("delivered"))
+    );
+    assert_eq!(
+        (&dead["next_attempt_at"], &delivered["next_attempt_at"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        delivered["event_id"],
+        json!(receiver.received_notifications()[0].id)
+    );
     let attempts = dead["attempts"].as_array().unwrap();
     assert_eq!(attempts.len(), 4);
     for attempt in attempts {
-        let fields: Vec<_> = attempt.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(fields, ["at", "duration_ms", "failure", "phases", "response", "status"]);
-        assert_eq!((&attempt["status"], &attempt["failure"]), (&json!(500), &json!("rejected")));
+        let fields: Vec<_> = attempt
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "at",
+                "duration_ms",
+                "failure",
+                "phases",
+                "response",
+                "status"
+            ]
+        );
+        assert_eq!(
+            (&attempt["status"], &attempt["failure"]),
+            (&json!(500), &json!("rejected"))
+        );
         assert_eq!(attempt["response"], json!("no\u{fffd}pe"));
         let phases = attempt["phases"].as_object().unwrap();
         let names: Vec<_> = phases.keys().map(String::as_str).collect();
@@ -69,7 +130,10 @@ async fn the_log_shows_each_delivery_with_its_attempts(world: &World) {
         let sum: i64 = phases.values().filter_map(Value::as_i64).sum();
         assert!(sum <= attempt["duration_ms"].as_i64().unwrap(), "{attempt}");
         assert_eq!(phases["dns_ms"], Value::Null, "an address has no name");
-        assert!(phases["wait_ms"].is_i64() && phases["read_ms"].is_i64(), "{attempt}");
+        assert!(
+            phases["wait_ms"].is_i64() && phases["read_ms"].is_i64(),
+            "{attempt}"
+        );
     }
     assert_eq!(delivered["attempts"][0]["status"], json!(204));
     assert_eq!(delivered["attempts"][0]["failure"], Value::Null);
@@ -79,11 +143,22 @@ async fn the_log_shows_each_delivery_with_its_attempts(world: &World) {
 async fn a_filter_by_state_event_or_place_shows_what_it_says(world: &World) {
     let (taxpayer, integrator, _, [first, _]) = with_a_log(world).await;
     let irn = first["irn"].as_str().unwrap();
-    let (number, rest) = irn.rsplit_once('-').and_then(|(head, _)| head.rsplit_once('-')).unwrap();
+    let (number, rest) = irn
+        .rsplit_once('-')
+        .and_then(|(head, _)| head.rsplit_once('-'))
+        .unwrap();
     let lower = irn.replace(rest, &rest.to_lowercase());
     assert!(!number.is_empty());
-    let event_id = taxpayer.events().await[0]["id"].as_str().unwrap().to_owned();
-    let list = async |query: String| integrator.deliveries(taxpayer.id, &query).await.expect_status(200);
+    let event_id = taxpayer.events().await[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let list = async |query: String| {
+        integrator
+            .deliveries(taxpayer.id, &query)
+            .await
+            .expect_status(200)
+    };
     let count = async |query: String| list(query).await.data()["total"].as_i64().unwrap();
     let events = taxpayer.events().await;
     let newest = events.last().unwrap();
@@ -123,18 +198,32 @@ async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &Wor
     let receiver = Receiver::start();
     let integrator = world.integrator();
     let taxpayer = world.taxpayer().await;
-    integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
+    integrator
+        .set_webhook(taxpayer.id, &receiver.url(), &[CREATED])
+        .await
+        .expect_status(200);
     let service = &taxpayer.registration.service_id;
     let mut halved = service.to_lowercase();
     halved[..4].make_ascii_uppercase();
-    for sent in [service.to_lowercase(), halved.clone(), service.to_uppercase()] {
+    for sent in [
+        service.to_lowercase(),
+        halved.clone(),
+        service.to_uppercase(),
+    ] {
         let mut body = documents::full_invoice(&taxpayer);
         let irn = body["irn"].as_str().unwrap().to_owned();
         body["irn"] = json!(irn.replace(service, &sent));
         taxpayer.full(&body).await;
-        for asked in [service.to_lowercase(), halved.clone(), service.to_uppercase()] {
+        for asked in [
+            service.to_lowercase(),
+            halved.clone(),
+            service.to_uppercase(),
+        ] {
             let query = format!("?irn={}", irn.replace(service, &asked));
-            let found = integrator.deliveries(taxpayer.id, &query).await.expect_status(200);
+            let found = integrator
+                .deliveries(taxpayer.id, &query)
+                .await
+                .expect_status(200);
             assert_eq!(found.data()["total"], json!(1), "{sent} by {asked}");
         }
     }
@@ -144,27 +233,47 @@ async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &Wor
 async fn a_filter_that_is_no_word_or_place_is_refused(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
-    let odd = integrator.deliveries(taxpayer.id, "?since=2026-01-15&state=lost").await;
+    let odd = integrator
+        .deliveries(taxpayer.id, "?since=2026-01-15&state=lost")
+        .await;
     odd.expect_faults(&["since", "state"]);
 }
 
 #[each_database]
 async fn the_log_is_paginated(world: &World) {
     let (taxpayer, integrator, _, _) = with_a_log(world).await;
-    let page = integrator.deliveries(taxpayer.id, "?per_page=3&page=2").await.expect_status(200);
-    let numbers = ["current_page", "total", "per_page", "last_page"].map(|name| page.data()[name].clone());
-    assert_eq!((numbers, items(&page).len()), ([json!(2), json!(4), json!(3), json!(2)], 1));
+    let page = integrator
+        .deliveries(taxpayer.id, "?per_page=3&page=2")
+        .await
+        .expect_status(200);
+    let numbers =
+        ["current_page", "total", "per_page", "last_page"].map(|name| page.data()[name].clone());
+    assert_eq!(
+        (numbers, items(&page).len()),
+        ([json!(2), json!(4), json!(3), json!(2)], 1)
+    );
     for (query, used) in [("", 15), ("?per_page=0", 15), ("?per_page=101", 100)] {
-        let answer = integrator.deliveries(taxpayer.id, query).await.expect_status(200);
+        let answer = integrator
+            .deliveries(taxpayer.id, query)
+            .await
+            .expect_status(200);
         assert_eq!(answer.data()["per_page"], json!(used), "{query}");
     }
-    let far = integrator.deliveries(taxpayer.id, "?page=4294967295&per_page=100").await.expect_status(200);
+    let far = integrator
+        .deliveries(taxpayer.id, "?page=4294967295&per_page=100")
+        .await
+        .expect_status(200);
     assert_eq!(items(&far).len(), 0);
 }
 
 #[each_database]
 async fn the_log_is_empty_before_anything_was_sent_and_without_a_webhook(world: &World) {
-    let answer = world.integrator().deliveries(world.newcomer().await.id, "").await.expect_status(200);
-    let empty = json!({ "current_page": 1, "total": 0, "per_page": 15, "last_page": 1, "data": [] });
+    let answer = world
+        .integrator()
+        .deliveries(world.newcomer().await.id, "")
+        .await
+        .expect_status(200);
+    let empty =
+        json!({ "current_page": 1, "total": 0, "per_page": 15, "last_page": 1, "data": [] });
     assert_eq!(*answer.data(), empty);
 }

@@ -16,14 +16,27 @@ async fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts(world: &Wor
     world.enrol(&body, body["tin_no"].as_str().unwrap());
     let made = integrator.create_taxpayer(&body).await.expect_status(201);
     world.settled(&made.data()["id"]).await;
-    let answer = integrator.get(&format!("{TAXPAYERS}/{}", made.data()["id"])).await.expect_status(200);
+    let answer = integrator
+        .get(&format!("{TAXPAYERS}/{}", made.data()["id"]))
+        .await
+        .expect_status(200);
     let data = answer.data();
-    assert_eq!((&data["id"], &data["tin"]), (&made.data()["id"], &body["tin_no"]));
+    assert_eq!(
+        (&data["id"], &data["tin"]),
+        (&made.data()["id"], &body["tin_no"])
+    );
     assert_eq!(data["users"][0]["email"], body["contact_person"]["email"]);
-    for stamp in [&data["created_at"], &data["updated_at"], &data["users"][0]["created_at"]] {
+    for stamp in [
+        &data["created_at"],
+        &data["updated_at"],
+        &data["users"][0]["created_at"],
+    ] {
         let stamp = stamp.as_str().unwrap();
         assert_eq!(stamp.len(), "2026-01-15 10:00:00".len(), "{stamp}");
-        assert!(jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(), "{stamp}");
+        assert!(
+            jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(),
+            "{stamp}"
+        );
     }
     let unsteady = [
         "id",
@@ -37,7 +50,12 @@ async fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts(world: &Wor
     ];
     let unsteady = unsteady.map(|name| format!("/{name}"));
     let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
-    unsteady.extend(["/users/0/id", "/users/0/email", "/users/0/created_at", "/users/0/updated_at"]);
+    unsteady.extend([
+        "/users/0/id",
+        "/users/0/email",
+        "/users/0/created_at",
+        "/users/0/updated_at",
+    ]);
     insta::assert_snapshot!(stable(data, &unsteady), @r#"
             {
               "address": "1 Marina Road",
@@ -74,21 +92,41 @@ async fn the_integration_setup_is_the_taxpayer_and_no_erp_reading(world: &World)
     world.settled(&json!(taxpayer.id)).await;
     let path = format!("{TAXPAYERS}/{}", taxpayer.id);
     let read = integrator.get(&path).await.expect_status(200);
-    let setup = integrator.get(&format!("{path}/integration/setup")).await.expect_status(200);
+    let setup = integrator
+        .get(&format!("{path}/integration/setup"))
+        .await
+        .expect_status(200);
     assert_eq!(setup.body, read.body);
     assert_eq!(setup.data()["users"].as_array().unwrap().len(), 1);
-    let answer = integrator.call("POST", &format!("{path}/integration/setup")).await;
+    let answer = integrator
+        .call("POST", &format!("{path}/integration/setup"))
+        .await;
     answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
 }
 
 #[each_database]
 async fn a_password_is_never_shown(world: &World) {
     let password = "a password to remember";
-    let body = with(&documents::taxpayer(), "contact_person.password", json!(password));
-    let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
-    let read = world.integrator().get(&format!("{TAXPAYERS}/{}", made.data()["id"])).await;
+    let body = with(
+        &documents::taxpayer(),
+        "contact_person.password",
+        json!(password),
+    );
+    let made = world
+        .integrator()
+        .create_taxpayer(&body)
+        .await
+        .expect_status(201);
+    let read = world
+        .integrator()
+        .get(&format!("{TAXPAYERS}/{}", made.data()["id"]))
+        .await;
     for answer in [made, read] {
-        assert!(!answer.text.contains(password) && !answer.text.contains("argon2"), "{}", answer.text);
+        assert!(
+            !answer.text.contains(password) && !answer.text.contains("argon2"),
+            "{}",
+            answer.text
+        );
         assert!(!answer.text.contains("password"), "{}", answer.text);
     }
 }
@@ -110,7 +148,9 @@ fn paths_below(id: &str) -> Vec<(&'static str, String)> {
         (&["POST", "PUT", "PATCH"], "/api-key/rotate".into()),
     ];
     let path = |end: &str| format!("{TAXPAYERS}/{id}{end}");
-    let each = table.iter().flat_map(|(methods, end)| methods.iter().map(|method| (*method, path(end))));
+    let each = table
+        .iter()
+        .flat_map(|(methods, end)| methods.iter().map(|method| (*method, path(end))));
     each.collect()
 }
 
@@ -121,9 +161,22 @@ fn body_for_all() -> serde_json::Value {
 
 #[each_database]
 async fn what_names_no_taxpayer_is_not_found_on_any_path(world: &World) {
-    for id in ["999999999", "0", "-1", "abc", "1.5", "99999999999999999999999", "%00", "01", "%20"] {
+    for id in [
+        "999999999",
+        "0",
+        "-1",
+        "abc",
+        "1.5",
+        "99999999999999999999999",
+        "%00",
+        "01",
+        "%20",
+    ] {
         for (method, path) in paths_below(id) {
-            let answer = world.integrator().send(method, &path, &body_for_all()).await;
+            let answer = world
+                .integrator()
+                .send(method, &path, &body_for_all())
+                .await;
             let answer = answer.expect_refusal(404, "TAXPAYER_NOT_FOUND");
             assert_eq!(answer.message(), "Taxpayer not found", "{method} {path}");
         }

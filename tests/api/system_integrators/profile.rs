@@ -11,12 +11,32 @@ async fn what_is_not_sent_stays(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
     let path = format!("{TAXPAYERS}/{}", taxpayer.id);
-    let before = integrator.get(&path).await.expect_status(200).data().clone();
+    let before = integrator
+        .get(&path)
+        .await
+        .expect_status(200)
+        .data()
+        .clone();
     let body = json!({ "city": "Jos", "state": "Plateau", "country": "NG" });
-    let answer = integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
+    let answer = integrator
+        .change_profile(taxpayer.id, &body)
+        .await
+        .expect_status(200);
     assert_eq!(answer.body["success"], json!(true));
-    let after = integrator.get(&path).await.expect_status(200).data().clone();
-    for name in ["name", "tin", "email", "address", "authority_service_id", "users"] {
+    let after = integrator
+        .get(&path)
+        .await
+        .expect_status(200)
+        .data()
+        .clone();
+    for name in [
+        "name",
+        "tin",
+        "email",
+        "address",
+        "authority_service_id",
+        "users",
+    ] {
         assert_eq!(after[name], before[name], "{name}");
     }
 }
@@ -27,8 +47,14 @@ async fn the_business_email_is_the_taxpayers_email(world: &World) {
     let integrator = world.integrator();
     let email = format!("billing{}@trading.example", taxpayer.id);
     let body = json!({ "business_email": email });
-    integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
-    let read = integrator.get(&format!("{TAXPAYERS}/{}", taxpayer.id)).await.expect_status(200);
+    integrator
+        .change_profile(taxpayer.id, &body)
+        .await
+        .expect_status(200);
+    let read = integrator
+        .get(&format!("{TAXPAYERS}/{}", taxpayer.id))
+        .await
+        .expect_status(200);
     assert_eq!(read.data()["email"], json!(email));
 }
 
@@ -37,7 +63,10 @@ async fn the_business_email_of_another_taxpayer_is_taken(world: &World) {
     let one = world.newcomer().await;
     let other = world.newcomer().await;
     let integrator = world.integrator();
-    let read = integrator.get(&format!("{TAXPAYERS}/{}", one.id)).await.expect_status(200);
+    let read = integrator
+        .get(&format!("{TAXPAYERS}/{}", one.id))
+        .await
+        .expect_status(200);
     let body = json!({ "business_email": read.data()["email"] });
     let answer = integrator.change_profile(other.id, &body).await;
     answer.expect_faults(&["business_email"]);

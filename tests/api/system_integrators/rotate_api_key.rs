@@ -11,26 +11,54 @@ async fn the_old_key_is_refused_at_once_and_the_new_one_works(world: &World) {
     let taxpayer = world.taxpayer().await;
     taxpayer.list_invoices("").await.expect_status(200);
     for _ in 0..3 {
-        let answer = world.integrator().rotate_api_key(taxpayer.id).await.expect_status(200);
+        let answer = world
+            .integrator()
+            .rotate_api_key(taxpayer.id)
+            .await
+            .expect_status(200);
         assert_eq!(answer.data()["taxpayer_id"], json!(taxpayer.id));
         let key = answer.data()["api_key"].as_str().unwrap();
         assert!(key.starts_with("tpk_") && key.len() >= 36, "{key}");
-        taxpayer.list_invoices("").await.expect_refusal(401, "INVALID_API_KEY");
-        taxpayer.app().run("A-AAAAAAAA-20260115").await.expect_refusal(403, "KEY_NOT_RECOGNIZED");
-        world.anonymous().with_key(key).get(INVOICES).await.expect_status(200);
+        taxpayer
+            .list_invoices("")
+            .await
+            .expect_refusal(401, "INVALID_API_KEY");
+        taxpayer
+            .app()
+            .run("A-AAAAAAAA-20260115")
+            .await
+            .expect_refusal(403, "KEY_NOT_RECOGNIZED");
+        world
+            .anonymous()
+            .with_key(key)
+            .get(INVOICES)
+            .await
+            .expect_status(200);
     }
 }
 
 #[each_database]
 async fn a_rotation_is_an_event_without_the_key(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let answer = world.integrator().rotate_api_key(taxpayer.id).await.expect_status(200);
+    let answer = world
+        .integrator()
+        .rotate_api_key(taxpayer.id)
+        .await
+        .expect_status(200);
     let key = answer.data()["api_key"].as_str().unwrap();
-    let feed = world.anonymous().with_key(key).get("/v1/tax-payers/events").await.expect_status(200);
+    let feed = world
+        .anonymous()
+        .with_key(key)
+        .get("/v1/tax-payers/events")
+        .await
+        .expect_status(200);
     let events = feed.data()["events"].as_array().unwrap();
     assert_eq!(events.last().unwrap()["type"], json!("api-key.rotated"));
     assert!(!feed.text.contains("tpk_"), "{}", feed.text);
-    let read = world.integrator().get(&format!("{TAXPAYERS}/{}", taxpayer.id)).await;
+    let read = world
+        .integrator()
+        .get(&format!("{TAXPAYERS}/{}", taxpayer.id))
+        .await;
     assert!(!read.text.contains("tpk_"));
 }
 
@@ -39,7 +67,11 @@ async fn put_and_patch_rotate_too(world: &World) {
     let taxpayer = world.newcomer().await;
     let path = format!("{TAXPAYERS}/{}/api-key/rotate", taxpayer.id);
     for method in ["POST", "PUT", "PATCH"] {
-        let answer = world.integrator().call(method, &path).await.expect_status(200);
+        let answer = world
+            .integrator()
+            .call(method, &path)
+            .await
+            .expect_status(200);
         assert_eq!(answer.header("cache-control"), "no-store");
     }
     let answer = world.integrator().get(&path).await;

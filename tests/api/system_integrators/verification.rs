@@ -17,8 +17,14 @@ async fn onboarded(world: &World, body: &Value) -> Taxpayer {
     let integrator = world.integrator();
     let made = integrator.create_taxpayer(body).await.expect_status(201);
     let id = made.data()["id"].as_i64().unwrap();
-    let profile: Value = COMPLETE.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    integrator.change_profile(id, &profile).await.expect_status(200);
+    let profile: Value = COMPLETE
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
+    integrator
+        .change_profile(id, &profile)
+        .await
+        .expect_status(200);
     let key = integrator.rotate_api_key(id).await.expect_status(200);
     world.taxpayer_with_key(key.data()["api_key"].as_str().unwrap(), id, body)
 }
@@ -32,7 +38,11 @@ fn typed(group: &str) -> Value {
 /// Waits until the verification of a taxpayer has come so far; the reason.
 async fn verification(world: &World, id: i64, status: &str) -> Value {
     let look = async || {
-        let seen = world.integrator().get(&format!("{TAXPAYERS}/{id}")).await.expect_status(200);
+        let seen = world
+            .integrator()
+            .get(&format!("{TAXPAYERS}/{id}"))
+            .await
+            .expect_status(200);
         (seen.data()["verification"] == status).then(|| seen.data()["verification_reason"].clone())
     };
     eventually(status, look).await
@@ -43,11 +53,20 @@ async fn a_taxpayer_that_the_authority_lists_is_verified(world: &World) {
     let body = documents::taxpayer();
     world.enrol(&body, &body["tin_no"].as_str().unwrap().replace('-', " "));
     let taxpayer = onboarded(world, &body).await;
-    assert_eq!(verification(world, taxpayer.id, "verified").await, "confirmed_by_authority");
-    let listed = world.integrator().get(&format!("{TAXPAYERS}?search={}", taxpayer.registration.tin)).await;
+    assert_eq!(
+        verification(world, taxpayer.id, "verified").await,
+        "confirmed_by_authority"
+    );
+    let listed = world
+        .integrator()
+        .get(&format!("{TAXPAYERS}?search={}", taxpayer.registration.tin))
+        .await;
     assert_eq!(listed.data()["data"][0]["verification"], "verified");
     let names = taxpayer.event_names().await;
-    assert!(names.iter().all(|name| !name.starts_with("taxpayer.")), "nothing is new: {names:?}");
+    assert!(
+        names.iter().all(|name| !name.starts_with("taxpayer.")),
+        "nothing is new: {names:?}"
+    );
 }
 
 #[each_database]
@@ -55,15 +74,21 @@ async fn a_taxpayer_that_the_authority_contradicts_or_does_not_know_is_unverifie
     world: &World,
 ) {
     let operator = world.new_operator().await;
-    for (group, reason) in
-        [("00000409", "tin_mismatch"), ("00000404", "business_unknown"), ("00000503", "no_answer")]
-    {
+    for (group, reason) in [
+        ("00000409", "tin_mismatch"),
+        ("00000404", "business_unknown"),
+        ("00000503", "no_answer"),
+    ] {
         let taxpayer = onboarded(world, &typed(group)).await;
         assert_eq!(verification(world, taxpayer.id, "unverified").await, reason);
         taxpayer.invoice(&documents::invoice()).await;
         let events = taxpayer.events().await;
-        let event = events.iter().find(|event| event["type"] == "taxpayer.unverified").unwrap();
-        let data = json!({ "taxpayer_id": taxpayer.id, "verification": "unverified", "reason": reason });
+        let event = events
+            .iter()
+            .find(|event| event["type"] == "taxpayer.unverified")
+            .unwrap();
+        let data =
+            json!({ "taxpayer_id": taxpayer.id, "verification": "unverified", "reason": reason });
         assert_eq!(event["data"], data);
         let query = format!(
             "/ops/taxpayers?verification=unverified&tin={}",
@@ -77,11 +102,16 @@ async fn a_taxpayer_that_the_authority_contradicts_or_does_not_know_is_unverifie
             (&json!(taxpayer.id), &json!(reason))
         );
     }
-    operator.get("/ops/taxpayers?verification=odd").await.expect_faults(&["verification"]);
+    operator
+        .get("/ops/taxpayers?verification=odd")
+        .await
+        .expect_faults(&["verification"]);
     let is_counted = async || {
         let page = world.anonymous().get("/metrics").await.text;
         let mut lines = page.lines();
-        lines.any(|line| line.starts_with("einvoice_taxpayers{verification=\"unverified\"} ")).then_some(())
+        lines
+            .any(|line| line.starts_with("einvoice_taxpayers{verification=\"unverified\"} "))
+            .then_some(())
     };
     eventually("the count of unverified taxpayers", is_counted).await;
 }
@@ -90,59 +120,118 @@ async fn a_taxpayer_that_the_authority_contradicts_or_does_not_know_is_unverifie
 async fn a_business_that_is_registered_later_is_confirmed_then(world: &World) {
     let body = documents::taxpayer();
     let taxpayer = onboarded(world, &body).await;
-    assert_eq!(verification(world, taxpayer.id, "unverified").await, "business_unknown");
+    assert_eq!(
+        verification(world, taxpayer.id, "unverified").await,
+        "business_unknown"
+    );
     world.enrol(&body, &taxpayer.registration.tin);
-    assert_eq!(verification(world, taxpayer.id, "verified").await, "confirmed_by_authority");
+    assert_eq!(
+        verification(world, taxpayer.id, "verified").await,
+        "confirmed_by_authority"
+    );
     let names = taxpayer.event_names().await;
-    let names: Vec<_> = names.iter().filter(|name| name.starts_with("taxpayer.")).collect();
+    let names: Vec<_> = names
+        .iter()
+        .filter(|name| name.starts_with("taxpayer."))
+        .collect();
     assert_eq!(names, ["taxpayer.unverified", "taxpayer.verified"]);
 }
 
 #[each_database(&[("ACCOUNTS__VERIFICATION", "require")])]
-async fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_operator(world: &World) {
+async fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_operator(
+    world: &World,
+) {
     let taxpayer = onboarded(world, &typed("00000404")).await;
     verification(world, taxpayer.id, "unverified").await;
     let single = taxpayer.send("POST", INVOICES, &documents::invoice()).await;
     single.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-    let full =
-        taxpayer.send("POST", testkit::roles::FULL_INVOICES, &documents::full_invoice(&taxpayer)).await;
+    let full = taxpayer
+        .send(
+            "POST",
+            testkit::roles::FULL_INVOICES,
+            &documents::full_invoice(&taxpayer),
+        )
+        .await;
     full.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-    let bulk = taxpayer.send("POST", BULK, &json!({ "invoices": [documents::invoice()] })).await;
+    let bulk = taxpayer
+        .send("POST", BULK, &json!({ "invoices": [documents::invoice()] }))
+        .await;
     bulk.expect_refusal(403, "TAXPAYER_UNVERIFIED");
     let submission = documents::submission(&taxpayer, &documents::invoice_no());
     for caller in [taxpayer.app(), world.integrator().app()] {
-        caller.submit(&submission).await.expect_refusal(403, "TAXPAYER_UNVERIFIED");
-        let path = format!("/v1/app/invoices/{}/download", submission["irn"].as_str().unwrap());
-        caller.get(&path).await.expect_refusal(403, "TAXPAYER_UNVERIFIED");
+        caller
+            .submit(&submission)
+            .await
+            .expect_refusal(403, "TAXPAYER_UNVERIFIED");
+        let path = format!(
+            "/v1/app/invoices/{}/download",
+            submission["irn"].as_str().unwrap()
+        );
+        caller
+            .get(&path)
+            .await
+            .expect_refusal(403, "TAXPAYER_UNVERIFIED");
     }
     let irn = planted(world, &taxpayer.registration.tin);
-    world.notice(&irn, "TRANSMITTING").await.expect_refusal(404, "INVOICE_NOT_FOUND");
+    world
+        .notice(&irn, "TRANSMITTING")
+        .await
+        .expect_refusal(404, "INVOICE_NOT_FOUND");
     assert!(taxpayer.inbox_lines().await.is_empty());
     let is_counted = async || {
         let page = world.anonymous().get("/metrics").await.text;
-        let line = page.lines().find(|line| line.starts_with("einvoice_inbound_withheld_total "));
+        let line = page
+            .lines()
+            .find(|line| line.starts_with("einvoice_inbound_withheld_total "));
         line.is_some_and(|line| !line.ends_with(" 0")).then_some(())
     };
     eventually("the count of withheld invoices", is_counted).await;
 
     let operator = world.new_operator().await;
     let path = format!("/ops/taxpayers/{}/verify", taxpayer.id);
-    operator.send("POST", &path, &json!({})).await.expect_faults(&["reason"]);
     operator
-        .send("POST", "/ops/taxpayers/999999/verify", &json!({ "reason": "odd" }))
+        .send("POST", &path, &json!({}))
+        .await
+        .expect_faults(&["reason"]);
+    operator
+        .send(
+            "POST",
+            "/ops/taxpayers/999999/verify",
+            &json!({ "reason": "odd" }),
+        )
         .await
         .expect_status(404);
     let reason = json!({ "reason": "the certificate of incorporation was shown" });
-    taxpayer.send("POST", &path, &reason).await.expect_status(401);
-    let verified = operator.send("POST", &path, &reason).await.expect_status(200);
-    assert_eq!(verified.data()["verification_reason"], "confirmed_by_operator");
-    let audit = operator.get(&format!("/ops/audit?taxpayer_id={}", taxpayer.id)).await;
+    taxpayer
+        .send("POST", &path, &reason)
+        .await
+        .expect_status(401);
+    let verified = operator
+        .send("POST", &path, &reason)
+        .await
+        .expect_status(200);
+    assert_eq!(
+        verified.data()["verification_reason"],
+        "confirmed_by_operator"
+    );
+    let audit = operator
+        .get(&format!("/ops/audit?taxpayer_id={}", taxpayer.id))
+        .await;
     let entry = &audit.data()["data"][0];
-    assert_eq!((&entry["action"], &entry["reason"]), (&json!("taxpayer.verify"), &reason["reason"]));
-    assert_eq!((&entry["from_state"], &entry["to_state"]), (&json!("unverified"), &json!("verified")));
+    assert_eq!(
+        (&entry["action"], &entry["reason"]),
+        (&json!("taxpayer.verify"), &reason["reason"])
+    );
+    assert_eq!(
+        (&entry["from_state"], &entry["to_state"]),
+        (&json!("unverified"), &json!("verified"))
+    );
     assert_eq!(taxpayer.count_events("taxpayer.verified").await, 1);
 
-    taxpayer.send("POST", INVOICES, &documents::invoice()).await.expect_status(201);
+    taxpayer
+        .send("POST", INVOICES, &documents::invoice())
+        .await
+        .expect_status(201);
     taxpayer.app().submit(&submission).await.expect_status(200);
     world.notice(&irn, "TRANSMITTING").await.expect_status(200);
     assert_eq!(taxpayer.inbox_lines().await.len(), 1);
@@ -154,6 +243,9 @@ async fn where_confirmation_is_required_the_authoritys_own_suffices(world: &Worl
     world.enrol(&body, body["tin_no"].as_str().unwrap());
     let taxpayer = onboarded(world, &body).await;
     verification(world, taxpayer.id, "verified").await;
-    taxpayer.send("POST", INVOICES, &documents::invoice()).await.expect_status(201);
+    taxpayer
+        .send("POST", INVOICES, &documents::invoice())
+        .await
+        .expect_status(201);
     assert_eq!(taxpayer.count_events("taxpayer.verified").await, 1);
 }

@@ -21,7 +21,10 @@ async fn an_invoice_is_acknowledged_once(world: &World) {
     let buyer = world.taxpayer().await;
     let irn = received(world, &buyer).await;
     let answer = buyer.acknowledge(&irn).await.expect_status(200);
-    assert_eq!(answer.message(), "Supplier invoice acknowledged successfully");
+    assert_eq!(
+        answer.message(),
+        "Supplier invoice acknowledged successfully"
+    );
     assert_eq!(answer.data()["supplier_irn"], json!(irn));
     insta::assert_snapshot!(stable(answer.data(), &["/supplier_irn", "/acknowledged_at"]), @r#"
             {
@@ -30,17 +33,29 @@ async fn an_invoice_is_acknowledged_once(world: &World) {
               "supplier_irn": "…"
             }
         "#);
-    assert!(world.authority.invoice(&irn).unwrap().delivered, "the authority has it");
+    assert!(
+        world.authority.invoice(&irn).unwrap().delivered,
+        "the authority has it"
+    );
     let line = &buyer.inbox_lines().await[0];
     assert_eq!(line["acknowledged"], json!(true));
     assert_eq!(line["acknowledged_at"], answer.data()["acknowledged_at"]);
     let event = buyer.events().await.pop().unwrap();
     assert_eq!(event["type"], json!("supplier-invoice.acknowledged"));
-    assert_eq!((&event["irn"], &event["data"]["supplier_irn"]), (&json!(irn), &json!(irn)));
+    assert_eq!(
+        (&event["irn"], &event["data"]["supplier_irn"]),
+        (&json!(irn), &json!(irn))
+    );
     for _ in 0..2 {
-        buyer.acknowledge(&irn).await.expect_refusal(409, "ALREADY_ACKNOWLEDGED");
+        buyer
+            .acknowledge(&irn)
+            .await
+            .expect_refusal(409, "ALREADY_ACKNOWLEDGED");
     }
-    assert_eq!(world.authority.invoice(&irn).unwrap().acknowledge_attempts, 1);
+    assert_eq!(
+        world.authority.invoice(&irn).unwrap().acknowledge_attempts,
+        1
+    );
     assert_eq!(buyer.count_events("supplier-invoice.acknowledged").await, 1);
 }
 
@@ -62,9 +77,15 @@ async fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden(world: &Wor
     let irn = received(world, &buyer).await;
     let unannounced = planted(world, &other.registration.tin);
     for irn in [irn.as_str(), &unannounced, "NEVER1-5A0D0001-20260115"] {
-        other.acknowledge(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
+        other
+            .acknowledge(irn)
+            .await
+            .expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
     }
-    assert_eq!(world.authority.invoice(&irn).unwrap().acknowledge_attempts, 0);
+    assert_eq!(
+        world.authority.invoice(&irn).unwrap().acknowledge_attempts,
+        0
+    );
     assert!(!world.authority.invoice(&unannounced).unwrap().delivered);
 }
 
@@ -79,17 +100,27 @@ async fn what_the_authority_knew_already_is_stored(world: &World) {
     assert!(world.authority.invoice(&irn).unwrap().delivered);
     assert_eq!(arrived(&buyer, &irn).await["acknowledged"], json!(false));
     buyer.acknowledge(&irn).await.expect_status(200);
-    buyer.acknowledge(&irn).await.expect_refusal(409, "ALREADY_ACKNOWLEDGED");
+    buyer
+        .acknowledge(&irn)
+        .await
+        .expect_refusal(409, "ALREADY_ACKNOWLEDGED");
 }
 
 #[each_database]
 async fn a_reply_that_is_lost_is_looked_up(world: &World) {
     let buyer = world.taxpayer().await;
-    for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::Xml] {
+    for kind in [
+        FaultKind::CommitThenDrop,
+        FaultKind::Garbage,
+        FaultKind::Xml,
+    ] {
         let irn = received(world, &buyer).await;
         on_acknowledge(world, kind, &irn);
         buyer.acknowledge(&irn).await.expect_status(200);
-        buyer.acknowledge(&irn).await.expect_refusal(409, "ALREADY_ACKNOWLEDGED");
+        buyer
+            .acknowledge(&irn)
+            .await
+            .expect_refusal(409, "ALREADY_ACKNOWLEDGED");
     }
 }
 
@@ -99,7 +130,10 @@ async fn an_authority_that_fails_leaves_it_to_be_acknowledged_again(world: &Worl
     for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Busy] {
         let irn = received(world, &buyer).await;
         on_acknowledge(world, kind, &irn);
-        let answer = buyer.acknowledge(&irn).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
+        let answer = buyer
+            .acknowledge(&irn)
+            .await
+            .expect_refusal(502, "AUTHORITY_UNAVAILABLE");
         assert!(!answer.header("retry-after").is_empty());
         assert_eq!(buyer.inbox_lines().await[0]["acknowledged"], json!(false));
         buyer.acknowledge(&irn).await.expect_status(200);
@@ -110,6 +144,12 @@ async fn an_authority_that_fails_leaves_it_to_be_acknowledged_again(world: &Worl
 #[each_database]
 async fn the_body_is_checked(world: &World) {
     let buyer = world.taxpayer().await;
-    buyer.send("POST", ACKNOWLEDGE, &json!({})).await.expect_faults(&["supplier_irn"]);
-    buyer.acknowledge("SUP1").await.expect_refusal(422, "IRN_MALFORMED");
+    buyer
+        .send("POST", ACKNOWLEDGE, &json!({}))
+        .await
+        .expect_faults(&["supplier_irn"]);
+    buyer
+        .acknowledge("SUP1")
+        .await
+        .expect_refusal(422, "IRN_MALFORMED");
 }

@@ -46,10 +46,20 @@ async fn a_batch_tells_what_became_of_each_item(world: &World) {
 #[each_database]
 async fn what_became_of_a_batch_does_not_change_any_more(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let answer = taxpayer.create_batch(&[documents::invoice()]).await.expect_status(201);
+    let answer = taxpayer
+        .create_batch(&[documents::invoice()])
+        .await
+        .expect_status(201);
     let before = taxpayer.outcome(&answer).await;
-    let invoice = taxpayer.get_invoice(&before["items"][0]["id"]).await.data().clone();
-    taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
+    let invoice = taxpayer
+        .get_invoice(&before["items"][0]["id"])
+        .await
+        .data()
+        .clone();
+    taxpayer
+        .set_status(&invoice, "cancelled")
+        .await
+        .expect_status(200);
     assert_eq!(taxpayer.outcome(&answer).await, before);
 }
 
@@ -57,15 +67,34 @@ async fn what_became_of_a_batch_does_not_change_any_more(world: &World) {
 async fn an_unknown_batch_is_not_found_and_anothers_is_unknown(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
-    let theirs = other.create_batch(&[documents::invoice()]).await.expect_status(201);
+    let theirs = other
+        .create_batch(&[documents::invoice()])
+        .await
+        .expect_status(201);
     let theirs = theirs.data()["batch_no"].as_str().unwrap();
     let long = "x".repeat(5_000);
-    for batch_no in ["nonsense", "1", theirs, "%00", "%FF", "a%0Ab", "%E2%80%AE", long.as_str(), "'--"] {
+    for batch_no in [
+        "nonsense",
+        "1",
+        theirs,
+        "%00",
+        "%FF",
+        "a%0Ab",
+        "%E2%80%AE",
+        long.as_str(),
+        "'--",
+    ] {
         let answer = taxpayer.get(&format!("{BATCHES}/{batch_no}")).await;
         let answer = answer.expect_refusal(404, "BATCH_NOT_FOUND");
         assert_eq!(answer.message(), "Batch not found", "{batch_no}");
     }
-    other.get(&format!("{BATCHES}/{theirs}")).await.expect_status(200);
-    let listed = taxpayer.list_invoices(&format!("?batch_no={theirs}")).await.expect_status(200);
+    other
+        .get(&format!("{BATCHES}/{theirs}"))
+        .await
+        .expect_status(200);
+    let listed = taxpayer
+        .list_invoices(&format!("?batch_no={theirs}"))
+        .await
+        .expect_status(200);
     assert_eq!(listed.data()["data"], Value::Array(vec![]));
 }

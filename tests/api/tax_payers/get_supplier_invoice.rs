@@ -29,9 +29,18 @@ async fn the_whole_document_of_the_authority_is_given(world: &World) {
     assert_eq!(answer.warnings(), "", "it is of this moment");
     let document = answer.data();
     assert_eq!(document["irn"], json!(irn));
-    assert_eq!(document["business_id"], json!(seller.registration.business_id));
-    assert_eq!(document["accounting_supplier_party"]["tin"], json!(seller.registration.tin));
-    assert_eq!(document["accounting_customer_party"]["tin"], json!(buyer.registration.tin));
+    assert_eq!(
+        document["business_id"],
+        json!(seller.registration.business_id)
+    );
+    assert_eq!(
+        document["accounting_supplier_party"]["tin"],
+        json!(seller.registration.tin)
+    );
+    assert_eq!(
+        document["accounting_customer_party"]["tin"],
+        json!(buyer.registration.tin)
+    );
     for field in [
         "payment_status",
         "issue_date",
@@ -50,8 +59,14 @@ async fn the_whole_document_of_the_authority_is_given(world: &World) {
 async fn the_service_id_counts_in_any_case(world: &World) {
     let buyer = world.taxpayer().await;
     let irn = received(world, &buyer).await;
-    let answer = buyer.supplier_invoice(&irn.replace("5A0D0001", "5a0d0001")).await.expect_status(200);
-    assert_eq!((answer.data()["irn"].as_str(), answer.warnings().as_str()), (Some(irn.as_str()), ""));
+    let answer = buyer
+        .supplier_invoice(&irn.replace("5A0D0001", "5a0d0001"))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (answer.data()["irn"].as_str(), answer.warnings().as_str()),
+        (Some(irn.as_str()), "")
+    );
 }
 
 #[each_database]
@@ -61,7 +76,10 @@ async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &
     let irn = received(world, &buyer).await;
     let unannounced = planted(world, &other.registration.tin);
     for irn in [irn.as_str(), &unannounced, "NEVER1-5A0D0001-20260115"] {
-        other.supplier_invoice(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
+        other
+            .supplier_invoice(irn)
+            .await
+            .expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
     }
 }
 
@@ -70,7 +88,10 @@ async fn a_sender_is_not_the_one_it_is_addressed_to(world: &World) {
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
     let (_, irn) = signed(&seller, &buyer.registration.tin).await;
-    seller.supplier_invoice(&irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
+    seller
+        .supplier_invoice(&irn)
+        .await
+        .expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
 }
 
 #[each_database]
@@ -78,21 +99,39 @@ async fn an_authority_that_is_dead_does_not_keep_the_document_from_its_buyer(wor
     let buyer = world.taxpayer().await;
     let irn = received(world, &buyer).await;
     let live = buyer.supplier_invoice(&irn).await.expect_status(200);
-    for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Garbage, FaultKind::Throttled] {
+    for kind in [
+        FaultKind::ServerError,
+        FaultKind::Reset,
+        FaultKind::Garbage,
+        FaultKind::Throttled,
+    ] {
         on_download(world, kind, &irn, None);
         let kept = buyer.supplier_invoice(&irn).await.expect_status(200);
         assert_eq!(kept.data(), live.data());
-        assert!(kept.warnings().contains("as it was at receipt"), "{}", kept.warnings());
+        assert!(
+            kept.warnings().contains("as it was at receipt"),
+            "{}",
+            kept.warnings()
+        );
     }
     on_download(world, FaultKind::Latency, &irn, Some(20_000));
     let start = Instant::now();
     buyer.supplier_invoice(&irn).await.expect_status(200);
-    assert!(start.elapsed().as_secs() < 12, "a slow authority is not waited for");
+    assert!(
+        start.elapsed().as_secs() < 12,
+        "a slow authority is not waited for"
+    );
 }
 
 #[each_database]
 async fn the_body_is_checked(world: &World) {
     let buyer = world.taxpayer().await;
-    buyer.send("POST", GET_SUPPLIER_INVOICE, &json!({})).await.expect_faults(&["supplier_irn"]);
-    buyer.supplier_invoice("SUP1").await.expect_refusal(422, "IRN_MALFORMED");
+    buyer
+        .send("POST", GET_SUPPLIER_INVOICE, &json!({}))
+        .await
+        .expect_faults(&["supplier_irn"]);
+    buyer
+        .supplier_invoice("SUP1")
+        .await
+        .expect_refusal(422, "IRN_MALFORMED");
 }

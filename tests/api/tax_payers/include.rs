@@ -36,17 +36,34 @@ async fn an_invoice_shows_more_only_where_it_is_asked_for(world: &World) {
     ] {
         let shown = including(&taxpayer, &invoice, words).await;
         assert_eq!(plain(&shown), invoice, "{words}");
-        assert_eq!((shown.get("lines").is_some(), shown.get("ledger").is_some()), (lines, ledger), "{words}");
+        assert_eq!(
+            (shown.get("lines").is_some(), shown.get("ledger").is_some()),
+            (lines, ledger),
+            "{words}"
+        );
     }
-    let answer = taxpayer.get(&format!("{INVOICES}/{}?include=lines,colour", invoice["id"])).await;
-    assert!(answer.warnings().contains("colour"), "{}", answer.warnings());
+    let answer = taxpayer
+        .get(&format!(
+            "{INVOICES}/{}?include=lines,colour",
+            invoice["id"]
+        ))
+        .await;
+    assert!(
+        answer.warnings().contains("colour"),
+        "{}",
+        answer.warnings()
+    );
     assert!(answer.data().get("lines").is_some());
 }
 
 #[each_database]
 async fn the_lines_carry_every_field_that_was_sent_and_their_item(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let body = with(&documents::invoice(), "invoice_lines.0.discount_rate", exact("2.50"));
+    let body = with(
+        &documents::invoice(),
+        "invoice_lines.0.discount_rate",
+        exact("2.50"),
+    );
     let body = with(&body, "invoice_lines.0.discount_amount", exact("0.10"));
     let invoice = taxpayer.invoice(&body).await;
     let mut line = including(&taxpayer, &invoice, "lines").await["lines"][0].clone();
@@ -61,7 +78,11 @@ async fn the_lines_carry_every_field_that_was_sent_and_their_item(world: &World)
 #[each_database]
 async fn the_lines_of_a_full_invoice_carry_its_own_fields_too(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let body = with(&documents::full_invoice(&taxpayer), "invoice_line.0.fee_amount", json!(3));
+    let body = with(
+        &documents::full_invoice(&taxpayer),
+        "invoice_line.0.fee_amount",
+        json!(3),
+    );
     let body = with(&body, "invoice_line.0.fee_rate", json!(1));
     let invoice = taxpayer.full(&body).await;
     let line = including(&taxpayer, &invoice, "lines").await["lines"][0].clone();
@@ -84,22 +105,35 @@ async fn the_lines_of_a_full_invoice_carry_its_own_fields_too(world: &World) {
 async fn the_ledger_has_an_entry_for_each_payment_update(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let update = |status: &str| json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN", "status": status, "remark": "as agreed" });
-    let part = with(&with(&update("partial"), "amount", exact("75.00")), "reference", json!("T-1"));
+    let part = with(
+        &with(&update("partial"), "amount", exact("75.00")),
+        "reference",
+        json!("T-1"),
+    );
     for body in [part, update("rejected"), update("pending"), update("paid")] {
         taxpayer.pay(&body).await.expect_status(200);
     }
     let ledger = including(&taxpayer, &invoice, "ledger").await["ledger"].clone();
     assert_eq!(
-        (ledger["payable_amount"].to_string(), ledger["amount_paid"].to_string()),
+        (
+            ledger["payable_amount"].to_string(),
+            ledger["amount_paid"].to_string()
+        ),
         ("1075.00".into(), "1075.00".into())
     );
     let entries = ledger["entries"].as_array().unwrap();
     let shown: Vec<_> = entries
         .iter()
         .map(|entry| {
-            format!("{} {} {} {}", entry["status"], entry["amount"], entry["reference"], entry["remark"])
+            format!(
+                "{} {} {} {}",
+                entry["status"], entry["amount"], entry["reference"], entry["remark"]
+            )
         })
         .collect();
     assert_eq!(
@@ -111,12 +145,23 @@ async fn the_ledger_has_an_entry_for_each_payment_update(world: &World) {
             r#""PAID" 1000.00 null "as agreed""#,
         ]
     );
-    assert!(entries.iter().all(|entry| entry["at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok()));
+    assert!(entries.iter().all(|entry| {
+        entry["at"]
+            .as_str()
+            .unwrap()
+            .parse::<jiff::Timestamp>()
+            .is_ok()
+    }));
 }
 
 #[each_database]
 async fn what_is_included_of_another_account_is_not_found(world: &World) {
     let invoice = world.taxpayer().await.invoice(&documents::invoice()).await;
     let path = format!("{INVOICES}/{}?include=lines,ledger", invoice["id"]);
-    world.taxpayer().await.get(&path).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+    world
+        .taxpayer()
+        .await
+        .get(&path)
+        .await
+        .expect_refusal(404, "INVOICE_NOT_FOUND");
 }

@@ -24,12 +24,28 @@ async fn an_inbox_is_paginated_newest_first(world: &World) {
     irns.reverse();
     let mut seen = Vec::new();
     for page in 1..=2 {
-        let answer = buyer.inbox(&format!("?per_page=2&page={page}")).await.expect_status(200);
-        assert_eq!((&answer.data()["total"], &answer.data()["last_page"]), (&json!(3), &json!(2)));
+        let answer = buyer
+            .inbox(&format!("?per_page=2&page={page}"))
+            .await
+            .expect_status(200);
+        assert_eq!(
+            (&answer.data()["total"], &answer.data()["last_page"]),
+            (&json!(3), &json!(2))
+        );
         let lines = answer.data()["data"].as_array().unwrap().clone();
-        seen.extend(lines.iter().map(|line| line["supplier_irn"].as_str().unwrap().to_owned()));
+        seen.extend(
+            lines
+                .iter()
+                .map(|line| line["supplier_irn"].as_str().unwrap().to_owned()),
+        );
     }
     assert_eq!(seen, irns);
-    assert_eq!(buyer.inbox("?per_page=101").await.data()["per_page"], json!(100));
-    assert_eq!(buyer.inbox("?page=0&per_page=x").await.data()["per_page"], json!(10));
+    assert_eq!(
+        buyer.inbox("?per_page=101").await.data()["per_page"],
+        json!(100)
+    );
+    assert_eq!(
+        buyer.inbox("?page=0&per_page=x").await.data()["per_page"],
+        json!(10)
+    );
 }

@@ -18,7 +18,10 @@ fn entries(answer: &Answer) -> Vec<Value> {
 /// Kind and name of each entry, in order.
 fn names(entries: &[Value]) -> Vec<String> {
     let word = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
-    entries.iter().map(|entry| format!("{} {}", word(entry, "kind"), word(entry, "name"))).collect()
+    entries
+        .iter()
+        .map(|entry| format!("{} {}", word(entry, "kind"), word(entry, "name")))
+        .collect()
 }
 
 #[each_database]
@@ -60,7 +63,10 @@ async fn a_new_invoice_has_its_creation_to_show(world: &World) {
             }
         "#);
     let at = answer.data()["entries"][0]["at"].as_str().unwrap();
-    assert!(at.parse::<jiff::Timestamp>().is_ok() && at.len() == "2026-01-15T10:00:00.000000Z".len(), "{at}");
+    assert!(
+        at.parse::<jiff::Timestamp>().is_ok() && at.len() == "2026-01-15T10:00:00.000000Z".len(),
+        "{at}"
+    );
     assert_eq!(answer.warnings(), "");
 }
 
@@ -68,7 +74,10 @@ async fn a_new_invoice_has_its_creation_to_show(world: &World) {
 async fn changes_follow_in_order_with_what_was_said_of_them(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let part = json!({
         "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial",
         "amount": exact("0.10"), "reference": "R-1", "remark": "first part",
@@ -78,19 +87,34 @@ async fn changes_follow_in_order_with_what_was_said_of_them(world: &World) {
     let entries = entries(&taxpayer.timeline(&invoice["id"]).await.expect_status(200));
     assert_eq!(
         names(&entries),
-        ["event invoice.created", "event invoice.status-updated", "event payment.status-updated"]
+        [
+            "event invoice.created",
+            "event invoice.status-updated",
+            "event payment.status-updated"
+        ]
     );
     let approved = &entries[1]["detail"];
     assert_eq!(
-        (&approved["previous_status"], &approved["status"], &approved["remark"]),
+        (
+            &approved["previous_status"],
+            &approved["status"],
+            &approved["remark"]
+        ),
         (&json!("draft"), &json!("approved"), &json!("as agreed"))
     );
     let paid = &entries[2]["detail"];
     assert_eq!(
-        (paid["amount"].to_string().as_str(), &paid["reference"], &paid["remark"]),
+        (
+            paid["amount"].to_string().as_str(),
+            &paid["reference"],
+            &paid["remark"]
+        ),
         ("0.10", &json!("R-1"), &json!("first part"))
     );
-    let sequences: Vec<_> = entries.iter().map(|entry| &entry["detail"]["sequence"]).collect();
+    let sequences: Vec<_> = entries
+        .iter()
+        .map(|entry| &entry["detail"]["sequence"])
+        .collect();
     assert_eq!(sequences, [2, 3, 4]);
 }
 
@@ -103,15 +127,39 @@ async fn steps_of_the_pipeline_stand_between_the_events(world: &World) {
     let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
     let entries = entries(&answer);
     let names = names(&entries);
-    let of = |kind: &str| names.iter().filter(|name| name.starts_with(kind)).cloned().collect::<Vec<_>>();
-    assert_eq!(of("step"), ["step irn-check", "step data-check", "step sign", "step confirm"]);
-    assert!(of("event").contains(&"event invoice.submitted".to_owned()), "{names:?}");
+    let of = |kind: &str| {
+        names
+            .iter()
+            .filter(|name| name.starts_with(kind))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("step"),
+        [
+            "step irn-check",
+            "step data-check",
+            "step sign",
+            "step confirm"
+        ]
+    );
+    assert!(
+        of("event").contains(&"event invoice.submitted".to_owned()),
+        "{names:?}"
+    );
     for step in entries.iter().filter(|entry| entry["kind"] == "step") {
-        assert_eq!((&step["outcome"], &step["attempt"]), (&json!("done"), &json!(1)), "{step}");
+        assert_eq!(
+            (&step["outcome"], &step["attempt"]),
+            (&json!("done"), &json!(1)),
+            "{step}"
+        );
         assert!(step["duration_ms"].is_i64(), "{step}");
         assert_eq!(step["detail"], json!({ "operation": "submit" }));
     }
-    let times: Vec<_> = entries.iter().map(|entry| entry["at"].as_str().unwrap()).collect();
+    let times: Vec<_> = entries
+        .iter()
+        .map(|entry| entry["at"].as_str().unwrap())
+        .collect();
     assert!(times.is_sorted(), "{times:?}");
 }
 
@@ -120,7 +168,11 @@ async fn each_attempt_at_a_delivery_is_shown(world: &World) {
     let receiver = Receiver::start();
     let taxpayer = world.taxpayer().await;
     let wanted = ["invoice.created"];
-    world.integrator().set_webhook(taxpayer.id, &receiver.url(), &wanted).await.expect_status(200);
+    world
+        .integrator()
+        .set_webhook(taxpayer.id, &receiver.url(), &wanted)
+        .await
+        .expect_status(200);
     receiver.answer_next(&[Reply::Status(500)]);
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let deliveries = eventually("two attempts", async || {
@@ -132,7 +184,14 @@ async fn each_attempt_at_a_delivery_is_shown(world: &World) {
     .await;
     let said: Vec<_> = deliveries
         .iter()
-        .map(|entry| (&entry["name"], &entry["outcome"], &entry["attempt"], &entry["detail"]["status"]))
+        .map(|entry| {
+            (
+                &entry["name"],
+                &entry["outcome"],
+                &entry["attempt"],
+                &entry["detail"]["status"],
+            )
+        })
         .collect();
     let created = &json!("invoice.created");
     assert_eq!(
@@ -142,14 +201,21 @@ async fn each_attempt_at_a_delivery_is_shown(world: &World) {
             (created, &json!("delivered"), &json!(2), &json!(204)),
         ]
     );
-    assert!(deliveries[0]["duration_ms"].is_i64() && deliveries[0]["detail"]["failure"].is_string());
+    assert!(
+        deliveries[0]["duration_ms"].is_i64() && deliveries[0]["detail"]["failure"].is_string()
+    );
 }
 
 #[each_database]
 async fn of_a_long_life_the_newest_entries_are_shown(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let invoice = taxpayer.invoice(&documents::invoice_over("1000000", "1")).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    let invoice = taxpayer
+        .invoice(&documents::invoice_over("1000000", "1"))
+        .await;
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let part = json!({
         "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "amount": 1,
         "remark": "one more",
@@ -162,7 +228,10 @@ async fn of_a_long_life_the_newest_entries_are_shown(world: &World) {
     }
     let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
     let entries = entries(&answer);
-    assert_eq!((entries.len(), &entries[999]["detail"]["sequence"]), (1_000, &json!(1_003)));
+    assert_eq!(
+        (entries.len(), &entries[999]["detail"]["sequence"]),
+        (1_000, &json!(1_003))
+    );
     assert_eq!(answer.warnings(), "only the newest 1000 entries are shown");
 }
 
@@ -171,7 +240,16 @@ async fn an_invoice_that_is_not_the_callers_has_no_timeline(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
     let theirs = other.invoice(&documents::invoice()).await["id"].to_string();
-    for id in [theirs.as_str(), "999999999", "0", "-1", "abc", "1.5", "%00", "99999999999999999999"] {
+    for id in [
+        theirs.as_str(),
+        "999999999",
+        "0",
+        "-1",
+        "abc",
+        "1.5",
+        "%00",
+        "99999999999999999999",
+    ] {
         let answer = taxpayer.get(&format!("{INVOICES}/{id}/timeline")).await;
         let answer = answer.expect_refusal(404, "INVOICE_NOT_FOUND");
         assert_eq!(answer.message(), "Invoice not found", "{id}");

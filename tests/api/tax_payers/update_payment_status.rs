@@ -20,22 +20,36 @@ fn part(invoice: &Value, amount: &str) -> Value {
 /// An approved invoice that comes to 100.00.
 async fn over_a_hundred(taxpayer: &Taxpayer) -> Value {
     let invoice = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200)
+        .data()
+        .clone()
 }
 
 /// Whether a number is this one, with or without zeros at its end.
 fn is_amount(number: &Value, digits: &str) -> bool {
     let shown = number.to_string();
     let rest = shown.strip_prefix(digits).unwrap_or("x");
-    rest.trim_start_matches('.').chars().all(|digit| digit == '0') && (rest.is_empty() || shown.contains('.'))
+    rest.trim_start_matches('.')
+        .chars()
+        .all(|digit| digit == '0')
+        && (rest.is_empty() || shown.contains('.'))
 }
 
 #[each_database]
 async fn an_approved_invoice_that_is_paid_is_paid_in_both_senses(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = over_a_hundred(&taxpayer).await;
-    let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
-    assert_eq!(answer.message(), "Invoice payment status updated successfully");
+    let answer = taxpayer
+        .pay(&payment(&invoice, "paid"))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        answer.message(),
+        "Invoice payment status updated successfully"
+    );
     assert_eq!(
         (&answer.data()["status"], &answer.data()["payment_status"]),
         (&json!("paid"), &json!("PAID"))
@@ -43,7 +57,14 @@ async fn an_approved_invoice_that_is_paid_is_paid_in_both_senses(world: &World) 
     assert_eq!(*answer.data(), taxpayer.reread(&invoice).await);
     let names = taxpayer.event_names().await;
     assert!(names.contains(&"payment.status-updated".to_owned()));
-    assert_eq!(names.iter().filter(|name| *name == "invoice.status-updated").count(), 2, "{names:?}");
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| *name == "invoice.status-updated")
+            .count(),
+        2,
+        "{names:?}"
+    );
 }
 
 #[each_database]
@@ -51,11 +72,23 @@ async fn an_invoice_that_is_not_approved_is_not_paid(world: &World) {
     let taxpayer = world.taxpayer().await;
     let draft = taxpayer.invoice(&documents::invoice()).await;
     let cancelled = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
+    taxpayer
+        .set_status(&cancelled, "cancelled")
+        .await
+        .expect_status(200);
     for invoice in [&draft, &cancelled] {
-        taxpayer.pay(&payment(invoice, "paid")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
-        taxpayer.pay(&part(invoice, "1")).await.expect_refusal(409, "INVOICE_NOT_APPROVED");
-        assert_eq!(taxpayer.reread(invoice).await["payment_status"], json!("PENDING"));
+        taxpayer
+            .pay(&payment(invoice, "paid"))
+            .await
+            .expect_refusal(409, "INVOICE_NOT_APPROVED");
+        taxpayer
+            .pay(&part(invoice, "1"))
+            .await
+            .expect_refusal(409, "INVOICE_NOT_APPROVED");
+        assert_eq!(
+            taxpayer.reread(invoice).await["payment_status"],
+            json!("PENDING")
+        );
     }
 }
 
@@ -65,8 +98,15 @@ async fn pending_and_rejected_go_in_any_status(world: &World) {
     let draft = taxpayer.invoice(&documents::invoice()).await;
     let approved = over_a_hundred(&taxpayer).await;
     for invoice in [&draft, &approved] {
-        for (status, reads) in [("rejected", "REJECTED"), ("pending", "PENDING"), ("REJECTED", "REJECTED")] {
-            let answer = taxpayer.pay(&payment(invoice, status)).await.expect_status(200);
+        for (status, reads) in [
+            ("rejected", "REJECTED"),
+            ("pending", "PENDING"),
+            ("REJECTED", "REJECTED"),
+        ] {
+            let answer = taxpayer
+                .pay(&payment(invoice, status))
+                .await
+                .expect_status(200);
             assert_eq!(answer.data()["payment_status"], json!(reads));
             assert_eq!(answer.data()["status"], invoice["status"]);
         }
@@ -78,15 +118,30 @@ async fn partial_payments_add_up_to_the_payable_and_no_further(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = over_a_hundred(&taxpayer).await;
     for amount in ["33.33", "33.33", "33.33", "0.01"] {
-        let answer = taxpayer.pay(&part(&invoice, amount)).await.expect_status(200);
-        assert_eq!(answer.message(), "Invoice payment status updated successfully");
+        let answer = taxpayer
+            .pay(&part(&invoice, amount))
+            .await
+            .expect_status(200);
+        assert_eq!(
+            answer.message(),
+            "Invoice payment status updated successfully"
+        );
         assert_eq!(answer.data()["payment_status"], json!("PARTIAL"));
         assert_eq!(answer.data()["status"], json!("approved"));
     }
-    let over = taxpayer.pay(&part(&invoice, "0.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    let over = taxpayer
+        .pay(&part(&invoice, "0.01"))
+        .await
+        .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
     assert_eq!(over.faulty_paths(), ["amount"]);
-    let paid = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
-    assert_eq!((&paid.data()["status"], &paid.data()["payment_status"]), (&json!("paid"), &json!("PAID")));
+    let paid = taxpayer
+        .pay(&payment(&invoice, "paid"))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (&paid.data()["status"], &paid.data()["payment_status"]),
+        (&json!("paid"), &json!("PAID"))
+    );
 }
 
 #[each_database]
@@ -101,7 +156,10 @@ async fn a_partial_payment_above_the_payable_amount_is_refused(world: &World) {
     }
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
     assert_eq!(taxpayer.events().await.len(), events);
-    taxpayer.pay(&part(&invoice, "100")).await.expect_status(200);
+    taxpayer
+        .pay(&part(&invoice, "100"))
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -110,14 +168,32 @@ async fn of_500_concurrent_payments_of_one_exactly_a_hundred_fit(world: &World) 
     let invoice = over_a_hundred(&taxpayer).await;
     let body = part(&invoice, "1.00");
     let answers = join_all((0..500).map(|_| taxpayer.pay(&body))).await;
-    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    let count = |status| {
+        answers
+            .iter()
+            .filter(|answer| answer.status == status)
+            .count()
+    };
     assert_eq!((count(200), count(422)), (100, 400));
     let refused = answers.iter().filter(|answer| answer.status == 422);
-    assert!(refused.into_iter().all(|answer| answer.code() == "PAYMENT_EXCEEDS_PAYABLE"));
+    assert!(
+        refused
+            .into_iter()
+            .all(|answer| answer.code() == "PAYMENT_EXCEEDS_PAYABLE")
+    );
     let names = taxpayer.event_names().await;
-    assert_eq!(names.iter().filter(|name| *name == "payment.status-updated").count(), 100);
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| *name == "payment.status-updated")
+            .count(),
+        100
+    );
     let last = taxpayer.events().await.into_iter().rev();
-    let last = last.into_iter().find(|event| event["type"] == "payment.status-updated").unwrap();
+    let last = last
+        .into_iter()
+        .find(|event| event["type"] == "payment.status-updated")
+        .unwrap();
     assert!(is_amount(&last["data"]["amount_paid"], "100"), "{last}");
 }
 
@@ -127,12 +203,22 @@ async fn the_payment_event_tells_the_running_amount(world: &World) {
     let invoice = over_a_hundred(&taxpayer).await;
     let body = with(&part(&invoice, "40.5"), "reference", json!("TRF-1"));
     taxpayer.pay(&body).await.expect_status(200);
-    let answer = taxpayer.pay(&with(&body, "reference", json!("TRF-2"))).await.expect_status(200);
+    let answer = taxpayer
+        .pay(&with(&body, "reference", json!("TRF-2")))
+        .await
+        .expect_status(200);
     let events = taxpayer.events().await;
     let last = &events.last().unwrap()["data"];
     assert_eq!(last["invoice"], *answer.data());
-    assert_eq!((&last["irn"], &last["reference"]), (&invoice["irn"], &json!("TRF-2")));
-    for (name, amount) in [("amount", "40.5"), ("amount_paid", "81"), ("payable_amount", "100")] {
+    assert_eq!(
+        (&last["irn"], &last["reference"]),
+        (&invoice["irn"], &json!("TRF-2"))
+    );
+    for (name, amount) in [
+        ("amount", "40.5"),
+        ("amount_paid", "81"),
+        ("payable_amount", "100"),
+    ] {
         assert!(is_amount(&last[name], amount), "{name}: {last}");
     }
 }
@@ -143,8 +229,14 @@ async fn a_partly_paid_invoice_keeps_its_amounts_when_it_is_pending_or_rejected(
     let invoice = over_a_hundred(&taxpayer).await;
     taxpayer.pay(&part(&invoice, "60")).await.expect_status(200);
     for status in ["rejected", "pending"] {
-        taxpayer.pay(&payment(&invoice, status)).await.expect_status(200);
-        taxpayer.pay(&part(&invoice, "40.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+        taxpayer
+            .pay(&payment(&invoice, status))
+            .await
+            .expect_status(200);
+        taxpayer
+            .pay(&part(&invoice, "40.01"))
+            .await
+            .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
     }
     let answer = taxpayer.pay(&part(&invoice, "40")).await.expect_status(200);
     assert_eq!(answer.data()["payment_status"], json!("PARTIAL"));
@@ -154,8 +246,14 @@ async fn a_partly_paid_invoice_keeps_its_amounts_when_it_is_pending_or_rejected(
 async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = over_a_hundred(&taxpayer).await;
-    let odd = without(&with(&part(&invoice, "-1"), "reference", json!("x".repeat(256))), "remark");
-    taxpayer.pay(&odd).await.expect_faults(&["amount", "reference", "remark"]);
+    let odd = without(
+        &with(&part(&invoice, "-1"), "reference", json!("x".repeat(256))),
+        "remark",
+    );
+    taxpayer
+        .pay(&odd)
+        .await
+        .expect_faults(&["amount", "reference", "remark"]);
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
@@ -164,9 +262,15 @@ async fn an_unknown_invoice_is_not_found(world: &World) {
     let taxpayer = world.taxpayer().await;
     let strange = json!({ "irn": "NONE-AAAAAAAA-20260115" });
     let answer = taxpayer.pay(&payment(&strange, "paid")).await;
-    assert_eq!(answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(), "Invoice not found");
+    assert_eq!(
+        answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
+        "Invoice not found"
+    );
     let theirs = over_a_hundred(&world.taxpayer().await).await;
-    taxpayer.pay(&payment(&theirs, "paid")).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+    taxpayer
+        .pay(&payment(&theirs, "paid"))
+        .await
+        .expect_refusal(404, "INVOICE_NOT_FOUND");
 }
 
 #[each_database]
@@ -176,7 +280,10 @@ async fn a_submitted_invoice_is_paid_and_keeps_its_workflow_status(world: &World
     let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
     taxpayer.app().submit(&submission).await.expect_status(200);
     taxpayer.pay(&part(&invoice, "75")).await.expect_status(200);
-    let answer = taxpayer.pay(&payment(&invoice, "paid")).await.expect_status(200);
+    let answer = taxpayer
+        .pay(&payment(&invoice, "paid"))
+        .await
+        .expect_status(200);
     assert_eq!(
         (&answer.data()["payment_status"], &answer.data()["status"]),
         (&json!("PAID"), &json!("submitted"))

@@ -28,7 +28,9 @@ async fn the_three_statuses_move_freely_among_themselves(world: &World) {
         "draft",
     ];
     for status in path {
-        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &update(&invoice, status)).await;
+        let answer = taxpayer
+            .send("PATCH", UPDATE_STATUS, &update(&invoice, status))
+            .await;
         let answer = answer.expect_status(200);
         assert_eq!(answer.message(), "Invoice status updated successfully");
         assert_eq!(answer.data()["status"], json!(status));
@@ -51,7 +53,10 @@ async fn each_kind_of_number_finds_the_invoice(world: &World) {
     ] {
         let body = with(&update(&invoice, "approved"), "unique_no", no.clone());
         let body = with(&body, "unique_no_type", json!(kind));
-        let answer = taxpayer.send("PATCH", UPDATE_STATUS, &body).await.expect_status(200);
+        let answer = taxpayer
+            .send("PATCH", UPDATE_STATUS, &body)
+            .await
+            .expect_status(200);
         assert_eq!(answer.data()["id"], invoice["id"], "{kind}");
     }
 }
@@ -81,7 +86,10 @@ async fn a_number_that_no_invoice_has_is_not_found(world: &World) {
 async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let odd = without(&with(&update(&invoice, "paid"), "remark", json!("ok")), "unique_no_type");
+    let odd = without(
+        &with(&update(&invoice, "paid"), "remark", json!("ok")),
+        "unique_no_type",
+    );
     let answer = taxpayer.send("PATCH", UPDATE_STATUS, &odd).await;
     answer.expect_faults(&["remark", "status", "unique_no_type"]);
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
@@ -91,13 +99,19 @@ async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
 async fn a_paid_invoice_keeps_its_status(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let paid = json!({
         "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
     });
     taxpayer.pay(&paid).await.expect_status(200);
     for status in ["draft", "approved", "cancelled"] {
-        taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVALID_TRANSITION");
+        taxpayer
+            .set_status(&invoice, status)
+            .await
+            .expect_refusal(409, "INVALID_TRANSITION");
     }
     assert_eq!(taxpayer.reread(&invoice).await["status"], json!("paid"));
 }
@@ -109,7 +123,13 @@ async fn a_submitted_invoice_is_locked(world: &World) {
     let submission = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
     taxpayer.app().submit(&submission).await.expect_status(200);
     for status in ["draft", "approved", "cancelled"] {
-        taxpayer.set_status(&invoice, status).await.expect_refusal(409, "INVOICE_LOCKED");
+        taxpayer
+            .set_status(&invoice, status)
+            .await
+            .expect_refusal(409, "INVOICE_LOCKED");
     }
-    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+    assert_eq!(
+        taxpayer.reread(&invoice).await["status"],
+        json!("submitted")
+    );
 }

@@ -22,21 +22,36 @@ async fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt(w
     let health = async || world.integrator().webhook(taxpayer.id).await.data()["health"].clone();
     let parked = async || Some(health().await).filter(|health| health["state"] == json!("parked"));
     let health_now = eventually("a parked endpoint", parked).await;
-    assert!(health_now["failures"].as_u64().unwrap() >= 5, "{health_now}");
+    assert!(
+        health_now["failures"].as_u64().unwrap() >= 5,
+        "{health_now}"
+    );
     assert!(health_now["parked_until"].is_string() && health_now["failing_since"].is_string());
     // What comes while it is parked and all else is due in an hour has to wait, but not for an hour.
     for _ in 0..4 {
         taxpayer.invoice(&documents::invoice()).await;
     }
-    let log = world.integrator().deliveries(taxpayer.id, "?per_page=50").await.expect_status(200);
+    let log = world
+        .integrator()
+        .deliveries(taxpayer.id, "?per_page=50")
+        .await
+        .expect_status(200);
     let attempts = |one: &Value| one["attempts"].as_array().unwrap().len();
-    let untried = log.data()["data"].as_array().unwrap().iter().filter(|one| attempts(one) == 0).count();
+    let untried = log.data()["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| attempts(one) == 0)
+        .count();
     assert!(untried >= 1, "{}", log.text);
     receiver.answer_always(Reply::Status(200));
     let accepted = async || {
         let all = receiver.received_notifications();
-        let accepted: BTreeSet<_> =
-            all.iter().filter(|one| one.answered == Reply::Status(200)).map(|one| one.id.clone()).collect();
+        let accepted: BTreeSet<_> = all
+            .iter()
+            .filter(|one| one.answered == Reply::Status(200))
+            .map(|one| one.id.clone())
+            .collect();
         (accepted.len() == 9).then_some(all)
     };
     let all = eventually("everything, as soon as a probe succeeds", accepted).await;
@@ -52,20 +67,42 @@ async fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service(world: &
     receiver.answer_always(Reply::Status(500));
     taxpayer.invoice(&documents::invoice()).await;
     let disabled = async || {
-        let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
+        let record = world
+            .integrator()
+            .webhook(taxpayer.id)
+            .await
+            .expect_status(200);
         (record.data()["is_active"] == json!(false)).then_some(record)
     };
     let record = eventually("a disabled endpoint", disabled).await;
-    let reason = record.data()["disabled_reason"].as_str().unwrap().to_owned();
+    let reason = record.data()["disabled_reason"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(reason.contains("nothing but fail"), "{reason}");
     assert_eq!(record.data()["health"]["state"], json!("disabled"));
-    assert!(record.data()["health"]["failing_since"].is_string(), "it is shown why: {}", record.text);
+    assert!(
+        record.data()["health"]["failing_since"].is_string(),
+        "it is shown why: {}",
+        record.text
+    );
     receiver.answer_always(Reply::Status(200));
-    let answer = world.integrator().enable_webhook(taxpayer.id, "failed").await.expect_status(200);
-    assert_eq!(answer.data()["health"]["state"], json!("working"), "whoever enables it trusts it again");
+    let answer = world
+        .integrator()
+        .enable_webhook(taxpayer.id, "failed")
+        .await
+        .expect_status(200);
+    assert_eq!(
+        answer.data()["health"]["state"],
+        json!("working"),
+        "whoever enables it trusts it again"
+    );
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let arrived = async || {
-        receiver.received_notifications().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"])
+        receiver
+            .received_notifications()
+            .into_iter()
+            .find(|one| one.body()["data"]["irn"] == invoice["irn"])
     };
     eventually("a notification of what comes after", arrived).await;
 }
@@ -83,7 +120,11 @@ async fn an_endpoint_may_be_changed_while_its_deliveries_fail(world: &World) {
     };
     let change = async {
         for _ in 0..40 {
-            world.integrator().enable_webhook(taxpayer.id, "none").await.expect_status(200);
+            world
+                .integrator()
+                .enable_webhook(taxpayer.id, "none")
+                .await
+                .expect_status(200);
             world.integrator().rotate_secret(taxpayer.id).await;
         }
     };

@@ -21,14 +21,20 @@ fn refused(port: u16) -> Vec<String> {
     let groups = forms["refused"].as_array().unwrap().iter();
     let urls = groups.flat_map(|group| group["urls"].as_array().unwrap());
     let with = |scheme: &str, url: &Value| {
-        format!("{scheme}://{}", url.as_str().unwrap().replace("PORT", &port.to_string()))
+        format!(
+            "{scheme}://{}",
+            url.as_str().unwrap().replace("PORT", &port.to_string())
+        )
     };
-    urls.flat_map(|url| ["http", "https"].map(|scheme| with(scheme, url))).collect()
+    urls.flat_map(|url| ["http", "https"].map(|scheme| with(scheme, url)))
+        .collect()
 }
 
 /// Listens on every address of this machine, and answers nothing.
 fn canary() -> TcpListener {
-    let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).unwrap();
+    let listener = TcpListener::bind("[::]:0")
+        .or_else(|_| TcpListener::bind("0.0.0.0:0"))
+        .unwrap();
     listener.set_nonblocking(true).unwrap();
     listener
 }
@@ -42,28 +48,56 @@ async fn no_private_address_is_taken_and_none_is_called(world: &World) {
     let integrator = world.integrator();
     let path = webhook(taxpayer.id);
     for url in &urls {
-        let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
-        assert_eq!(answer.faulty_paths(), ["webhook_url"], "{url:?}: {}", answer.text);
+        let answer = integrator
+            .send("PUT", &path, &json!({ "webhook_url": url }))
+            .await;
+        assert_eq!(
+            answer.faulty_paths(),
+            ["webhook_url"],
+            "{url:?}: {}",
+            answer.text
+        );
         answer.expect_faults(&["webhook_url"]);
     }
-    integrator.set_webhook(taxpayer.id, PUBLIC, &[CREATED]).await.expect_status(200);
+    integrator
+        .set_webhook(taxpayer.id, PUBLIC, &[CREATED])
+        .await
+        .expect_status(200);
     // Either scheme in turn: the client has a connector for each.
-    for url in urls.iter().enumerate().filter(|(at, _)| matches!(at % 4, 0 | 3)).map(|(_, url)| url) {
+    for url in urls
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| matches!(at % 4, 0 | 3))
+        .map(|(_, url)| url)
+    {
         world.plant_webhook_url(taxpayer.id, url).await;
-        integrator.test_webhook(taxpayer.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
+        integrator
+            .test_webhook(taxpayer.id)
+            .await
+            .expect_refusal(502, "WEBHOOK_UNREACHABLE");
     }
     taxpayer.invoice(&documents::invoice()).await;
     let dead = async || {
-        let dead = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
+        let dead = integrator
+            .deliveries(taxpayer.id, "?state=dead")
+            .await
+            .expect_status(200);
         dead.data()["data"].as_array().unwrap().first().cloned()
     };
     let dead = eventually("a dead letter", dead).await;
     for attempt in dead["attempts"].as_array().unwrap() {
-        assert_eq!((&attempt["failure"], &attempt["status"]), (&json!("forbidden"), &Value::Null));
-        let phases = json!({ "dns_ms": null, "connect_ms": null, "wait_ms": null, "read_ms": null });
+        assert_eq!(
+            (&attempt["failure"], &attempt["status"]),
+            (&json!("forbidden"), &Value::Null)
+        );
+        let phases =
+            json!({ "dns_ms": null, "connect_ms": null, "wait_ms": null, "read_ms": null });
         assert_eq!(attempt["phases"], phases);
     }
-    assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(
+        canary.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock
+    );
 }
 
 #[each_database]
@@ -75,11 +109,22 @@ async fn no_redirect_is_followed(world: &World) {
     let redirects = [301, 302, 303, 307, 308].map(|status| Reply::Redirect(status, port));
     receiver.answer_next(&redirects);
     for status in [301, 302, 303, 307, 308] {
-        let answer = world.integrator().test_webhook(taxpayer.id).await.expect_status(200);
-        assert!(answer.message().ends_with(&status.to_string()), "{}", answer.message());
+        let answer = world
+            .integrator()
+            .test_webhook(taxpayer.id)
+            .await
+            .expect_status(200);
+        assert!(
+            answer.message().ends_with(&status.to_string()),
+            "{}",
+            answer.message()
+        );
     }
     receiver.answer_next(&redirects[..3]);
     taxpayer.invoice(&documents::invoice()).await;
     assert_eq!(receiver.wait_for(9).await[8].answered, Reply::Status(204));
-    assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(
+        canary.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock
+    );
 }

@@ -26,8 +26,15 @@ struct Library {
 impl Library {
     /// Those that are there.
     fn installed() -> Vec<Self> {
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("verify");
-        let script = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify").join(name);
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .unwrap()
+            .join("verify");
+        let script = |name: &str| {
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests/verify")
+                .join(name)
+        };
         let all = [
             Self {
                 name: "standardwebhooks of PyPI",
@@ -40,10 +47,15 @@ impl Library {
                 arguments: vec![script("verify.mjs"), home.join("npm")],
             },
         ];
-        let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.verdicts(&[]).is_some());
+        let (there, missing): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|one| one.verdicts(&[]).is_some());
         for library in missing {
             // Past the capture of tests that succeed.
-            let _ = writeln!(io::stderr(), "SKIPPED: {} is not installed, see scripts/test", library.name);
+            let _ = writeln!(
+                io::stderr(),
+                "SKIPPED: {} is not installed, see scripts/test",
+                library.name
+            );
         }
         there
     }
@@ -51,13 +63,24 @@ impl Library {
     /// What it says to each delivery; nothing where it cannot be run.
     fn verdicts(&self, deliveries: &[&Value]) -> Option<Vec<Value>> {
         let mut call = Command::new(&self.program);
-        call.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        call.args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = call.spawn().ok()?;
         // One that cannot find its library ends without reading.
-        let _ = child.stdin.take()?.write_all(json!(deliveries).to_string().as_bytes());
+        let _ = child
+            .stdin
+            .take()?
+            .write_all(json!(deliveries).to_string().as_bytes());
         let output = child.wait_with_output().ok()?;
         if !deliveries.is_empty() {
-            assert!(output.status.success(), "{}: {}", self.name, String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}: {}",
+                self.name,
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         strict_json::from_untrusted(&output.stdout).ok()
     }
@@ -68,7 +91,10 @@ fn case(one: &Received, secret: &str, is_genuine: bool) -> (Value, bool) {
     let headers = json!({
         "webhook-id": one.id, "webhook-timestamp": one.timestamp, "webhook-signature": one.signature,
     });
-    (json!({ "secret": secret, "headers": headers, "body": STANDARD.encode(&one.bytes) }), is_genuine)
+    (
+        json!({ "secret": secret, "headers": headers, "body": STANDARD.encode(&one.bytes) }),
+        is_genuine,
+    )
 }
 
 /// A delivery with each of its parts changed, one at a time.
@@ -88,7 +114,10 @@ async fn next(taxpayer: &Taxpayer, receiver: &Receiver) -> Received {
 }
 
 fn versions(one: &Received) -> Vec<&str> {
-    one.signature.split(' ').map(|part| part.split_once(',').unwrap().0).collect()
+    one.signature
+        .split(' ')
+        .map(|part| part.split_once(',').unwrap().0)
+        .collect()
 }
 
 #[each_database]
@@ -100,8 +129,15 @@ async fn deliveries_are_verified_by_the_libraries_of_the_standard(world: &World)
     let mut cases = Vec::new();
 
     let one = next(&taxpayer, &receiver).await;
-    cases.extend([case(&one, &first, true), case(&one, "whsec_c29tZSBvdGhlciBzZWNyZXQgYWx0b2dl", false)]);
-    cases.extend(forged(&one).iter().map(|forged| case(forged, &first, false)));
+    cases.extend([
+        case(&one, &first, true),
+        case(&one, "whsec_c29tZSBvdGhlciBzZWNyZXQgYWx0b2dl", false),
+    ]);
+    cases.extend(
+        forged(&one)
+            .iter()
+            .map(|forged| case(forged, &first, false)),
+    );
 
     let second = integrator.rotate_secret(taxpayer.id).await;
     let one = next(&taxpayer, &receiver).await;
@@ -129,7 +165,11 @@ async fn deliveries_are_verified_by_the_libraries_of_the_standard(world: &World)
         for (verdict, (delivery, is_genuine)) in verdicts.iter().zip(&cases) {
             let knows = verdict.is_boolean();
             assert!(knows || delivery["secret"].as_str().unwrap().starts_with("whpk_"));
-            assert!(!knows || *verdict == json!(is_genuine), "{}: {delivery}", library.name);
+            assert!(
+                !knows || *verdict == json!(is_genuine),
+                "{}: {delivery}",
+                library.name
+            );
         }
     }
 }

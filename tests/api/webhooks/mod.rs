@@ -21,13 +21,19 @@ const UPDATED: &str = "invoice.status-updated";
 async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> (Taxpayer, String) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
-    integrator.set_webhook(taxpayer.id, &receiver.url(), events).await.expect_status(200);
+    integrator
+        .set_webhook(taxpayer.id, &receiver.url(), events)
+        .await
+        .expect_status(200);
     let secret = integrator.rotate_secret(taxpayer.id).await;
     (taxpayer, secret)
 }
 
 fn sequences(received: &[Received]) -> Vec<u64> {
-    received.iter().map(|one| one.body()["sequence"].as_u64().unwrap()).collect()
+    received
+        .iter()
+        .map(|one| one.body()["sequence"].as_u64().unwrap())
+        .collect()
 }
 
 #[each_database]
@@ -37,16 +43,45 @@ async fn a_notification_is_signed_and_carries_the_event(world: &World) {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let one = receiver.wait_for(1).await.remove(0);
     assert!(one.is_signed_with(&secret), "{}", one.signature);
-    assert!(one.header("content-type").starts_with("application/json"), "{:?}", one.headers);
+    assert!(
+        one.header("content-type").starts_with("application/json"),
+        "{:?}",
+        one.headers
+    );
     assert!(one.timestamp.parse::<i64>().unwrap() > 1_700_000_000);
     let body = one.body();
-    let fields: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["actor", "data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
-    let event = taxpayer.events().await.into_iter().find(|event| event["type"] == CREATED).unwrap();
+    let fields: Vec<_> = body
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "actor",
+            "data",
+            "hash",
+            "id",
+            "sequence",
+            "taxpayer_id",
+            "timestamp",
+            "type"
+        ]
+    );
+    let event = taxpayer
+        .events()
+        .await
+        .into_iter()
+        .find(|event| event["type"] == CREATED)
+        .unwrap();
     for name in ["id", "type", "timestamp", "sequence", "data", "hash"] {
         assert_eq!(body[name], event[name], "{name}");
     }
-    assert_eq!((&body["taxpayer_id"], &body["data"]["invoice"]), (&json!(taxpayer.id), &invoice));
+    assert_eq!(
+        (&body["taxpayer_id"], &body["data"]["invoice"]),
+        (&json!(taxpayer.id), &invoice)
+    );
 }
 
 #[each_database]
@@ -66,9 +101,17 @@ async fn only_enabled_events_are_sent(world: &World) {
     let (taxpayer, _) = subscribed(world, &receiver, &[UPDATED, "invoice.exploded"]).await;
     for _ in 0..2 {
         let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+        taxpayer
+            .set_status(&invoice, "approved")
+            .await
+            .expect_status(200);
     }
-    let kinds: Vec<_> = receiver.wait_for(2).await.iter().map(Received::kind).collect();
+    let kinds: Vec<_> = receiver
+        .wait_for(2)
+        .await
+        .iter()
+        .map(Received::kind)
+        .collect();
     assert_eq!(kinds, [UPDATED, UPDATED]);
     assert_eq!(receiver.received_notifications().len(), 2);
 }
@@ -78,11 +121,19 @@ async fn a_change_of_the_enabled_events_applies_from_then_on(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, _) = subscribed(world, &receiver, &[]).await;
     let before = taxpayer.invoice(&documents::invoice()).await;
-    world.integrator().set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
+    world
+        .integrator()
+        .set_webhook(taxpayer.id, &receiver.url(), &[CREATED])
+        .await
+        .expect_status(200);
     let after = taxpayer.invoice(&documents::invoice()).await;
     let arrived = receiver.wait_for(1).await;
     assert_eq!(arrived[0].body()["data"]["irn"], after["irn"]);
-    assert!(arrived.iter().all(|one| one.body()["data"]["irn"] != before["irn"]));
+    assert!(
+        arrived
+            .iter()
+            .all(|one| one.body()["data"]["irn"] != before["irn"])
+    );
 }
 
 #[each_database]
@@ -92,7 +143,10 @@ async fn a_failed_attempt_is_repeated_with_the_same_id_and_body(world: &World) {
     receiver.answer_next(&[Reply::Status(500), Reply::Status(302), Reply::Status(404)]);
     taxpayer.invoice(&documents::invoice()).await;
     let all = receiver.wait_for(4).await;
-    assert!(all.iter().all(|one| one.id == all[0].id && one.bytes == all[0].bytes));
+    assert!(
+        all.iter()
+            .all(|one| one.id == all[0].id && one.bytes == all[0].bytes)
+    );
     assert!(all.iter().all(|one| one.is_signed_with(&secret)));
     assert_eq!(all[3].answered, Reply::Status(204));
 }
@@ -114,11 +168,17 @@ async fn the_notifications_of_one_invoice_come_in_order_although_some_fail(world
     receiver.answer_next(&[500, 204, 500, 500, 204].map(Reply::Status));
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     for status in ["approved", "draft", "approved", "cancelled"] {
-        taxpayer.set_status(&invoice, status).await.expect_status(200);
+        taxpayer
+            .set_status(&invoice, status)
+            .await
+            .expect_status(200);
     }
     let delivered = async || {
         let all = receiver.received_notifications();
-        let taken: Vec<_> = all.into_iter().filter(|one| one.answered == Reply::Status(204)).collect();
+        let taken: Vec<_> = all
+            .into_iter()
+            .filter(|one| one.answered == Reply::Status(204))
+            .collect();
         (taken.len() >= 5).then_some(taken)
     };
     let delivered = sequences(&eventually("five deliveries", delivered).await);
@@ -135,7 +195,10 @@ async fn a_dead_letter_does_not_hold_back_what_comes_after_it(world: &World) {
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
     receiver.answer_next(&[Reply::Status(500); 4]);
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let all = receiver.wait_for(5).await;
     let kinds: Vec<_> = all.iter().map(Received::kind).collect();
     assert_eq!(kinds, [CREATED, CREATED, CREATED, CREATED, UPDATED]);
@@ -148,21 +211,39 @@ async fn gone_takes_the_endpoint_out_of_service_at_once(world: &World) {
     receiver.answer_always(Reply::Status(410));
     taxpayer.invoice(&documents::invoice()).await;
     let disabled = async || {
-        let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
+        let record = world
+            .integrator()
+            .webhook(taxpayer.id)
+            .await
+            .expect_status(200);
         (record.data()["is_active"] == json!(false)).then_some(record)
     };
     let record = eventually("a disabled endpoint", disabled).await;
-    assert!(record.data()["disabled_reason"].is_string(), "{}", record.text);
+    assert!(
+        record.data()["disabled_reason"].is_string(),
+        "{}",
+        record.text
+    );
     assert_eq!(receiver.received_notifications().len(), 1);
     let fresh = Receiver::start();
-    let answer = world.integrator().set_webhook(taxpayer.id, &fresh.url(), &[CREATED]).await;
+    let answer = world
+        .integrator()
+        .set_webhook(taxpayer.id, &fresh.url(), &[CREATED])
+        .await;
     assert_eq!(answer.expect_status(200).data()["is_active"], json!(true));
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let arrived = async || {
-        fresh.received_notifications().into_iter().find(|one| one.body()["data"]["irn"] == invoice["irn"])
+        fresh
+            .received_notifications()
+            .into_iter()
+            .find(|one| one.body()["data"]["irn"] == invoice["irn"])
     };
     eventually("a notification at the new URL", arrived).await;
-    assert_eq!(receiver.received_notifications().len(), 1, "the old URL is left alone");
+    assert_eq!(
+        receiver.received_notifications().len(),
+        1,
+        "the old URL is left alone"
+    );
 }
 
 #[each_database]
@@ -171,17 +252,40 @@ async fn a_receiver_that_aborts_a_message_is_not_sent_it_again(world: &World) {
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
     receiver.answer_next(&[Reply::Abort(500), Reply::Abort(204)]);
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let integrator = world.integrator();
     let ended = async || {
-        let all = integrator.deliveries(taxpayer.id, "").await.expect_status(200).data()["data"].clone();
-        let is_over = all.as_array().unwrap().iter().all(|one| one["state"] != json!("pending"));
+        let all = integrator
+            .deliveries(taxpayer.id, "")
+            .await
+            .expect_status(200)
+            .data()["data"]
+            .clone();
+        let is_over = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|one| one["state"] != json!("pending"));
         (is_over && receiver.received_notifications().len() >= 2).then_some(all)
     };
     let log = eventually("the end of both deliveries", ended).await;
-    let ends = [&log[1], &log[0]].map(|one| (one["state"].clone(), one["attempts"][0]["failure"].clone()));
-    assert_eq!(ends, [(json!("dead"), json!("aborted")), (json!("delivered"), Value::Null)]);
-    let kinds: Vec<_> = receiver.received_notifications().iter().map(Received::kind).collect();
+    let ends =
+        [&log[1], &log[0]].map(|one| (one["state"].clone(), one["attempts"][0]["failure"].clone()));
+    assert_eq!(
+        ends,
+        [
+            (json!("dead"), json!("aborted")),
+            (json!("delivered"), Value::Null)
+        ]
+    );
+    let kinds: Vec<_> = receiver
+        .received_notifications()
+        .iter()
+        .map(Received::kind)
+        .collect();
     assert_eq!(kinds, [CREATED, UPDATED]);
 }
 
@@ -197,8 +301,14 @@ async fn gone_takes_the_endpoint_out_of_service_also_where_it_aborts_the_message
         (record.data()["is_active"] == json!(false)).then_some(())
     };
     eventually("a disabled endpoint", disabled).await;
-    let log = integrator.deliveries(taxpayer.id, "?state=dead").await.expect_status(200);
-    assert_eq!(log.data()["data"][0]["attempts"][0]["failure"], json!("aborted"));
+    let log = integrator
+        .deliveries(taxpayer.id, "?state=dead")
+        .await
+        .expect_status(200);
+    assert_eq!(
+        log.data()["data"][0]["attempts"][0]["failure"],
+        json!("aborted")
+    );
 }
 
 #[each_database]
@@ -208,7 +318,11 @@ async fn while_a_secret_is_rotated_both_sign(world: &World) {
     let new = world.integrator().rotate_secret(taxpayer.id).await;
     taxpayer.invoice(&documents::invoice()).await;
     let one = receiver.wait_for(1).await.remove(0);
-    assert!(one.is_signed_with(&old) && one.is_signed_with(&new), "{}", one.signature);
+    assert!(
+        one.is_signed_with(&old) && one.is_signed_with(&new),
+        "{}",
+        one.signature
+    );
 }
 
 #[each_database]
@@ -228,10 +342,15 @@ async fn a_receiver_sees_the_whole_life_of_an_invoice(world: &World) {
     let before = taxpayer.events().await.len();
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let irn = invoice["irn"].as_str().unwrap();
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let app = taxpayer.app();
     let no = invoice["invoice_no"].as_str().unwrap();
-    app.submit(&submission(&taxpayer, no)).await.expect_status(200);
+    app.submit(&submission(&taxpayer, no))
+        .await
+        .expect_status(200);
     app.transmit(irn).await.expect_status(200);
     app.confirm_receipt(irn).await.expect_status(200);
     let body = json!({
@@ -244,7 +363,10 @@ async fn a_receiver_sees_the_whole_life_of_an_invoice(world: &World) {
     arrived.sort_by_key(|one| one.body()["sequence"].as_u64());
     arrived.dedup_by_key(|one| one.id.clone());
     let kinds: Vec<_> = arrived.iter().map(Received::kind).collect();
-    let logged: Vec<_> = feed.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let logged: Vec<_> = feed
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, logged);
     insta::assert_snapshot!(logged.join("\n"), @r#"
             invoice.created
@@ -264,7 +386,11 @@ async fn a_receiver_sees_the_whole_life_of_an_invoice(world: &World) {
 async fn a_rotation_of_the_key_is_notified(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, _) = subscribed(world, &receiver, &["api-key.rotated"]).await;
-    world.integrator().rotate_api_key(taxpayer.id).await.expect_status(200);
+    world
+        .integrator()
+        .rotate_api_key(taxpayer.id)
+        .await
+        .expect_status(200);
     let one = receiver.wait_for(1).await.remove(0);
     assert_eq!(one.kind(), "api-key.rotated");
     assert!(!String::from_utf8_lossy(&one.bytes).contains("tpk_"));
@@ -280,6 +406,13 @@ async fn each_taxpayer_is_notified_of_its_own_events_only(world: &World) {
     other.invoice(&documents::invoice()).await;
     let mine = mine.wait_for(1).await;
     let theirs = theirs.wait_for(1).await;
-    assert!(mine.iter().all(|event| event.body()["taxpayer_id"] == json!(one.id)));
-    assert!(theirs.iter().all(|event| event.body()["taxpayer_id"] == json!(other.id)));
+    assert!(
+        mine.iter()
+            .all(|event| event.body()["taxpayer_id"] == json!(one.id))
+    );
+    assert!(
+        theirs
+            .iter()
+            .all(|event| event.body()["taxpayer_id"] == json!(other.id))
+    );
 }

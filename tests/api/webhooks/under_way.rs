@@ -23,15 +23,30 @@ async fn an_old_address_that_answers_410_leaves_the_new_one_in_service(world: &W
     old.hold(true);
     let before = taxpayer.invoice(&documents::invoice()).await;
     old.wait_for(1).await;
-    world.integrator().set_webhook(taxpayer.id, &new.url(), &[CREATED]).await.expect_status(200);
+    world
+        .integrator()
+        .set_webhook(taxpayer.id, &new.url(), &[CREATED])
+        .await
+        .expect_status(200);
     let after = taxpayer.invoice(&documents::invoice()).await;
     assert_eq!(new.wait_for(1).await[0].body()["data"]["irn"], after["irn"]);
     old.hold(false);
     let arrived = new.wait_for(2).await;
-    assert_eq!(arrived[1].body()["data"]["irn"], before["irn"], "it is tried again where it now goes");
-    let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
     assert_eq!(
-        (&record.data()["is_active"], &record.data()["health"]["state"]),
+        arrived[1].body()["data"]["irn"],
+        before["irn"],
+        "it is tried again where it now goes"
+    );
+    let record = world
+        .integrator()
+        .webhook(taxpayer.id)
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (
+            &record.data()["is_active"],
+            &record.data()["health"]["state"]
+        ),
         (&json!(true), &json!("working"))
     );
 }
@@ -46,9 +61,13 @@ async fn a_look_at_the_database_in_vain_sends_nothing_twice(world: &World) {
     }
     receiver.wait_for(3).await;
     // Whom to deliver to is read from it every few seconds.
-    world.execute("ALTER TABLE integrations RENAME TO integrations_away").await;
+    world
+        .execute("ALTER TABLE integrations RENAME TO integrations_away")
+        .await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    world.execute("ALTER TABLE integrations_away RENAME TO integrations").await;
+    world
+        .execute("ALTER TABLE integrations_away RENAME TO integrations")
+        .await;
     receiver.hold(false);
     let after = taxpayer.invoice(&documents::invoice()).await;
     let all = receiver.wait_for(4).await;

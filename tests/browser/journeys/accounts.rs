@@ -17,38 +17,63 @@ fn a_newcomer_completes_the_profile_and_makes_a_key_that_works() {
         Box::pin(async move {
             let body = documents::taxpayer();
             world.enrol(&body, body["tin_no"].as_str().unwrap());
-            let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+            let made = world
+                .integrator()
+                .create_taxpayer(&body)
+                .await
+                .expect_status(201);
             let path = format!("{TAXPAYERS}/{}", made.data()["id"]);
             let shown = world.integrator().get(&path).await.expect_status(200);
-            let path = format!("{path}/contacts/{}/invitation", shown.data()["users"][0]["id"]);
-            let invited = world.integrator().call("POST", &path).await.expect_status(200);
+            let path = format!(
+                "{path}/contacts/{}/invitation",
+                shown.data()["users"][0]["id"]
+            );
+            let invited = world
+                .integrator()
+                .call("POST", &path)
+                .await
+                .expect_status(200);
             let visitor = Visitor::new(world).await;
-            visitor.open(&link_path(invited.data()["link"].as_str().unwrap())).await;
+            visitor
+                .open(&link_path(invited.data()["link"].as_str().unwrap()))
+                .await;
             visitor.fill("New password", PASSWORD).await;
             visitor.fill("New password again", PASSWORD).await;
             visitor.press("Set the password").await;
-            visitor.wait_to_see("Your password is set. Sign in with it.").await;
-            visitor.fill("Email", body["contact_person"]["email"].as_str().unwrap()).await;
+            visitor
+                .wait_to_see("Your password is set. Sign in with it.")
+                .await;
+            visitor
+                .fill("Email", body["contact_person"]["email"].as_str().unwrap())
+                .await;
             visitor.fill("Password", PASSWORD).await;
             visitor.press("Sign in").await;
             visitor.wait_to_see("Overview").await;
             visitor.follow("Profile").await;
-            visitor.wait_to_see("No invoice can be created before these are filled in:").await;
+            visitor
+                .wait_to_see("No invoice can be created before these are filled in:")
+                .await;
             for (label, text) in [("City", "Lagos"), ("State", "Lagos"), ("Country", "NG")] {
                 visitor.fill(label, text).await;
             }
             visitor.press("Save").await;
-            visitor.wait_to_see("The profile is complete: invoices can be created.").await;
+            visitor
+                .wait_to_see("The profile is complete: invoices can be created.")
+                .await;
             visitor.follow("API keys").await;
             visitor.press("Create the key").await;
-            visitor.wait_to_see("Copy it now; it is not shown again.").await;
+            visitor
+                .wait_to_see("Copy it now; it is not shown again.")
+                .await;
             let key = visitor.read("secret").await;
             let id = made.data()["id"].as_i64().unwrap();
             let taxpayer = world.taxpayer_with_key(&key, id, &body);
             let invoice = taxpayer.invoice(&documents::invoice()).await;
             visitor.follow("I have copied it").await;
             visitor.follow("Invoices").await;
-            visitor.wait_to_see(invoice["invoice_no"].as_str().unwrap()).await;
+            visitor
+                .wait_to_see(invoice["invoice_no"].as_str().unwrap())
+                .await;
         })
     });
 }
@@ -66,16 +91,30 @@ fn a_refused_invoice_is_explained_corrected_and_signed() {
                 "tax_category": { "id": "STANDARD_VAT", "percent": 8 },
             }] }]);
             let wrong = with(&right, "tax_total", tax);
-            account.taxpayer.app().submit_to_the_end(&wrong).await.expect_refusal(422, "AUTHORITY_REJECTED");
+            account
+                .taxpayer
+                .app()
+                .submit_to_the_end(&wrong)
+                .await
+                .expect_refusal(422, "AUTHORITY_REJECTED");
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(no).await;
             owner.wait_to_see("why it was refused").await;
             owner.press("Suggest a correction").await;
-            owner.wait_to_see("There is no change that the service can suggest safely.").await;
-            account.taxpayer.app().submit_to_the_end(&right).await.expect_status(200);
+            owner
+                .wait_to_see("There is no change that the service can suggest safely.")
+                .await;
+            account
+                .taxpayer
+                .app()
+                .submit_to_the_end(&right)
+                .await
+                .expect_status(200);
             owner.follow(no).await;
-            owner.wait_to_see("Signed by the authority. It does not change any more.").await;
+            owner
+                .wait_to_see("Signed by the authority. It does not change any more.")
+                .await;
         })
     });
 }
@@ -94,12 +133,16 @@ fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
                 .expect_status(200);
             world.integrator().rotate_secret(id).await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-            eventually("the delivery", async || (receiver.received_notifications().len() == 1).then_some(()))
-                .await;
+            eventually("the delivery", async || {
+                (receiver.received_notifications().len() == 1).then_some(())
+            })
+            .await;
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(invoice["invoice_no"].as_str().unwrap()).await;
-            owner.reload_until_seen("Your webhook was told of invoice.created").await;
+            owner
+                .reload_until_seen("Your webhook was told of invoice.created")
+                .await;
             owner.follow("invoice.created").await;
             owner.press("Send it again").await;
             eventually("the same event again", async || {

@@ -17,19 +17,34 @@ fn a_breaker_is_tripped_and_reset_and_the_invoice_is_signed() {
             operator.follow("Breakers").await;
             operator.fill("Reason", "a wrong key").await;
             operator.press_in("sign", "Trip").await;
-            operator.wait_to_see("An operator stopped the calls since").await;
+            operator
+                .wait_to_see("An operator stopped the calls since")
+                .await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
-            account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
+            account
+                .taxpayer
+                .app()
+                .submit_async(&submission(&account.taxpayer, no))
+                .await
+                .expect_status(202);
             operator.follow("Runs").await;
             operator.reload_until_seen("1 runs match.").await;
-            operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
-            operator.reload_until_seen("An operator stopped the calls of the step sign at").await;
+            operator
+                .follow_in(invoice["irn"].as_str().unwrap(), "submit")
+                .await;
+            operator
+                .reload_until_seen("An operator stopped the calls of the step sign at")
+                .await;
             operator.follow("Breakers").await;
             operator.press_in("sign", "Reset").await;
             operator.follow("Runs").await;
-            operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
-            operator.reload_until_seen("It waits for nothing: it succeeded").await;
+            operator
+                .follow_in(invoice["irn"].as_str().unwrap(), "submit")
+                .await;
+            operator
+                .reload_until_seen("It waits for nothing: it succeeded")
+                .await;
         })
     });
 }
@@ -41,11 +56,17 @@ fn a_paused_run_is_found_by_search_and_retried() {
             let account = Account::new(world).await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
-            let mut fault =
-                FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+            let mut fault = FaultOrder::new(FaultKind::ServerError)
+                .on(Operation::IrnValidate)
+                .times(1_000_000);
             fault.irn = Some(irn(&account.taxpayer, no));
             world.authority.add_fault(fault).unwrap();
-            account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
+            account
+                .taxpayer
+                .app()
+                .submit_async(&submission(&account.taxpayer, no))
+                .await
+                .expect_status(202);
             let operator = Visitor::operator(world, OperatorRole::Operator).await;
             let find = async || {
                 operator
@@ -55,11 +76,17 @@ fn a_paused_run_is_found_by_search_and_retried() {
                     )
                     .await;
                 operator.wait_to_see("Timeline").await;
-                operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
+                operator
+                    .follow_in(invoice["irn"].as_str().unwrap(), "submit")
+                    .await;
             };
             find().await;
-            operator.reload_until_seen("The authority did not answer the step irn-check, since").await;
-            operator.fill("Reason", "until the authority is asked").await;
+            operator
+                .reload_until_seen("The authority did not answer the step irn-check, since")
+                .await;
+            operator
+                .fill("Reason", "until the authority is asked")
+                .await;
             operator.press("Pause").await;
             operator.wait_to_see("An operator paused it at").await;
             world.authority.clear_faults();
@@ -67,7 +94,9 @@ fn a_paused_run_is_found_by_search_and_retried() {
             find().await;
             operator.wait_to_see("An operator paused it at").await;
             operator.press("Retry now").await;
-            operator.reload_until_seen("It waits for nothing: it succeeded").await;
+            operator
+                .reload_until_seen("It waits for nothing: it succeeded")
+                .await;
         })
     });
 }
@@ -81,9 +110,16 @@ fn an_invoice_is_seen_live_on_its_way_through_the_pipeline() {
             operator.wait_to_see("Nothing needs you").await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
-            let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Sign).times(1_000_000);
+            let fault = FaultOrder::new(FaultKind::ServerError)
+                .on(Operation::Sign)
+                .times(1_000_000);
             world.authority.add_fault(fault).unwrap();
-            account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
+            account
+                .taxpayer
+                .app()
+                .submit_async(&submission(&account.taxpayer, no))
+                .await
+                .expect_status(202);
             // The page is not opened again: what is live changes by itself.
             operator.wait_to_see("Runs waiting 1 They go on").await;
             world.authority.clear_faults();
@@ -102,22 +138,40 @@ fn a_quarantined_create_is_replayed() {
         Box::pin(async move {
             let account = Account::new(world).await;
             let operator = Visitor::operator(world, OperatorRole::Admin).await;
-            operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
+            operator
+                .open(&format!("/console/taxpayers/{}", account.taxpayer.id))
+                .await;
             operator.press("Order the panic").await;
-            operator.wait_to_see("The actor panics at the next command of this taxpayer.").await;
+            operator
+                .wait_to_see("The actor panics at the next command of this taxpayer.")
+                .await;
             account.taxpayer.invoice(&documents::invoice()).await;
             operator.follow("Supervision").await;
-            operator.reload_until_seen("an operator ordered this panic").await;
-            operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
+            operator
+                .reload_until_seen("an operator ordered this panic")
+                .await;
+            operator
+                .open(&format!("/console/taxpayers/{}", account.taxpayer.id))
+                .await;
             operator.fill("Panics of the next command", "2").await;
             operator.press("Order the panic").await;
-            operator.wait_to_see("The actor panics at the next command of this taxpayer.").await;
-            account.taxpayer.create_invoice(&documents::invoice_numbered("PANIC2")).await.expect_status(500);
+            operator
+                .wait_to_see("The actor panics at the next command of this taxpayer.")
+                .await;
+            account
+                .taxpayer
+                .create_invoice(&documents::invoice_numbered("PANIC2"))
+                .await
+                .expect_status(500);
             operator.follow("Quarantine").await;
-            operator.reload_until_seen("an operator ordered this panic").await;
+            operator
+                .reload_until_seen("an operator ordered this panic")
+                .await;
             operator.press("Replay").await;
             operator.wait_to_see("The command was replayed.").await;
-            operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
+            operator
+                .open(&format!("/console/taxpayers/{}", account.taxpayer.id))
+                .await;
             operator.wait_to_see("PANIC2").await;
         })
     });

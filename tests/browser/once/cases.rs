@@ -14,12 +14,21 @@ pub(super) struct Case {
 
 impl Case {
     fn after(self, preparation: impl Into<String>) -> Self {
-        Self { preparation: Some(preparation.into()), ..self }
+        Self {
+            preparation: Some(preparation.into()),
+            ..self
+        }
     }
 }
 
 pub(super) fn case(page: &'static str, form: &'static str, fields: &str, effects: String) -> Case {
-    Case { page, form, fields: fields.to_owned(), effects, preparation: None }
+    Case {
+        page,
+        form,
+        fields: fields.to_owned(),
+        effects,
+        preparation: None,
+    }
 }
 
 pub(super) fn audit_query(action: &str) -> String {
@@ -88,7 +97,12 @@ pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
             "",
             audit_query("contact.disable"),
         ),
-        case(contacts, "/dashboard/{taxpayer}/contacts/{contact}/enable", "", audit_query("contact.enable")),
+        case(
+            contacts,
+            "/dashboard/{taxpayer}/contacts/{contact}/enable",
+            "",
+            audit_query("contact.enable"),
+        ),
         case(
             contacts,
             "/dashboard/{taxpayer}/contacts/{contact}/second-factor/reset",
@@ -96,10 +110,30 @@ pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
             audit_query("second-factor.reset"),
         )
         .after(second_factor("contact", &contacts_query(taxpayer))),
-        case(contacts, "/dashboard/{taxpayer}/contacts/{contact}/remove", "", audit_query("contact.remove")),
-        case(keys, keys, "scope=full&name=for the till", audit_query("taxpayer.rotate-key")),
-        case(keys, "/dashboard/{taxpayer}/keys/rotate", "scope=full", audit_query("taxpayer.rotate-key")),
-        case(keys, "/dashboard/{taxpayer}/keys/{key}/revoke", "", audit_query("taxpayer.revoke-key")),
+        case(
+            contacts,
+            "/dashboard/{taxpayer}/contacts/{contact}/remove",
+            "",
+            audit_query("contact.remove"),
+        ),
+        case(
+            keys,
+            keys,
+            "scope=full&name=for the till",
+            audit_query("taxpayer.rotate-key"),
+        ),
+        case(
+            keys,
+            "/dashboard/{taxpayer}/keys/rotate",
+            "scope=full",
+            audit_query("taxpayer.rotate-key"),
+        ),
+        case(
+            keys,
+            "/dashboard/{taxpayer}/keys/{key}/revoke",
+            "",
+            audit_query("taxpayer.revoke-key"),
+        ),
         case(
             "/dashboard/{taxpayer}/integration",
             "/dashboard/{taxpayer}/integration",
@@ -160,12 +194,42 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
     let run = "/console/runs/{id}";
     let day = format!("taxpayer_id={taxpayer}&day=2026-01-16");
     vec![
-        case(breakers, "/console/breakers/{operation}/trip", REASON_FIELD, audit_query("breaker.trip")),
-        case(breakers, "/console/breakers/{operation}/reset", REASON_FIELD, audit_query("breaker.reset")),
-        case(run, "/console/runs/{id}/contact-data", REASON_FIELD, audit_query("invoice.show-contact-data")),
-        case(run, "/console/runs/{id}/pause", REASON_FIELD, audit_query("run.pause")),
-        case(run, "/console/runs/{id}/resume", REASON_FIELD, audit_query("run.resume")),
-        case(run, "/console/runs/{id}/cancel", REASON_FIELD, audit_query("run.cancel")),
+        case(
+            breakers,
+            "/console/breakers/{operation}/trip",
+            REASON_FIELD,
+            audit_query("breaker.trip"),
+        ),
+        case(
+            breakers,
+            "/console/breakers/{operation}/reset",
+            REASON_FIELD,
+            audit_query("breaker.reset"),
+        ),
+        case(
+            run,
+            "/console/runs/{id}/contact-data",
+            REASON_FIELD,
+            audit_query("invoice.show-contact-data"),
+        ),
+        case(
+            run,
+            "/console/runs/{id}/pause",
+            REASON_FIELD,
+            audit_query("run.pause"),
+        ),
+        case(
+            run,
+            "/console/runs/{id}/resume",
+            REASON_FIELD,
+            audit_query("run.resume"),
+        ),
+        case(
+            run,
+            "/console/runs/{id}/cancel",
+            REASON_FIELD,
+            audit_query("run.cancel"),
+        ),
         case(
             quarantine,
             "/console/quarantine/{reference}/replay",
@@ -176,9 +240,15 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
             quarantine,
             "/console/quarantine/{reference}/drop",
             REASON_FIELD,
-            "SELECT count(*) FROM audit WHERE action IN ('command.drop', 'delivery.drop')".to_owned(),
+            "SELECT count(*) FROM audit WHERE action IN ('command.drop', 'delivery.drop')"
+                .to_owned(),
         ),
-        case("/console/reconciliations", "/console/reconciliations", &day, audit_query("taxpayer.reconcile")),
+        case(
+            "/console/reconciliations",
+            "/console/reconciliations",
+            &day,
+            audit_query("taxpayer.reconcile"),
+        ),
         case(
             "/console/deliveries/dead-letters",
             "/console/deliveries/dead-letters/{id}/replay",
@@ -279,10 +349,26 @@ pub(super) fn account_cases(taxpayer: i64) -> Vec<Case> {
 /// The forms with which a person changes its own account, before and after those of the second factor. The last one
 /// ends the session.
 pub(super) fn own_account_cases() -> [Case; 3] {
-    let passwords = format!("present={PASSWORD}&new=four more plain words&again=four more plain words");
+    let passwords =
+        format!("present={PASSWORD}&new=four more plain words&again=four more plain words");
     [
-        case("/account/sessions", "/account/sessions/end", "", audit_query("session.end-others")),
-        case("/account/password", "/account/password", &passwords, audit_query("password.change")),
-        case("/account/sessions", "/sign-out", "", audit_query("session.sign-out")),
+        case(
+            "/account/sessions",
+            "/account/sessions/end",
+            "",
+            audit_query("session.end-others"),
+        ),
+        case(
+            "/account/password",
+            "/account/password",
+            &passwords,
+            audit_query("password.change"),
+        ),
+        case(
+            "/account/sessions",
+            "/sign-out",
+            "",
+            audit_query("session.sign-out"),
+        ),
     ]
 }

@@ -14,7 +14,8 @@ use testkit::roles::Taxpayer;
 use tokio::time::sleep;
 
 use self::cases::{
-    Case, DRAFT, account_cases, audit_query, case, own_account_cases, owner_cases, webhook_cases, work_cases,
+    Case, DRAFT, account_cases, audit_query, case, own_account_cases, owner_cases, webhook_cases,
+    work_cases,
 };
 use crate::person::Visitor;
 use crate::run_alone;
@@ -62,19 +63,28 @@ async fn wait_for_next_page(visitor: &Visitor) {
     let begun = Instant::now();
     let script = "return !window.isBefore && document.readyState === 'complete'";
     loop {
-        let arrived =
-            visitor.session.attempt("/execute/sync", &json!({ "script": script, "args": [] })).await;
+        let arrived = visitor
+            .session
+            .attempt("/execute/sync", &json!({ "script": script, "args": [] }))
+            .await;
         if arrived == Some(json!(true)) {
             return;
         }
-        assert!(begun.elapsed() <= PAGE_WAIT_MAX, "the next page did not come: {}", visitor.text().await);
+        assert!(
+            begun.elapsed() <= PAGE_WAIT_MAX,
+            "the next page did not come: {}",
+            visitor.text().await
+        );
         sleep(Duration::from_millis(50)).await;
     }
 }
 
 /// Sends a form, if the page offers it, and waits for the next page. Returns the form's address.
 async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> Option<String> {
-    let address = visitor.session.script(SEND_SCRIPT, &[form, fields, clicks]).await;
+    let address = visitor
+        .session
+        .script(SEND_SCRIPT, &[form, fields, clicks])
+        .await;
     let address = address.as_str()?.to_owned();
     wait_for_next_page(visitor).await;
     Some(address)
@@ -84,8 +94,14 @@ async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> Opti
 /// after each of them, and is told which it was.
 async fn send_again(visitor: &Visitor, form: &str, fields: &str, check: impl AsyncFn(&str)) {
     let sent = send(visitor, form, fields, "2").await;
-    let Some(address) = sent else { panic!("no {form} on this page:\n{}", visitor.text().await) };
-    check(&format!("{form} by a double click, which led to {}", visitor.text().await)).await;
+    let Some(address) = sent else {
+        panic!("no {form} on this page:\n{}", visitor.text().await)
+    };
+    check(&format!(
+        "{form} by a double click, which led to {}",
+        visitor.text().await
+    ))
+    .await;
     visitor.session.attempt("/refresh", &json!({})).await;
     wait_for_next_page(visitor).await;
     check(&format!("{form} by a reload")).await;
@@ -118,14 +134,26 @@ async fn quarantine_create(world: &World) {
     // Its verification, which its actor records, would use up a panic.
     world.settled(&json!(taxpayer.id)).await;
     let order = json!({ "taxpayer_id": taxpayer.id, "panics": 2 });
-    world.new_operator().await.send("POST", "/ops/development/panic", &order).await.expect_status(200);
-    taxpayer.create_invoice(&documents::invoice()).await.expect_status(500);
+    world
+        .new_operator()
+        .await
+        .send("POST", "/ops/development/panic", &order)
+        .await
+        .expect_status(200);
+    taxpayer
+        .create_invoice(&documents::invoice())
+        .await
+        .expect_status(500);
 }
 
 async fn count_panics(world: &World) -> i64 {
     let page = world.anonymous().get("/metrics").await.text;
-    let lines = page.lines().filter(|line| line.starts_with("einvoice_actor_panics_total"));
-    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<i64>().unwrap()).sum()
+    let lines = page
+        .lines()
+        .filter(|line| line.starts_with("einvoice_actor_panics_total"));
+    lines
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<i64>().unwrap())
+        .sum()
 }
 
 /// The order of a panic is the one form whose effect is in no table.
@@ -151,11 +179,19 @@ async fn second_factor_changes_once(world: &World, person: &Visitor) {
     person.open(page).await;
     person.press("Set it up").await;
     person.wait_to_see("Or type this secret into the app").await;
-    let secret = person.session.script("return document.querySelector('.secret').innerText", &[]).await;
+    let secret = person
+        .session
+        .script("return document.querySelector('.secret').innerText", &[])
+        .await;
     let code = |steps| format!("code={}", code_of_app(secret.as_str().unwrap(), steps));
     let confirm = case(page, CONFIRM, &code(0), audit_query("second-factor.enable"));
     has_one_effect_here(world, person, &confirm).await;
-    let off = case(page, SWITCH_OFF, &code(1), audit_query("second-factor.disable"));
+    let off = case(
+        page,
+        SWITCH_OFF,
+        &code(1),
+        audit_query("second-factor.disable"),
+    );
     has_one_effect(world, person, page, &off).await;
 }
 
@@ -178,7 +214,10 @@ fn each_form_that_is_sent_again_has_one_effect() {
             let mut pages: HashMap<_, _> = showcase.pages().into_iter().collect();
             let draft = taxpayer.invoice(&documents::invoice()).await;
             pages.insert(DRAFT, account.path(&format!("/invoices/{}", draft["id"])));
-            let dead_letters = format!("/console/deliveries/dead-letters?taxpayer_id={}", taxpayer.id);
+            let dead_letters = format!(
+                "/console/deliveries/dead-letters?taxpayer_id={}",
+                taxpayer.id
+            );
             pages.insert("/console/deliveries/dead-letters", dead_letters);
             quarantine_create(world).await;
             let receiver = Receiver::start();
@@ -202,10 +241,17 @@ fn each_form_that_is_sent_again_has_one_effect() {
             for case in &of_admin {
                 has_one_effect(world, &admin, &pages[case.page], case).await;
             }
-            let moves = ["/pause", "/resume", "/cancel"].map(|one| format!("/console/runs/{{id}}{one}"));
+            let moves =
+                ["/pause", "/resume", "/cancel"].map(|one| format!("/console/runs/{{id}}{one}"));
             let cases = of_owner.iter().chain(&of_oneself).chain(&of_admin);
             let sent = cases.map(|case| case.form.to_owned());
-            let sent = sent.map(|form| if moves.contains(&form) { MOVE.to_owned() } else { form });
+            let sent = sent.map(|form| {
+                if moves.contains(&form) {
+                    MOVE.to_owned()
+                } else {
+                    form
+                }
+            });
             let sent: BTreeSet<_> = sent.chain(FORMS_BESIDE_CASES.map(str::to_owned)).collect();
             let (once, _) = form_patterns();
             let once: BTreeSet<_> = once.into_iter().map(str::to_owned).collect();
@@ -220,7 +266,11 @@ fn a_second_click_finds_a_quiet_button_and_back_leads_to_the_result() {
         Box::pin(async move {
             let account = Account::new(world).await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-            account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+            account
+                .taxpayer
+                .set_status(&invoice, "approved")
+                .await
+                .expect_status(200);
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             let page = account.path(&format!("/invoices/{}", invoice["id"]));
             let fields = "payment_status=partial&amount=7&remark=first part";
@@ -232,12 +282,28 @@ fn a_second_click_finds_a_quiet_button_and_back_leads_to_the_result() {
                 &[fields],
             ).await;
             owner.wait_to_see("The payment was recorded.").await;
-            assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 1);
+            assert_eq!(
+                account
+                    .taxpayer
+                    .count_events("payment.status-updated")
+                    .await,
+                1
+            );
             owner.session.post("/back", &json!({})).await;
             wait_for_next_page(&owner).await;
-            assert!(send(&owner, &format!("{page}/payment"), fields, "1").await.is_some());
+            assert!(
+                send(&owner, &format!("{page}/payment"), fields, "1")
+                    .await
+                    .is_some()
+            );
             owner.wait_to_see(DONE_ALREADY_TEXT).await;
-            assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 1);
+            assert_eq!(
+                account
+                    .taxpayer
+                    .count_events("payment.status-updated")
+                    .await,
+                1
+            );
         })
     });
 }

@@ -36,7 +36,13 @@ pub(crate) fn begin(deployment: &Deployment, seed: u64) {
     state.clear_calls();
     for (kind, status, chance) in FAULTS {
         let probability = Some(chance.parse().unwrap());
-        state.add_fault(FaultOrder { probability, status, ..FaultOrder::new(kind) }).unwrap();
+        state
+            .add_fault(FaultOrder {
+                probability,
+                status,
+                ..FaultOrder::new(kind)
+            })
+            .unwrap();
     }
 }
 
@@ -45,14 +51,21 @@ pub(crate) async fn end(deployment: &Deployment) -> (u64, usize) {
     let address = format!("{}/sandbox/faults", deployment.authority.base_url());
     let listed = reqwest::get(address).await.unwrap().bytes().await.unwrap();
     let listed: Value = strict_json::from_untrusted(&listed).unwrap();
-    let struck =
-        listed["faults"].as_array().unwrap().iter().map(|fault| fault["hits"].as_u64().unwrap()).sum();
+    let struck = listed["faults"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| fault["hits"].as_u64().unwrap())
+        .sum();
     deployment.authority.state().clear_faults();
     (struck, deployment.authority.state().calls().len())
 }
 
 /// Creates so many invoices and starts their Submit, without waiting for the authority.
-pub(crate) async fn submit_all(deployment: &Deployment, names: impl Iterator<Item = String>) -> Vec<Created> {
+pub(crate) async fn submit_all(
+    deployment: &Deployment,
+    names: impl Iterator<Item = String>,
+) -> Vec<Created> {
     stream::iter(names)
         .map(async |name| deployment.submit(&name).await)
         .buffer_unordered(AT_ONCE)

@@ -42,7 +42,12 @@ impl Client {
         Self(self.0.at(url))
     }
 
-    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Option<Answer> {
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Option<Answer> {
         let request = self.request(&method, path);
         Answer::try_to(match body {
             Some(body) => request.json(body),
@@ -52,18 +57,30 @@ impl Client {
     }
 
     fn request(&self, method: &Method, path: &str) -> RequestBuilder {
-        self.0.request(method.as_str(), path).header("prefer", "respond-async")
+        self.0
+            .request(method.as_str(), path)
+            .header("prefer", "respond-async")
     }
 
     /// Sends a body as it is; gives the status.
     pub(crate) async fn send_text(&self, method: Method, path: &str, text: &str) -> Option<u16> {
-        let request = self.request(&method, path).header("content-type", "application/json");
+        let request = self
+            .request(&method, path)
+            .header("content-type", "application/json");
         Some(Answer::try_to(request.body(text.to_owned())).await?.status)
     }
 
     /// Sends a POST with more header lines, and of its body only this much.
-    pub(crate) async fn begin(&self, path: &str, headers: &str, body: &[u8], length: usize) -> TcpStream {
-        let mut stream = TcpStream::connect(self.0.root().strip_prefix("http://").unwrap()).await.unwrap();
+    pub(crate) async fn begin(
+        &self,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+        length: usize,
+    ) -> TcpStream {
+        let mut stream = TcpStream::connect(self.0.root().strip_prefix("http://").unwrap())
+            .await
+            .unwrap();
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{headers}content-length: {length}\r\n\r\n",
             self.key()
@@ -80,11 +97,20 @@ impl Client {
 
     /// Posts an invoice; 201 or 200 gives it back.
     pub(crate) async fn create(&self, invoice: &Value) -> Option<(u16, Created)> {
-        let answer = self.call(Method::POST, "/v1/tax-payers/invoices", Some(invoice)).await?;
+        let answer = self
+            .call(Method::POST, "/v1/tax-payers/invoices", Some(invoice))
+            .await?;
         let data = answer.body.get("data").filter(|_| answer.status < 300)?;
         let text = |field: &str| data[field].as_str().unwrap().to_owned();
         let id = data["id"].as_i64().unwrap();
-        Some((answer.status, Created { id, irn: text("irn"), invoice_no: text("invoice_no") }))
+        Some((
+            answer.status,
+            Created {
+                id,
+                irn: text("irn"),
+                invoice_no: text("invoice_no"),
+            },
+        ))
     }
 
     pub(crate) async fn create_invoice(&self, invoice: &Value) -> Created {
@@ -96,13 +122,21 @@ impl Client {
     /// Starts a run, which goes on in the background: 202. One that has succeeded already: 200.
     pub(crate) async fn start_run(&self, operation: &str, body: &Value) -> u16 {
         let path = format!("/v1/app/invoices/{operation}");
-        let answer = self.call(Method::POST, &path, Some(body)).await.expect("an answer to a run");
-        assert!([200, 202].contains(&answer.status), "{operation}: {answer:?}");
+        let answer = self
+            .call(Method::POST, &path, Some(body))
+            .await
+            .expect("an answer to a run");
+        assert!(
+            [200, 202].contains(&answer.status),
+            "{operation}: {answer:?}"
+        );
         answer.status
     }
 
     pub(crate) async fn run(&self, irn: &str, operation: &str) -> Option<Value> {
-        let answer = self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await?;
+        let answer = self
+            .get(&format!("/v1/app/invoices/{irn}/run?operation={operation}"))
+            .await?;
         (answer.status == 200).then(|| answer.body["data"].clone())
     }
 
@@ -112,7 +146,10 @@ impl Client {
             let run = self.run(irn, operation).await?;
             let is_it = run["operation"] == operation;
             let state = run["state"].as_str().unwrap_or_default();
-            assert!(!is_it || ["running", "waiting", "succeeded"].contains(&state), "the run ended: {run}");
+            assert!(
+                !is_it || ["running", "waiting", "succeeded"].contains(&state),
+                "the run ended: {run}"
+            );
             (is_it && state == "succeeded").then_some(run)
         })
         .await
@@ -120,17 +157,29 @@ impl Client {
 
     pub(crate) async fn set_status(&self, irn: &str, status: &str) -> Option<Answer> {
         let body = json!({ "unique_no": irn, "unique_no_type": "IRN", "status": status, "remark": "a move" });
-        self.call(Method::PATCH, "/v1/tax-payers/invoices/update-status", Some(&body)).await
+        self.call(
+            Method::PATCH,
+            "/v1/tax-payers/invoices/update-status",
+            Some(&body),
+        )
+        .await
     }
 
     /// A partial payment of 1.00.
     pub(crate) async fn pay_one(&self, irn: &str, reference: &str) -> Option<Answer> {
-        self.call(Method::PATCH, UPDATE_PAYMENT, Some(&instalment(irn, reference))).await
+        self.call(
+            Method::PATCH,
+            UPDATE_PAYMENT,
+            Some(&instalment(irn, reference)),
+        )
+        .await
     }
 
     /// The same under an `Idempotency-Key`, which is its reference.
     pub(crate) async fn pay_one_once(&self, irn: &str, reference: &str) -> Option<Answer> {
-        let request = self.request(&Method::PATCH, UPDATE_PAYMENT).header("idempotency-key", reference);
+        let request = self
+            .request(&Method::PATCH, UPDATE_PAYMENT)
+            .header("idempotency-key", reference);
         Answer::try_to(request.json(&instalment(irn, reference))).await
     }
 
@@ -153,7 +202,10 @@ impl Client {
     pub(crate) async fn relay_payment(&self, irn: &str, status: &str) -> u16 {
         let path = format!("/v1/app/invoices/{irn}/update-payment-status");
         let body = json!({ "payment_status": status });
-        self.call(Method::PATCH, &path, Some(&body)).await.expect("an answer to a payment").status
+        self.call(Method::PATCH, &path, Some(&body))
+            .await
+            .expect("an answer to a payment")
+            .status
     }
 
     /// The workflow status of an invoice.
@@ -173,5 +225,9 @@ pub(crate) fn assert_gapless(events: &[Value]) {
 
 /// The types of the events of one invoice, in the order of the log.
 pub(crate) fn kinds<'a>(events: &'a [Value], irn: &str) -> Vec<&'a str> {
-    events.iter().filter(|event| event["irn"] == irn).map(|event| event["type"].as_str().unwrap()).collect()
+    events
+        .iter()
+        .filter(|event| event["irn"] == irn)
+        .map(|event| event["type"].as_str().unwrap())
+        .collect()
 }

@@ -11,8 +11,15 @@ use url::Url;
 static DATABASES_MADE: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a case on a runtime of its own.
-pub(crate) fn run_case(backend: Backend, _: &str, case: fn(Backend) -> LocalBoxFuture<'static, ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+pub(crate) fn run_case(
+    backend: Backend,
+    _: &str,
+    case: fn(Backend) -> LocalBoxFuture<'static, ()>,
+) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     runtime.unwrap().block_on(case(backend));
 }
 
@@ -30,10 +37,15 @@ pub(crate) struct PostgresDatabase {
 impl PostgresDatabase {
     pub(crate) async fn create() -> Self {
         let server = server();
-        let name =
-            format!("scenario_{}_{}", std::process::id(), DATABASES_MADE.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "scenario_{}_{}",
+            std::process::id(),
+            DATABASES_MADE.fetch_add(1, Ordering::Relaxed)
+        );
         let database = Self { server, name };
-        database.order(&format!("CREATE DATABASE {}", database.name)).await;
+        database
+            .order(&format!("CREATE DATABASE {}", database.name))
+            .await;
         database
     }
 
@@ -46,10 +58,14 @@ impl PostgresDatabase {
     /// Lets nobody in any more, and puts out who is there; or lets them in again.
     pub(crate) async fn allow_connections(&self, is_open: bool) {
         let name = &self.name;
-        self.order(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_open}")).await;
+        self.order(&format!(
+            "ALTER DATABASE {name} ALLOW_CONNECTIONS {is_open}"
+        ))
+        .await;
         if !is_open {
-            let put_out =
-                format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+            let put_out = format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            );
             self.order(&put_out).await;
         }
     }
@@ -71,7 +87,9 @@ impl Drop for PostgresDatabase {
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         // A drop cannot wait inside the runtime it is called on.
         let dropping = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
             runtime.unwrap().block_on(order(&server, &statement));
         });
         if dropping.join().is_err() {
@@ -83,6 +101,9 @@ impl Drop for PostgresDatabase {
 /// A connection that goes beside the service.
 pub(crate) async fn connect(url: &str) -> DatabaseConnection {
     let mut options = sea_orm::ConnectOptions::new(url);
-    options.max_connections(1).min_connections(1).sqlx_logging(false);
+    options
+        .max_connections(1)
+        .min_connections(1)
+        .sqlx_logging(false);
     Connections::connect(options).await.unwrap()
 }

@@ -12,7 +12,10 @@ pub(crate) struct DatabaseQueries(DatabaseConnection);
 
 impl DatabaseQueries {
     pub(crate) async fn open(deployment: &Deployment) -> Self {
-        let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
+        let url = deployment
+            .postgres
+            .as_ref()
+            .map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
         Self(connect(&url).await)
     }
 
@@ -32,8 +35,14 @@ impl DatabaseQueries {
         let what = format!("the end of {runs} runs of {operation}");
         eventually_within(patience, &what, async || {
             let given_up = format!("SELECT COUNT(*) {of} IN ('refused', 'paused', 'cancelled')");
-            assert_eq!(self.number(&given_up).await, 0, "{operation}: runs that did not end well");
-            let done = self.number(&format!("SELECT COUNT(*) {of} = 'succeeded'")).await;
+            assert_eq!(
+                self.number(&given_up).await,
+                0,
+                "{operation}: runs that did not end well"
+            );
+            let done = self
+                .number(&format!("SELECT COUNT(*) {of} = 'succeeded'"))
+                .await;
             (usize::try_from(done).unwrap() >= runs).then_some(())
         })
         .await;
@@ -41,7 +50,8 @@ impl DatabaseQueries {
 
     /// Counts the runs with an unknown outcome and those that have not succeeded.
     pub(crate) async fn unknown_or_open(&self) -> i64 {
-        let text = "SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded' OR intent IS NOT NULL";
+        let text =
+            "SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded' OR intent IS NOT NULL";
         self.number(text).await
     }
 
@@ -60,7 +70,12 @@ impl DatabaseQueries {
     pub(crate) async fn print_outcomes(&self) {
         let runs = "SELECT operation, resolved_by, COUNT(*) FROM pipeline_runs GROUP BY 1, 2 ORDER BY 1, 2";
         self.print("runs by resolved_by", runs).await;
-        let steps = "SELECT step, outcome, COUNT(*) FROM pipeline_steps GROUP BY 1, 2 ORDER BY 1, 2";
-        self.print("attempts by outcome (none: killed before it was written)", steps).await;
+        let steps =
+            "SELECT step, outcome, COUNT(*) FROM pipeline_steps GROUP BY 1, 2 ORDER BY 1, 2";
+        self.print(
+            "attempts by outcome (none: killed before it was written)",
+            steps,
+        )
+        .await;
     }
 }

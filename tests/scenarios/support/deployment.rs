@@ -78,21 +78,41 @@ impl Deployment {
             Some(proxy) => proxy.url(&database.url()),
             None => database.url(),
         };
-        settings.extend(postgres.iter().map(|database| ("EINVOICE__DATABASE__URL", url(database))));
+        settings.extend(
+            postgres
+                .iter()
+                .map(|database| ("EINVOICE__DATABASE__URL", url(database))),
+        );
         settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
         let integrator = Client::new(service.url(), &service.new_integrator());
-        let Newcomer { id: taxpayer_id, client: taxpayer, .. } =
-            onboard(&service, &integrator, Registration::demo()).await;
-        let deployment =
-            Self { service, taxpayer, taxpayer_id, integrator, authority, postgres, settings, directory };
+        let Newcomer {
+            id: taxpayer_id,
+            client: taxpayer,
+            ..
+        } = onboard(&service, &integrator, Registration::demo()).await;
+        let deployment = Self {
+            service,
+            taxpayer,
+            taxpayer_id,
+            integrator,
+            authority,
+            postgres,
+            settings,
+            directory,
+        };
         deployment.wait_for_lists().await;
         deployment
     }
 
     /// A second process on the same database, and the taxpayer's client there.
     pub(crate) async fn second_process(&self) -> (Service, Client) {
-        let service = Service::start(self.directory.path().to_owned(), "second", self.settings.clone()).await;
+        let service = Service::start(
+            self.directory.path().to_owned(),
+            "second",
+            self.settings.clone(),
+        )
+        .await;
         let client = self.taxpayer.at(service.url());
         (service, client)
     }
@@ -117,9 +137,12 @@ impl Deployment {
     /// The same for any taxpayer.
     pub(crate) async fn set_webhook_for(&self, taxpayer: i64, url: &str) {
         let path = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook");
-        let body =
-            json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
-        let answer = self.integrator.call(Method::PUT, &path, Some(&body)).await.unwrap();
+        let body = json!({ "webhook_url": url, "enabled_events": ["invoice.created", "invoice.status-updated"] });
+        let answer = self
+            .integrator
+            .call(Method::PUT, &path, Some(&body))
+            .await
+            .unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
@@ -136,17 +159,23 @@ impl Deployment {
     pub(crate) async fn end_runs(&self, operator: &Client) {
         eventually("the end of all runs", async || {
             // One list of all: between two lists a run could change its state and be in neither.
-            let listed = operator.get("/ops/pipeline/runs?per_page=100").await?.body["data"]["data"].clone();
+            let listed =
+                operator.get("/ops/pipeline/runs?per_page=100").await?.body["data"]["data"].clone();
             let runs = listed.as_array()?;
             assert!(runs.len() < 100, "more runs than the page shows");
-            let is_open =
-                |run: &&Value| ["running", "waiting", "paused"].map(Value::from).contains(&run["state"]);
+            let is_open = |run: &&Value| {
+                ["running", "waiting", "paused"]
+                    .map(Value::from)
+                    .contains(&run["state"])
+            };
             for run in runs.iter().filter(|run| run["state"] == json!("paused")) {
                 let error = run["last_error"].as_str().unwrap_or_default();
                 assert!(error.starts_with("quarantined"), "{run}");
                 let path = format!("/ops/pipeline/runs/{}/resume", run["id"].as_str().unwrap());
                 let answer = operator.call(Method::POST, &path, Some(&json!({}))).await?;
-                let has_succeeded = answer.text.contains("A run that is succeeded takes no resume");
+                let has_succeeded = answer
+                    .text
+                    .contains("A run that is succeeded takes no resume");
                 assert!(answer.status == 200 || has_succeeded, "{answer:?}");
             }
             (runs.iter().filter(is_open).count() == 0).then_some(())
@@ -159,12 +188,19 @@ impl Deployment {
         let url = format!("{}/metrics", self.service.url());
         let page = reqwest::get(url).await.unwrap().text().await.unwrap();
         let line = page.lines().find(|line| line.starts_with(name));
-        line.unwrap_or_else(|| panic!("{name} in {page}")).rsplit(' ').next().unwrap().to_owned()
+        line.unwrap_or_else(|| panic!("{name} in {page}"))
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .to_owned()
     }
 
     /// The SQLite file.
     pub(crate) fn sqlite_url(&self) -> String {
-        format!("sqlite://{}", self.directory.path().join("einvoice.db").display())
+        format!(
+            "sqlite://{}",
+            self.directory.path().join("einvoice.db").display()
+        )
     }
 
     /// Until the authority's lists are there, forms only warn and a submission lacks its tax.
@@ -187,31 +223,48 @@ impl Deployment {
 
     /// Creates an invoice and starts its Submit.
     pub(crate) async fn submit(&self, invoice_no: &str) -> Created {
-        let created = self.taxpayer.create_invoice(&invoice_numbered(invoice_no)).await;
-        self.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
+        let created = self
+            .taxpayer
+            .create_invoice(&invoice_numbered(invoice_no))
+            .await;
+        self.taxpayer
+            .start_run("submit", &submission(&Registration::demo(), invoice_no))
+            .await;
         created
     }
 
     pub(crate) async fn transmit(&self, created: &Created) {
-        self.taxpayer.start_run("transmit", &json!({ "irn": created.irn })).await;
+        self.taxpayer
+            .start_run("transmit", &json!({ "irn": created.irn }))
+            .await;
     }
 
     /// The authority's record of calls of an operation, about an invoice where it is about one.
     pub(crate) fn calls(&self, operation: Operation, irn: &str) -> Vec<CallRecord> {
         let mut calls = self.authority.state().calls();
         calls.retain(|call| {
-            call.operation == Some(operation) && call.irn.as_deref().is_none_or(|named| named == irn)
+            call.operation == Some(operation)
+                && call.irn.as_deref().is_none_or(|named| named == irn)
         });
         calls
     }
 
     /// How many calls of this operation the authority has in hand.
     pub(crate) fn pending_calls(&self, operation: Operation, irn: &str) -> usize {
-        self.calls(operation, irn).iter().filter(|call| call.is_pending()).count()
+        self.calls(operation, irn)
+            .iter()
+            .filter(|call| call.is_pending())
+            .count()
     }
 
     /// Orders that the next call of this operation about the invoice is answered so late.
-    pub(crate) fn order_late(&self, kind: FaultKind, operation: Operation, irn: &str, late: Duration) {
+    pub(crate) fn order_late(
+        &self,
+        kind: FaultKind,
+        operation: Operation,
+        irn: &str,
+        late: Duration,
+    ) {
         let mut order = FaultOrder::new(kind).on(operation);
         order.latency_ms = Some(u64::try_from(late.as_millis()).unwrap());
         order.irn = (operation != Operation::Health).then(|| irn.to_owned());
@@ -220,23 +273,42 @@ impl Deployment {
 
     /// What must hold of an invoice whose runs have ended: signed and, where it was, transmitted once; the
     /// status; each event once and in order. Gives the number of signatures that were tried.
-    pub(crate) async fn assert_done(&self, created: &Created, events: &[Value], is_transmitted: bool) -> u32 {
+    pub(crate) async fn assert_done(
+        &self,
+        created: &Created,
+        events: &[Value],
+        is_transmitted: bool,
+    ) -> u32 {
         let irn = &created.irn;
         let sheet = self.authority.state().invoice(irn).unwrap();
         assert_eq!(sheet.sign_count, 1, "one signature for {irn}");
-        assert_eq!(sheet.transmit_count, u32::from(is_transmitted), "transmissions of {irn}");
+        assert_eq!(
+            sheet.transmit_count,
+            u32::from(is_transmitted),
+            "transmissions of {irn}"
+        );
         let mut expected = SUBMITTED_EVENTS.to_vec();
         if is_transmitted {
             expected.extend(TRANSMITTED_EVENTS);
         }
-        for failed in events.iter().filter(|event| event["irn"] == **irn && event["type"] == FAILED_EVENT) {
+        for failed in events
+            .iter()
+            .filter(|event| event["irn"] == **irn && event["type"] == FAILED_EVENT)
+        {
             let error = failed["data"]["error"].as_str().unwrap_or_default();
-            assert!(error.starts_with("quarantined"), "{irn} failed only in quarantine: {failed}");
+            assert!(
+                error.starts_with("quarantined"),
+                "{irn} failed only in quarantine: {failed}"
+            );
         }
         let mut others = kinds(events, irn);
         others.retain(|kind| *kind != FAILED_EVENT);
         assert_eq!(others, expected, "the events of {irn}");
-        let status = if is_transmitted { "transmitted" } else { "submitted" };
+        let status = if is_transmitted {
+            "transmitted"
+        } else {
+            "submitted"
+        };
         assert_eq!(self.taxpayer.status(created).await, status);
         sheet.sign_attempts
     }
@@ -255,17 +327,33 @@ impl Deployment {
 async fn onboard(service: &Service, integrator: &Client, registration: Registration) -> Newcomer {
     let body = taxpayer_registered(number(), &registration);
     let taxpayers = "/v1/system-integrators/taxpayers";
-    let made = integrator.call(Method::POST, taxpayers, Some(&body)).await.unwrap();
+    let made = integrator
+        .call(Method::POST, taxpayers, Some(&body))
+        .await
+        .unwrap();
     assert_eq!(made.status, 201, "{made:?}");
     let id = made.body["data"]["id"].as_i64().expect("an id");
     let profile = format!("{taxpayers}/{id}/profile");
     let place = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    let changed = integrator.call(Method::PATCH, &profile, Some(&place)).await.unwrap();
+    let changed = integrator
+        .call(Method::PATCH, &profile, Some(&place))
+        .await
+        .unwrap();
     assert_eq!(changed.status, 200, "{changed:?}");
     let rotate = format!("{taxpayers}/{id}/api-key/rotate");
-    let rotated = integrator.call(Method::POST, &rotate, Some(&json!({}))).await.unwrap();
-    let key = rotated.body["data"]["api_key"].as_str().expect("a key").to_owned();
-    Newcomer { id, client: Client::new(service.url(), &key), registration }
+    let rotated = integrator
+        .call(Method::POST, &rotate, Some(&json!({})))
+        .await
+        .unwrap();
+    let key = rotated.body["data"]["api_key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
+    Newcomer {
+        id,
+        client: Client::new(service.url(), &key),
+        registration,
+    }
 }
 
 /// A simulator in this process.
@@ -285,7 +373,11 @@ pub(crate) async fn authority() -> Sandbox {
 fn enrol(authority: &Sandbox, registration: &Registration) {
     let business_id = Some(registration.business_id.clone());
     let tin = Some(registration.tin.clone());
-    let enrolment = PartyEnrolment { business_id, tin, ..PartyEnrolment::default() };
+    let enrolment = PartyEnrolment {
+        business_id,
+        tin,
+        ..PartyEnrolment::default()
+    };
     authority.state().enrol(&enrolment).unwrap();
 }
 
@@ -300,11 +392,17 @@ fn settings(directory: &TempDir, authority: &Sandbox, keys: &Path) -> Settings {
     vec![
         ("EINVOICE__DATA_DIR", directory.path().display().to_string()),
         ("EINVOICE__AUTHORITY__MODE", "remote".into()),
-        ("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true".into()),
+        (
+            "EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT",
+            "true".into(),
+        ),
         ("EINVOICE__AUTHORITY__BASE_URL", authority.base_url()),
         ("EINVOICE__AUTHORITY__API_KEY", API_KEY.into()),
         ("EINVOICE__AUTHORITY__API_SECRET", API_SECRET.into()),
-        ("EINVOICE__AUTHORITY__CRYPTO_KEYS_FILE", keys.display().to_string()),
+        (
+            "EINVOICE__AUTHORITY__CRYPTO_KEYS_FILE",
+            keys.display().to_string(),
+        ),
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", ENCRYPTION_KEY.into()),
         ("EINVOICE__CLUSTER__LEASE_S", "1".into()),
         ("EINVOICE__PIPELINE__RETRY_INITIAL_MS", "20".into()),

@@ -27,7 +27,10 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// Listens on a port of its own for the server of a URL.
     pub(crate) async fn start(server: &Url) -> Self {
-        let server = (server.host_str().unwrap().to_owned(), server.port().unwrap_or(5432));
+        let server = (
+            server.host_str().unwrap().to_owned(),
+            server.port().unwrap_or(5432),
+        );
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let numbers = Arc::new(Numbers::default());
@@ -63,8 +66,11 @@ impl Proxy {
 }
 
 async fn connect(client: TcpStream, server: (String, u16), number: u64, numbers: Arc<Numbers>) {
-    let Ok(server) = TcpStream::connect(server).await else { return };
-    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    let Ok(server) = TcpStream::connect(server).await else {
+        return;
+    };
+    let ((from_client, to_client), (from_server, to_server)) =
+        (client.into_split(), server.into_split());
     let is_silent = move || numbers.silent_below.load(Ordering::SeqCst) > number;
     let there = forward(from_client, to_server, &is_silent);
     let back = forward(from_server, to_client, &is_silent);

@@ -14,12 +14,20 @@ pub(crate) struct Behaviour {
 
 impl Behaviour {
     /// Accepts everything at once.
-    pub(crate) const PROMPT: Self = Self { latency: Duration::ZERO, shares: &[] };
+    pub(crate) const PROMPT: Self = Self {
+        latency: Duration::ZERO,
+        shares: &[],
+    };
     /// Accepts everything, so late that callers wait.
-    pub(crate) const SLOW: Self = Self { latency: Duration::from_secs(10), shares: &[] };
+    pub(crate) const SLOW: Self = Self {
+        latency: Duration::from_secs(10),
+        shares: &[],
+    };
     /// Slow enough to be killed meanwhile, and refuses some.
-    pub(crate) const RELUCTANT: Self =
-        Self { latency: Duration::from_millis(60), shares: &[(Reply::Status(500), 15)] };
+    pub(crate) const RELUCTANT: Self = Self {
+        latency: Duration::from_millis(60),
+        shares: &[(Reply::Status(500), 15)],
+    };
     /// Fails about 30 of a hundred in every way there is.
     pub(crate) const ERRATIC: Self = Self {
         latency: Duration::from_millis(2),
@@ -60,7 +68,10 @@ pub(crate) fn assert_order(arrivals: &[Received]) {
         for arrival in arrivals {
             let number = arrival.sequence();
             assert!(number >= last, "{irn}: {number} came after {last}");
-            assert!(number == last || is_accepted, "{irn}: {number} came before {last} was accepted");
+            assert!(
+                number == last || is_accepted,
+                "{irn}: {number} came before {last} was accepted"
+            );
             is_accepted = arrival.is_accepted() || (number == last && is_accepted);
             last = number;
         }

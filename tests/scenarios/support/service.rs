@@ -40,7 +40,14 @@ impl Service {
         let output = directory.join(format!("{name}.out"));
         let port = free_port();
         let client = Client::new(format!("http://127.0.0.1:{port}"));
-        Self { settings, directory, output, port, child: None, client }
+        Self {
+            settings,
+            directory,
+            output,
+            port,
+            child: None,
+            client,
+        }
     }
 
     /// Starts it and waits until it is ready.
@@ -62,7 +69,10 @@ impl Service {
     pub(crate) async fn wait_until_ready(&mut self) {
         eventually("a process that is ready", async || {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
-                panic!("the process ended by itself with {status}:\n{}", self.output());
+                panic!(
+                    "the process ended by itself with {status}:\n{}",
+                    self.output()
+                );
             }
             let answer = Answer::try_to(self.client.request("GET", "/health/ready")).await?;
             (answer.status == 200).then_some(())
@@ -73,7 +83,11 @@ impl Service {
     /// Starts it without waiting for anything.
     pub(crate) fn launch(&mut self) {
         assert!(self.child.is_none(), "it is running");
-        let output = File::options().create(true).append(true).open(&self.output).unwrap();
+        let output = File::options()
+            .create(true)
+            .append(true)
+            .open(&self.output)
+            .unwrap();
         let mut command = self.command();
         command.env("EINVOICE__HTTP__BIND", format!("127.0.0.1:{}", self.port));
         command.stderr(output.try_clone().unwrap()).stdout(output);
@@ -105,7 +119,13 @@ impl Service {
     /// Sends a signal; does not wait for what comes of it.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-s", name, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 
     /// The number of its process.
@@ -139,7 +159,10 @@ impl Service {
     /// `einvoice verify`: whether every chain is whole, and what it says.
     pub(crate) fn verify(&self) -> (bool, String) {
         let done = self.command().arg("verify").output().unwrap();
-        (done.status.success(), String::from_utf8_lossy(&done.stdout).into_owned())
+        (
+            done.status.success(),
+            String::from_utf8_lossy(&done.stdout).into_owned(),
+        )
     }
 
     /// Bytes of memory that it has in use now.
@@ -158,14 +181,24 @@ impl Service {
         let files = fs::read_dir(format!("/proc/{id}/fd")).unwrap();
         // A file that was closed meanwhile has no link.
         let links = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
-        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+        links
+            .filter(|link| link.to_string_lossy().starts_with("socket:"))
+            .count()
     }
 
     fn memory(&self, name: &str) -> u64 {
         let id = self.child.as_ref().expect("a running process").id();
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1_024
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap();
+        line.trim()
+            .strip_suffix(" kB")
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            * 1_024
     }
 
     /// What it has printed and logged in all its lives.
@@ -175,7 +208,14 @@ impl Service {
 
     /// The key of a new integrator.
     pub(crate) fn new_integrator(&self) -> String {
-        let arguments = ["integrator", "create", "--name", "Tests", "--email", "integrator@tests.example"];
+        let arguments = [
+            "integrator",
+            "create",
+            "--name",
+            "Tests",
+            "--email",
+            "integrator@tests.example",
+        ];
         let done = self.call(&arguments).output().unwrap();
         let made: Value = strict_json::from_untrusted(&done.stdout).expect("a new integrator");
         made["api_key"].as_str().unwrap().to_owned()

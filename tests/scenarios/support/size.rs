@@ -12,11 +12,15 @@ pub(crate) fn size(variable: &str, ordinary: usize) -> usize {
 /// The numbers that a variable holds, with commas between, else the ordinary one.
 pub(crate) fn sizes(variable: &str, ordinary: u64) -> Vec<u64> {
     match env::var(variable) {
-        Ok(text) => text.split(',').map(|one| number(variable, one.trim())).collect(),
+        Ok(text) => text
+            .split(',')
+            .map(|one| number(variable, one.trim()))
+            .collect(),
         Err(_) => vec![ordinary],
     }
 }
 
 fn number<T: FromStr<Err: Debug>>(variable: &str, text: &str) -> T {
-    text.parse().unwrap_or_else(|error| panic!("{variable} holds {text:?}: {error:?}"))
+    text.parse()
+        .unwrap_or_else(|error| panic!("{variable} holds {text:?}: {error:?}"))
 }

@@ -21,10 +21,12 @@ impl<T: DeserializeOwned + 'static> FromRequest for JsonBody<T> {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let body = Bytes::from_request(request, payload);
         Box::pin(async move {
-            strict_json::from_untrusted(&body.await?).map(Self).map_err(|error| {
-                let response = refuse(&error.to_string());
-                Error::from(InternalError::from_response(error, response))
-            })
+            strict_json::from_untrusted(&body.await?)
+                .map(Self)
+                .map_err(|error| {
+                    let response = refuse(&error.to_string());
+                    Error::from(InternalError::from_response(error, response))
+                })
         })
     }
 }

@@ -29,7 +29,11 @@ pub(super) async fn register_access_point(
     state: Data<State>,
     access_point: JsonBody<AccessPoint>,
 ) -> HttpResponse {
-    answer(state.register_access_point(&access_point.0.url).map(|()| json!({ "ok": true })))
+    answer(
+        state
+            .register_access_point(&access_point.0.url)
+            .map(|()| json!({ "ok": true })),
+    )
 }
 
 pub(super) async fn list_access_points(state: Data<State>) -> HttpResponse {

@@ -46,7 +46,11 @@ impl State {
             None => default_document(inbound, today, planted),
         };
         let essence = document::check(&document)?;
-        if essence.customer.as_ref().is_none_or(|customer| customer.tin != inbound.tin) {
+        if essence
+            .customer
+            .as_ref()
+            .is_none_or(|customer| customer.tin != inbound.tin)
+        {
             return Err("the document's customer has another tin".into());
         }
         let irn = essence.irn.clone();
@@ -64,11 +68,17 @@ impl State {
 }
 
 fn default_document(inbound: &Inbound, today: Date, planted: usize) -> Value {
-    let irn = inbound
-        .irn
-        .clone()
-        .unwrap_or_else(|| format!("SUP{:05}-{SUPPLIER_SERVICE}-{}", planted + 1, today.strftime("%Y%m%d")));
-    let supplier_name = inbound.supplier_name.as_deref().unwrap_or("Simulated Supplier Ltd");
+    let irn = inbound.irn.clone().unwrap_or_else(|| {
+        format!(
+            "SUP{:05}-{SUPPLIER_SERVICE}-{}",
+            planted + 1,
+            today.strftime("%Y%m%d")
+        )
+    });
+    let supplier_name = inbound
+        .supplier_name
+        .as_deref()
+        .unwrap_or("Simulated Supplier Ltd");
     let supplier_tin = inbound.supplier_tin.as_deref().unwrap_or("99999999-0001");
     json!({
         "business_id": SUPPLIER_BUSINESS,

@@ -39,7 +39,9 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
                 .route(web::delete().to(orders::clear_latencies)),
         )
         .service(
-            web::resource("/seed").route(web::post().to(orders::set_seed)).route(web::get().to(orders::seed)),
+            web::resource("/seed")
+                .route(web::post().to(orders::set_seed))
+                .route(web::get().to(orders::seed)),
         )
         .service(
             web::resource("/dialect")

@@ -21,7 +21,8 @@ pub(super) async fn clear_calls(state: Data<State>) -> HttpResponse {
 pub(super) async fn invoice(state: Data<State>, irn: Path<String>) -> HttpResponse {
     match state.invoice(&irn) {
         Some(sheet) => HttpResponse::Ok().json(sheet),
-        None => HttpResponse::NotFound().json(json!({ "error": "no call ever named this reference number" })),
+        None => HttpResponse::NotFound()
+            .json(json!({ "error": "no call ever named this reference number" })),
     }
 }
 

@@ -38,8 +38,9 @@ impl CryptoKeys {
     /// Decrypts a QR code that was made with these keys.
     pub(crate) fn open_qr(qr_code: &str) -> Result<String, String> {
         let pair = Self::key_pair()?;
-        let sealed =
-            STANDARD.decode(qr_code).map_err(|error| format!("the QR code is not base64: {error}"))?;
+        let sealed = STANDARD
+            .decode(qr_code)
+            .map_err(|error| format!("the QR code is not base64: {error}"))?;
         let mut room = vec![0; pair.private.min_output_size()];
         let plain = pair.private.decrypt(&sealed, &mut room);
         let plain = plain.map_err(|_| "the QR code was not made with these keys")?;
@@ -47,7 +48,9 @@ impl CryptoKeys {
     }
 
     fn key_pair() -> Result<&'static KeyPair, String> {
-        KEY_PAIR.as_ref().map_err(|_| "no key pair could be made".to_owned())
+        KEY_PAIR
+            .as_ref()
+            .map_err(|_| "no key pair could be made".to_owned())
     }
 }
 
@@ -56,7 +59,10 @@ impl KeyPair {
         let private = PrivateDecryptingKey::generate(KeySize::Rsa2048)?;
         let der: PublicKeyX509Der<'_> = private.public_key().as_der()?;
         let public_pem = pem(der.as_ref());
-        Ok(Self { private: Pkcs1PrivateDecryptingKey::new(private)?, public_pem })
+        Ok(Self {
+            private: Pkcs1PrivateDecryptingKey::new(private)?,
+            public_pem,
+        })
     }
 }
 

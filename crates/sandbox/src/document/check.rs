@@ -35,7 +35,10 @@ pub(crate) fn check(document: &Value) -> Result<InvoiceEssence, Fault> {
     let business_id = root.at("business_id").uuid()?.to_owned();
     let irn = check_irn(&root.at("irn"))?.to_owned();
     let (issue_date, due_date) = check_dates(&root)?;
-    let invoice_type_code = root.at("invoice_type_code").one_of(&lists::INVOICE_TYPES)?.to_owned();
+    let invoice_type_code = root
+        .at("invoice_type_code")
+        .one_of(&lists::INVOICE_TYPES)?
+        .to_owned();
     check_currencies_and_statuses(&root)?;
     let supplier = parties::check(&root.at("accounting_supplier_party"))?;
     let customer = parties::check_customer(&root)?;
@@ -77,10 +80,13 @@ fn check_dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
 }
 
 fn check_currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
-    root.at("document_currency_code").one_of(&lists::CURRENCIES)?;
+    root.at("document_currency_code")
+        .one_of(&lists::CURRENCIES)?;
     root.at("tax_currency_code").one_of(&lists::CURRENCIES)?;
-    root.at("payment_status").if_any(|node| node.word(&PAYMENT_STATUSES))?;
-    root.at("invoice_kind").if_any(|node| node.word(&INVOICE_KINDS))?;
+    root.at("payment_status")
+        .if_any(|node| node.word(&PAYMENT_STATUSES))?;
+    root.at("invoice_kind")
+        .if_any(|node| node.word(&INVOICE_KINDS))?;
     Ok(())
 }
 
@@ -98,7 +104,9 @@ fn check_references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Faul
 
 fn check_payment_means(root: &Node<'_>) -> Result<(), Fault> {
     for means in root.at("payment_means").items_if_any()? {
-        means.at("payment_means_code").one_of(&lists::PAYMENT_MEANS)?;
+        means
+            .at("payment_means_code")
+            .one_of(&lists::PAYMENT_MEANS)?;
         means.at("payment_due_date").if_any(Node::date)?;
     }
     Ok(())

@@ -35,7 +35,11 @@ fn check_line(line: &Node<'_>) -> Result<Decimal, Fault> {
 /// Checks that a line has the member named `service` or, without it, the member named `product`.
 fn check_either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
-    let node = if service.is_absent() { line.at(product) } else { service };
+    let node = if service.is_absent() {
+        line.at(product)
+    } else {
+        service
+    };
     node.text().map(|_| ())
 }
 

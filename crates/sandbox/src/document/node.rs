@@ -22,12 +22,18 @@ pub(crate) struct Node<'a> {
 
 impl<'a> Node<'a> {
     pub(crate) fn root(name: &str, value: &'a Value) -> Self {
-        Self { value, path: name.to_owned() }
+        Self {
+            value,
+            path: name.to_owned(),
+        }
     }
 
     pub(crate) fn at(&self, member: &str) -> Self {
         let value = self.value.get(member).unwrap_or(&NULL);
-        Self { value, path: format!("{}.{}", self.path, member.replace('_', "")) }
+        Self {
+            value,
+            path: format!("{}.{}", self.path, member.replace('_', "")),
+        }
     }
 
     pub(crate) fn fault(&self, rule: &str) -> Fault {
@@ -43,21 +49,40 @@ impl<'a> Node<'a> {
         &self,
         check: impl FnOnce(&Self) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
-        if self.is_absent() { Ok(None) } else { check(self).map(Some) }
+        if self.is_absent() {
+            Ok(None)
+        } else {
+            check(self).map(Some)
+        }
     }
 
     fn require_value(&self) -> Result<&'a Value, Fault> {
-        if self.is_absent() { Err(self.fault("is required")) } else { Ok(self.value) }
+        if self.is_absent() {
+            Err(self.fault("is required"))
+        } else {
+            Ok(self.value)
+        }
     }
 
     pub(crate) fn object(&self) -> Result<(), Fault> {
-        if self.require_value()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
+        if self.require_value()?.is_object() {
+            Ok(())
+        } else {
+            Err(self.fault("must be an object"))
+        }
     }
 
     /// Returns the text, which must not be missing or blank.
     pub(crate) fn text(&self) -> Result<&'a str, Fault> {
-        let text = self.require_value()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
-        if text.trim().is_empty() { Err(self.fault("is required")) } else { Ok(text) }
+        let text = self
+            .require_value()?
+            .as_str()
+            .ok_or_else(|| self.fault("must be a string"))?;
+        if text.trim().is_empty() {
+            Err(self.fault("is required"))
+        } else {
+            Ok(text)
+        }
     }
 
     pub(crate) fn text_if_any(&self) -> Result<Option<&'a str>, Fault> {
@@ -66,19 +91,31 @@ impl<'a> Node<'a> {
 
     pub(crate) fn uuid(&self) -> Result<&'a str, Fault> {
         let text = self.text()?;
-        if is_uuid(text) { Ok(text) } else { Err(self.fault("must be a valid UUID")) }
+        if is_uuid(text) {
+            Ok(text)
+        } else {
+            Err(self.fault("must be a valid UUID"))
+        }
     }
 
     pub(crate) fn date(&self) -> Result<Date, Fault> {
         let text = self.text()?;
-        let date = if text.len() == 10 { Date::strptime("%Y-%m-%d", text).ok() } else { None };
+        let date = if text.len() == 10 {
+            Date::strptime("%Y-%m-%d", text).ok()
+        } else {
+            None
+        };
         date.ok_or_else(|| self.fault("must be a date of the form YYYY-MM-DD"))
     }
 
     /// Returns the text, which must be one of the codes of a reference list.
     pub(crate) fn one_of(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
         let text = self.text()?;
-        if codes.contains(text) { Ok(text) } else { Err(self.fault("must be a known code")) }
+        if codes.contains(text) {
+            Ok(text)
+        } else {
+            Err(self.fault("must be a known code"))
+        }
     }
 
     pub(crate) fn word(&self, words: &[&str]) -> Result<&'a str, Fault> {
@@ -97,17 +134,28 @@ impl<'a> Node<'a> {
     /// Returns the amount, which must not be negative.
     pub(crate) fn amount_from_zero(&self) -> Result<Decimal, Fault> {
         let amount = self.amount()?;
-        if amount < Decimal::ZERO { Err(self.fault("must not be less than 0")) } else { Ok(amount) }
+        if amount < Decimal::ZERO {
+            Err(self.fault("must not be less than 0"))
+        } else {
+            Ok(amount)
+        }
     }
 
     pub(crate) fn amount_above_zero(&self) -> Result<Decimal, Fault> {
         let amount = self.amount()?;
-        if amount > Decimal::ZERO { Ok(amount) } else { Err(self.fault("must be greater than 0")) }
+        if amount > Decimal::ZERO {
+            Ok(amount)
+        } else {
+            Err(self.fault("must be greater than 0"))
+        }
     }
 
     /// Returns the items of the list, which must not be empty.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Fault> {
-        let items = self.require_value()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
+        let items = self
+            .require_value()?
+            .as_array()
+            .ok_or_else(|| self.fault("must be an array"))?;
         if items.is_empty() {
             return Err(self.fault("must contain at least 1 item"));
         }
@@ -115,16 +163,24 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn items_if_any(&self) -> Result<Vec<Self>, Fault> {
-        let items =
-            self.if_any(|node| node.value.as_array().ok_or_else(|| node.fault("must be an array")))?;
-        Ok(items.map(|items| self.number_items(items)).unwrap_or_default())
+        let items = self.if_any(|node| {
+            node.value
+                .as_array()
+                .ok_or_else(|| node.fault("must be an array"))
+        })?;
+        Ok(items
+            .map(|items| self.number_items(items))
+            .unwrap_or_default())
     }
 
     fn number_items(&self, items: &'a [Value]) -> Vec<Self> {
         items
             .iter()
             .enumerate()
-            .map(|(index, value)| Self { value, path: format!("{}[{index}]", self.path) })
+            .map(|(index, value)| Self {
+                value,
+                path: format!("{}[{index}]", self.path),
+            })
             .collect()
     }
 }
@@ -133,5 +189,7 @@ impl<'a> Node<'a> {
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
-        && groups.into_iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        && groups
+            .into_iter()
+            .all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

@@ -16,8 +16,12 @@ pub(super) fn check(root: &Node<'_>) -> Result<Decimal, Fault> {
 fn check_total(total: &Node<'_>) -> Result<Decimal, Fault> {
     let amount = total.at("tax_amount");
     let stated = amount.amount_from_zero()?;
-    let parts: Result<Vec<Decimal>, Fault> =
-        total.at("tax_subtotal").items()?.iter().map(check_subtotal).collect();
+    let parts: Result<Vec<Decimal>, Fault> = total
+        .at("tax_subtotal")
+        .items()?
+        .iter()
+        .map(check_subtotal)
+        .collect();
     let summed = decimal::sum(parts?.into_iter()).ok_or_else(|| amount.fault("is too large"))?;
     if decimal::are_within_tolerance(stated, summed) {
         return Ok(stated);

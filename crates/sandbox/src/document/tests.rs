@@ -64,8 +64,14 @@ fn of_two_faults_the_first_is_told() {
 fn amounts_are_numbers_and_agree_to_the_hundredth() {
     let inclusive = "/legal_monetary_total/tax_inclusive_amount";
     assert!(fault(inclusive, json!("107.5")).ends_with("taxinclusiveamount must be a number"));
-    assert!(fault(inclusive, json!(107.52)).ends_with("must be tax_exclusive_amount plus the tax total"));
-    assert!(fault("/invoice_line/0/line_extension_amount", json!(99.98)).contains("invoiceline must add up"));
+    assert!(
+        fault(inclusive, json!(107.52))
+            .ends_with("must be tax_exclusive_amount plus the tax total")
+    );
+    assert!(
+        fault("/invoice_line/0/line_extension_amount", json!(99.98))
+            .contains("invoiceline must add up")
+    );
     let mut close = document();
     close["legal_monetary_total"]["tax_inclusive_amount"] = json!(107.51);
     assert!(check(&close).is_ok());
@@ -81,7 +87,10 @@ fn tax_total_and_tax_currency_are_wanted() {
 #[test]
 fn a_credit_or_debit_note_names_the_invoice_it_changes() {
     for code in ["380", "384"] {
-        assert!(fault("/invoice_type_code", json!(code)).ends_with("billingreference is required"), "{code}");
+        assert!(
+            fault("/invoice_type_code", json!(code)).ends_with("billingreference is required"),
+            "{code}"
+        );
         let mut note = document();
         note["invoice_type_code"] = json!(code);
         note["billing_reference"] =
@@ -107,7 +116,11 @@ fn only_a_sale_to_a_consumer_goes_without_a_customer() {
     retail["invoice_kind"] = json!("B2C");
     assert!(check(&retail).is_ok());
     retail["invoice_kind"] = json!("B2B");
-    assert!(check(&retail).unwrap_err().ends_with("accountingcustomerparty is required"));
+    assert!(
+        check(&retail)
+            .unwrap_err()
+            .ends_with("accountingcustomerparty is required")
+    );
 }
 
 #[test]
@@ -115,5 +128,9 @@ fn dates_are_days_and_in_order() {
     assert!(fault("/issue_date", json!("21-11-2026")).contains("issuedate must be a date"));
     let mut late = document();
     late["due_date"] = json!("2026-11-20");
-    assert!(check(&late).unwrap_err().ends_with("duedate must not be before issue_date"));
+    assert!(
+        check(&late)
+            .unwrap_err()
+            .ends_with("duedate must not be before issue_date")
+    );
 }

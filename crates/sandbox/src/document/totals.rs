@@ -16,7 +16,9 @@ pub(super) fn check(totals: &Node<'_>, tax: Decimal) -> Result<Decimal, Fault> {
     if inclusive < exclusive {
         return Err(node.fault("must not be less than tax_exclusive_amount"));
     }
-    let expected = exclusive.checked_add(tax).ok_or_else(|| node.fault("is too large"))?;
+    let expected = exclusive
+        .checked_add(tax)
+        .ok_or_else(|| node.fault("is too large"))?;
     if decimal::are_within_tolerance(inclusive, expected) {
         return Ok(lines);
     }

@@ -10,7 +10,11 @@ use super::registry::FaultContext;
 /// Returns the random number of this call for the fault or latency named by `order`: from 0 to 999,999.
 pub(crate) fn draw(seed: u64, order: &str, moment: &FaultContext) -> u64 {
     let irn = moment.irn.unwrap_or_default();
-    let text = format!("{seed}/{order}/{}/{irn}/{}", moment.operation.name(), moment.nth);
+    let text = format!(
+        "{seed}/{order}/{}/{irn}/{}",
+        moment.operation.name(),
+        moment.nth
+    );
     let hash = digest(&SHA256, text.as_bytes());
     let mut first = [0; 8];
     for (to, from) in first.iter_mut().zip(hash.as_ref()) {

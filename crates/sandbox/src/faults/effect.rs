@@ -15,7 +15,12 @@ pub(crate) struct Effect {
 impl Effect {
     pub(crate) fn from_kind(kind: FaultKind) -> Self {
         let latency_ms = if kind == FaultKind::Latency { 1000 } else { 0 };
-        Self { kind, latency_ms, retry_after_s: 1, status: None }
+        Self {
+            kind,
+            latency_ms,
+            retry_after_s: 1,
+            status: None,
+        }
     }
 
     /// Returns the seconds for the header Retry-After; `None` unless the fault is `throttled`.

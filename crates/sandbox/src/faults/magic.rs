@@ -35,7 +35,11 @@ enum WordEffect {
 use WordEffect::{Offline, Reject, Slow, ToAll, ToLookups, ToSigns};
 
 const fn word(word: &'static str, effect: WordEffect, happens: &'static str) -> MagicWord {
-    MagicWord { word, happens, effect }
+    MagicWord {
+        word,
+        happens,
+        effect,
+    }
 }
 
 pub const MAGIC_WORDS: [MagicWord; 19] = [
@@ -64,7 +68,11 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
         ToSigns(1, FaultKind::Garbage, None),
         "the first sign is committed, its reply is no JSON",
     ),
-    word("SBXXML", ToSigns(1, FaultKind::Xml, None), "the first sign is committed, its reply is XML"),
+    word(
+        "SBXXML",
+        ToSigns(1, FaultKind::Xml, None),
+        "the first sign is committed, its reply is XML",
+    ),
     word(
         "SBXMISSING",
         ToSigns(1, FaultKind::MissingFields, None),
@@ -100,14 +108,26 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
         ToSigns(u32::MAX, FaultKind::ServerError, None),
         "every sign is answered 500, without effect",
     ),
-    word("SBXREJECT", Reject, "the document is never valid: refused by `validate` and `sign`"),
+    word(
+        "SBXREJECT",
+        Reject,
+        "the document is never valid: refused by `validate` and `sign`",
+    ),
     word(
         "SBXAWAY",
         ToLookups(2, FaultKind::AccessPointOffline),
         "the customer's access point is offline at the first two lookups, then online",
     ),
-    word("SBXOFFLINE", Offline, "the customer's access point is never online"),
-    word("SBXSLOW", Slow, "every answer about the invoice is 1.5 s late"),
+    word(
+        "SBXOFFLINE",
+        Offline,
+        "the customer's access point is never online",
+    ),
+    word(
+        "SBXSLOW",
+        Slow,
+        "every answer about the invoice is 1.5 s late",
+    ),
     word(
         "SBXHEALTH",
         ToAll(FaultKind::HealthDown),
@@ -131,20 +151,33 @@ const FAULT_S_MAX: u64 = 3600;
 pub(crate) fn magic_effect(moment: &FaultContext) -> Option<Effect> {
     let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
     match word_effect(moment.irn?)? {
-        Slow => Some(Effect { latency_ms: SLOW_MS, ..Effect::from_kind(FaultKind::Latency) }),
-        ToSigns(times, kind, status) if is_among(Operation::Sign, times) => {
-            Some(Effect { status, ..Effect::from_kind(kind) })
+        Slow => Some(Effect {
+            latency_ms: SLOW_MS,
+            ..Effect::from_kind(FaultKind::Latency)
+        }),
+        ToSigns(times, kind, status) if is_among(Operation::Sign, times) => Some(Effect {
+            status,
+            ..Effect::from_kind(kind)
+        }),
+        ToLookups(times, kind) if is_among(Operation::Lookup, times) => {
+            Some(Effect::from_kind(kind))
         }
-        ToLookups(times, kind) if is_among(Operation::Lookup, times) => Some(Effect::from_kind(kind)),
         _ => None,
     }
 }
 
 /// Returns the fault that this call starts for all invoices, if any. Only the first `sign` of an invoice can start one.
 pub(crate) fn fault_for_all(moment: &FaultContext) -> Option<FaultOrder> {
-    let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
-    let ToAll(kind) = word_effect(irn)? else { return None };
-    Some(FaultOrder { for_s: Some(fault_s(irn)), ..FaultOrder::new(kind) })
+    let irn = moment
+        .irn
+        .filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
+    let ToAll(kind) = word_effect(irn)? else {
+        return None;
+    };
+    Some(FaultOrder {
+        for_s: Some(fault_s(irn)),
+        ..FaultOrder::new(kind)
+    })
 }
 
 /// Returns true if the invoice number contains the word SBXOFFLINE, which takes the customer offline for good.
@@ -163,7 +196,9 @@ fn word_effect(irn: &str) -> Option<WordEffect> {
 
 /// Returns the magic word at the start of the text; the longest, if several fit.
 fn find_word(typed: &str) -> Option<MagicWord> {
-    let fitting = MAGIC_WORDS.into_iter().filter(|known| typed.starts_with(known.word));
+    let fitting = MAGIC_WORDS
+        .into_iter()
+        .filter(|known| typed.starts_with(known.word));
     fitting.max_by_key(|known| known.word.len())
 }
 
@@ -173,7 +208,11 @@ fn fault_s(irn: &str) -> u64 {
     let typed = magic_part(irn).unwrap_or_default();
     let after = find_word(&typed).map_or("", |known| &typed[known.word.len()..]);
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    if digits.is_empty() { FAULT_S_DEFAULT } else { digits.parse().unwrap_or(FAULT_S_MAX).min(FAULT_S_MAX) }
+    if digits.is_empty() {
+        FAULT_S_DEFAULT
+    } else {
+        digits.parse().unwrap_or(FAULT_S_MAX).min(FAULT_S_MAX)
+    }
 }
 
 /// Returns the invoice number from `SBX` on, in capitals; `None` if it does not contain `SBX`.
@@ -199,7 +238,9 @@ mod tests {
             ("INV7DROP", None),
         ] {
             let irn = format!("{number}-94AD90FB-20261121");
-            let found = magic_part(&irn).and_then(|typed| find_word(&typed)).map(|known| known.word);
+            let found = magic_part(&irn)
+                .and_then(|typed| find_word(&typed))
+                .map(|known| known.word);
             assert_eq!(found, expected, "{number}");
         }
     }
@@ -212,7 +253,11 @@ mod tests {
             ("SBXHEALTH5X9", 5),
             ("SBXOUTAGE99999999999999999999", 3600),
         ] {
-            assert_eq!(fault_s(&format!("{number}-94AD90FB-20261121")), expected, "{number}");
+            assert_eq!(
+                fault_s(&format!("{number}-94AD90FB-20261121")),
+                expected,
+                "{number}"
+            );
         }
     }
 }

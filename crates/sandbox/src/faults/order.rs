@@ -45,7 +45,10 @@ pub enum FaultKind {
 impl FaultKind {
     /// Returns true if a fault of this kind lasts until it is cleared. By default, the other faults apply to one call.
     fn is_condition(self) -> bool {
-        matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
+        matches!(
+            self,
+            Self::AccessPointOffline | Self::HealthDown | Self::Outage
+        )
     }
 
     /// Returns true if the caller gets an answer, readable or not.
@@ -59,7 +62,9 @@ impl FaultKind {
 
     fn applies_to(self, operation: Operation) -> bool {
         match self {
-            Self::AccessPointOffline => matches!(operation, Operation::Lookup | Operation::Transmit),
+            Self::AccessPointOffline => {
+                matches!(operation, Operation::Lookup | Operation::Transmit)
+            }
             Self::HealthDown => operation == Operation::Health,
             Self::WrongKey => !operation.is_public(),
             _ => true,
@@ -124,27 +129,42 @@ impl FaultOrder {
         if let Some(operation) = operation
             && !self.kind.applies_to(operation)
         {
-            return Err(format!("this kind of fault does not apply to {}", operation.name()));
+            return Err(format!(
+                "this kind of fault does not apply to {}",
+                operation.name()
+            ));
         }
-        if self.status.is_some_and(|status| !(400..=599).contains(&status)) {
+        if self
+            .status
+            .is_some_and(|status| !(400..=599).contains(&status))
+        {
             return Err("status must be from 400 to 599".into());
         }
-        Ok(CheckedOrder { operation, chance: self.chance()?, remaining: self.remaining_times() })
+        Ok(CheckedOrder {
+            operation,
+            chance: self.chance()?,
+            remaining: self.remaining_times(),
+        })
     }
 
     fn remaining_times(&self) -> Option<u32> {
-        let lasting = self.kind.is_condition() || self.probability.is_some() || self.for_s.is_some();
+        let lasting =
+            self.kind.is_condition() || self.probability.is_some() || self.for_s.is_some();
         self.times.or(if lasting { None } else { Some(1) })
     }
 
     /// Returns the probability in millionths; `None` if the fault has no probability.
     fn chance(&self) -> Result<Option<u64>, String> {
-        let Some(number) = &self.probability else { return Ok(None) };
+        let Some(number) = &self.probability else {
+            return Ok(None);
+        };
         let millionths = decimal::from_number(number)
             .and_then(|probability| probability.checked_mul(1_000_000.into()))
             .and_then(|millionths| u64::try_from(millionths).ok())
             .filter(|millionths| *millionths <= 1_000_000);
-        millionths.map(Some).ok_or_else(|| "probability must be from 0 to 1".into())
+        millionths
+            .map(Some)
+            .ok_or_else(|| "probability must be from 0 to 1".into())
     }
 
     pub(crate) fn concerns(&self, irn: Option<&str>) -> bool {
@@ -184,7 +204,9 @@ pub(crate) fn parse_operation(name: Option<&str>) -> Result<Option<Operation>, S
         None | Some("*") => Ok(None),
         Some(name) => {
             let named = serde_json::from_value(name.into());
-            named.map(Some).map_err(|_| format!("unknown operation {name}"))
+            named
+                .map(Some)
+                .map_err(|_| format!("unknown operation {name}"))
         }
     }
 }

@@ -39,10 +39,19 @@ impl Faults {
     /// Puts a fault in force and returns its id. The error says why the fault is invalid.
     pub(crate) fn add(&self, order: FaultOrder) -> Result<u64, String> {
         let checked = order.check()?;
-        let until = order.for_s.map(|seconds| after(clock::now(), seconds)).transpose()?;
+        let until = order
+            .for_s
+            .map(|seconds| after(clock::now(), seconds))
+            .transpose()?;
         let mut faults = self.lock();
         let id = faults.last().map_or(1, |last| last.id + 1);
-        faults.push(Fault { id, order, checked, until, hits: 0 });
+        faults.push(Fault {
+            id,
+            order,
+            checked,
+            until,
+            hits: 0,
+        });
         Ok(id)
     }
 
@@ -76,7 +85,10 @@ impl Fault {
             && self.order.concerns(moment.irn)
             && self.checked.remaining != Some(0)
             && self.until.is_none_or(|until| moment.at < until)
-            && self.checked.chance.is_none_or(|chance| draw(seed, &self.id.to_string(), moment) < chance)
+            && self
+                .checked
+                .chance
+                .is_none_or(|chance| draw(seed, &self.id.to_string(), moment) < chance)
     }
 
     fn show(&self) -> Value {
@@ -91,6 +103,9 @@ impl Fault {
 }
 
 fn after(now: Timestamp, seconds: u64) -> Result<Timestamp, String> {
-    let wait = i64::try_from(seconds).map(SignedDuration::from_secs).map_err(|_| "for_s is too large")?;
-    now.checked_add(wait).map_err(|_| "for_s is too large".to_owned())
+    let wait = i64::try_from(seconds)
+        .map(SignedDuration::from_secs)
+        .map_err(|_| "for_s is too large")?;
+    now.checked_add(wait)
+        .map_err(|_| "for_s is too large".to_owned())
 }

@@ -60,10 +60,16 @@ impl LatencyOrder {
 
     pub(super) fn check(&self) -> Result<CheckedOrder, String> {
         let operation = parse_operation(self.operation.as_deref())?;
-        if self.at_once.is_some_and(|calls| !(1..=AT_ONCE_MAX).contains(&calls)) {
+        if self
+            .at_once
+            .is_some_and(|calls| !(1..=AT_ONCE_MAX).contains(&calls))
+        {
             return Err(format!("at_once must be from 1 to {AT_ONCE_MAX}"));
         }
-        Ok(CheckedOrder { operation, spread: self.spread()? })
+        Ok(CheckedOrder {
+            operation,
+            spread: self.spread()?,
+        })
     }
 
     fn spread(&self) -> Result<Spread, String> {
@@ -72,7 +78,11 @@ impl LatencyOrder {
             (Some(ms), None, None) => Spread::constant(ms),
             (None, Some(Uniform { min, max }), None) => Spread::uniform(min, max),
             (None, None, Some(table)) => Spread::percentiles(&table),
-            _ => return Err("one of fixed_ms, uniform_ms and percentiles_ms, at_once, or both".into()),
+            _ => {
+                return Err(
+                    "one of fixed_ms, uniform_ms and percentiles_ms, at_once, or both".into(),
+                );
+            }
         };
         if !spread.is_ascending() {
             return Err("times must not go down from one percentile to the next".into());

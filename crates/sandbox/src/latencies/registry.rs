@@ -50,17 +50,31 @@ impl Latencies {
     /// Puts a latency in force and returns its id. Replaces an earlier latency of the same operation.
     pub(crate) fn add(&self, order: LatencyOrder) -> Result<u64, String> {
         let checked = order.check()?;
-        let slots = order.at_once.map(|calls| Arc::new(Semaphore::new(calls as usize)));
+        let slots = order
+            .at_once
+            .map(|calls| Arc::new(Semaphore::new(calls as usize)));
         let mut state = self.lock();
         state.last_id += 1;
         let id = state.last_id;
-        state.latencies.retain(|known| known.checked.operation != checked.operation);
-        state.latencies.push(Latency { id, order, checked, slots, counts: Arc::default() });
+        state
+            .latencies
+            .retain(|known| known.checked.operation != checked.operation);
+        state.latencies.push(Latency {
+            id,
+            order,
+            checked,
+            slots,
+            counts: Arc::default(),
+        });
         Ok(id)
     }
 
     /// Waits for a free slot and takes it. Returns `None` at once if no latency applies to the call.
-    pub(crate) async fn acquire(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
+    pub(crate) async fn acquire(
+        &self,
+        seed: u64,
+        moment: &FaultContext<'_>,
+    ) -> Option<ServiceSlot> {
         let (ms, slots, counts) = self.find(seed, moment)?;
         let slot = match slots {
             None => None,
@@ -70,7 +84,11 @@ impl Latencies {
             },
         };
         counts.in_service.fetch_add(1, Ordering::Relaxed);
-        Some(ServiceSlot { ms, counts, _slot: slot })
+        Some(ServiceSlot {
+            ms,
+            counts,
+            _slot: slot,
+        })
     }
 
     /// Returns the latency of this call in milliseconds, the semaphore of its limit, and the counters to update.
@@ -80,10 +98,19 @@ impl Latencies {
         moment: &FaultContext<'_>,
     ) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
         let state = self.lock();
-        let of = |operation| state.latencies.iter().find(|known| known.checked.operation == operation);
+        let of = |operation| {
+            state
+                .latencies
+                .iter()
+                .find(|known| known.checked.operation == operation)
+        };
         let found = of(Some(moment.operation)).or_else(|| of(None))?;
         let drawn = draw(seed, &format!("latency-{}", found.id), moment);
-        Some((found.checked.spread.latency_ms(drawn), found.slots.clone(), Arc::clone(&found.counts)))
+        Some((
+            found.checked.spread.latency_ms(drawn),
+            found.slots.clone(),
+            Arc::clone(&found.counts),
+        ))
     }
 
     pub(crate) fn list(&self) -> Value {
@@ -155,9 +182,21 @@ mod tests {
     fn draw_latencies(seed: u64) -> Vec<u64> {
         let latencies = Latencies::default();
         let uniform_ms = Some(Uniform { min: 100, max: 900 });
-        latencies.add(LatencyOrder { uniform_ms, ..LatencyOrder::default() }).unwrap();
-        let moment = |nth| FaultContext { operation: Operation::Sign, irn: Some("I"), nth, at: clock::now() };
-        (1..=20).map(|nth| latencies.find(seed, &moment(nth)).unwrap().0).collect()
+        latencies
+            .add(LatencyOrder {
+                uniform_ms,
+                ..LatencyOrder::default()
+            })
+            .unwrap();
+        let moment = |nth| FaultContext {
+            operation: Operation::Sign,
+            irn: Some("I"),
+            nth,
+            at: clock::now(),
+        };
+        (1..=20)
+            .map(|nth| latencies.find(seed, &moment(nth)).unwrap().0)
+            .collect()
     }
 
     #[test]

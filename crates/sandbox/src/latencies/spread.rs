@@ -19,8 +19,20 @@ impl Spread {
     }
 
     pub(super) fn percentiles(table: &Percentiles) -> Self {
-        let Percentiles { min, p50, p90, p99, max } = *table;
-        Self(vec![(0, min.unwrap_or(0)), (500_000, p50), (900_000, p90), (990_000, p99), (MILLION, max)])
+        let Percentiles {
+            min,
+            p50,
+            p90,
+            p99,
+            max,
+        } = *table;
+        Self(vec![
+            (0, min.unwrap_or(0)),
+            (500_000, p50),
+            (900_000, p90),
+            (990_000, p99),
+            (MILLION, max),
+        ])
     }
 
     pub(super) fn is_ascending(&self) -> bool {
@@ -36,9 +48,11 @@ impl Spread {
     pub(super) fn latency_ms(&self, millionths: u64) -> u64 {
         let lines = self.0.iter().zip(self.0.iter().skip(1));
         let mut lines = lines.filter(|(_, (to, _))| millionths < *to);
-        lines.next().map_or(self.longest_ms(), |((from, low), (to, high))| {
-            low + (high - low) * (millionths - from) / (to - from)
-        })
+        lines
+            .next()
+            .map_or(self.longest_ms(), |((from, low), (to, high))| {
+                low + (high - low) * (millionths - from) / (to - from)
+            })
     }
 }
 
@@ -48,7 +62,13 @@ mod tests {
 
     #[test]
     fn a_time_lies_on_the_line_between_its_percentiles() {
-        let table = Percentiles { min: Some(10), p50: 50, p90: 130, p99: 1_030, max: 5_030 };
+        let table = Percentiles {
+            min: Some(10),
+            p50: 50,
+            p90: 130,
+            p99: 1_030,
+            max: 5_030,
+        };
         let spread = Spread::percentiles(&table);
         let expected = [
             (0, 10),
@@ -70,9 +90,15 @@ mod tests {
 
     #[test]
     fn a_fixed_time_is_always_the_same_and_a_uniform_one_between_its_ends() {
-        assert_eq!([0, 1, 999_999].map(|millionths| Spread::constant(40).latency_ms(millionths)), [40; 3]);
+        assert_eq!(
+            [0, 1, 999_999].map(|millionths| Spread::constant(40).latency_ms(millionths)),
+            [40; 3]
+        );
         let uniform = Spread::uniform(20, 80);
-        assert_eq!([0, 500_000, 999_999].map(|millionths| uniform.latency_ms(millionths)), [20, 50, 79]);
+        assert_eq!(
+            [0, 500_000, 999_999].map(|millionths| uniform.latency_ms(millionths)),
+            [20, 50, 79]
+        );
         assert!(!Spread::uniform(80, 20).is_ascending());
     }
 }

@@ -20,7 +20,9 @@ const ANOTHER_TIN: &str = "00000000-0409";
 /// Lists all enrolled businesses. Apart from the prefixes above, the entity id does not matter, because the simulator
 /// has only one entity.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
-    let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
+    let Subject::Entity(id) = &call.subject else {
+        return Err(Refusal::unknown_route());
+    };
     if id.starts_with(UNKNOWN_ENTITY_PREFIX) {
         return Err(Refusal::new(404, "entity not found"));
     }
@@ -31,13 +33,23 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         state.ledger.open().business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
     let ledger = state.ledger.open();
-    let businesses: Vec<Value> = ledger.businesses.values().map(|business| show(business, &ledger)).collect();
+    let businesses: Vec<Value> = ledger
+        .businesses
+        .values()
+        .map(|business| show(business, &ledger))
+        .collect();
     Ok(json!({ "id": id, "businesses": businesses }))
 }
 
 fn show(business: &Business, ledger: &Ledger) -> Value {
-    let party = business.tin.as_ref().and_then(|tin| ledger.parties.get(tin));
-    let service_id = business.service_id.as_ref().map_or("00000000", ServiceId::text);
+    let party = business
+        .tin
+        .as_ref()
+        .and_then(|tin| ledger.parties.get(tin));
+    let service_id = business
+        .service_id
+        .as_ref()
+        .map_or("00000000", ServiceId::text);
     json!({
         "id": business.id,
         "name": party.map(|party| &party.name),
@@ -47,6 +59,8 @@ fn show(business: &Business, ledger: &Ledger) -> Value {
 }
 
 pub(super) fn list(call: &Call) -> OperationResult {
-    let Subject::List(name) = &call.subject else { return Err(Refusal::unknown_route()) };
+    let Subject::List(name) = &call.subject else {
+        return Err(Refusal::unknown_route());
+    };
     lists::rows(name).ok_or_else(Refusal::unknown_route)
 }

@@ -10,8 +10,11 @@ use crate::reply::Refusal;
 use crate::state::State;
 
 pub(super) fn download(call: &Call, state: &State) -> OperationResult {
-    let document = with_invoice(call, state, |invoice| Ok(with_payment(&invoice.document, invoice)))?;
-    crypto::seal(&document, &call.api_key).map_err(|_| Refusal::new(500, "unable to encrypt the invoice"))
+    let document = with_invoice(call, state, |invoice| {
+        Ok(with_payment(&invoice.document, invoice))
+    })?;
+    crypto::seal(&document, &call.api_key)
+        .map_err(|_| Refusal::new(500, "unable to encrypt the invoice"))
 }
 
 /// Returns the signed document with the current payment status. The stored document is not changed.

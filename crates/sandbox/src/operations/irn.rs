@@ -23,12 +23,21 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 /// Enrols the business if it is unknown. Refuses the IRN if the business was enrolled with another service id.
 pub(super) fn check_service_id(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.ledger.open();
-    let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();
-    match ledger.business(business_id).service_id.get_or_insert_with(|| ServiceId::Seen(found.to_owned())) {
+    let found = Irn::parse(irn)
+        .map(|irn| irn.service_id)
+        .unwrap_or_default();
+    match ledger
+        .business(business_id)
+        .service_id
+        .get_or_insert_with(|| ServiceId::Seen(found.to_owned()))
+    {
         ServiceId::Enrolled(expected) if !expected.eq_ignore_ascii_case(found) => {}
         _ => return Ok(()),
     }
-    Err(Refusal::field("irnrequest.irn", "must hold the service id of the business"))
+    Err(Refusal::field(
+        "irnrequest.irn",
+        "must hold the service id of the business",
+    ))
 }
 
 fn refuse(fault: String) -> Refusal {

@@ -9,12 +9,16 @@ use crate::state::State;
 pub(super) fn update(call: &Call, state: &State) -> OperationResult {
     let body = body(call)?;
     let field = "updateinvoicerequest.paymentstatus";
-    let status = body["payment_status"].as_str().ok_or_else(|| Refusal::field(field, "is required"))?;
+    let status = body["payment_status"]
+        .as_str()
+        .ok_or_else(|| Refusal::field(field, "is required"))?;
     let status = PaymentStatus::parse(status)
         .ok_or_else(|| Refusal::field(field, "must be one of PENDING, PARTIAL, PAID, REJECTED"))?;
     let reference = body["reference"].as_str().filter(|text| !text.is_empty());
     with_invoice(call, state, |invoice| {
-        invoice.pay(status, reference).map_err(|words| Refusal::new(400, words))?;
+        invoice
+            .pay(status, reference)
+            .map_err(|words| Refusal::new(400, words))?;
         Ok(ok())
     })
 }

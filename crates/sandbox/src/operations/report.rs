@@ -18,7 +18,13 @@ const TEXT_FIELDS: [&str; 8] = [
     "vat_status",
 ];
 const NUMBER_FIELDS: [&str; 4] = ["base_amount", "vat_rate", "vat_calculated", "total_amount"];
-const VAT_STATUSES: [&str; 5] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT", "EXEMPT", "NON_VATABLE"];
+const VAT_STATUSES: [&str; 5] = [
+    "STANDARD_VAT",
+    "REDUCED_VAT",
+    "ZERO_VAT",
+    "EXEMPT",
+    "NON_VATABLE",
+];
 
 pub(super) fn report(call: &Call, state: &State) -> OperationResult {
     let root = Node::root("vatpostpaymentrequest", body(call)?);

@@ -33,7 +33,12 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
     let page = number(&call.query, "page", 1);
     let size = number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX);
     let skipped = page.saturating_sub(1).saturating_mul(size);
-    let items: Vec<Value> = found.iter().skip(skipped).take(size).map(|invoice| invoice.summary()).collect();
+    let items: Vec<Value> = found
+        .iter()
+        .skip(skipped)
+        .take(size)
+        .map(|invoice| invoice.summary())
+        .collect();
     let page = json!({
         "page": page,
         "size": size,
@@ -45,8 +50,11 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
 }
 
 fn is_match(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
-    let is =
-        |name: &str, value: &str| query.get(name).is_none_or(|wanted| wanted.eq_ignore_ascii_case(value));
+    let is = |name: &str, value: &str| {
+        query
+            .get(name)
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(value))
+    };
     is("irn", &invoice.irn)
         && is("payment_status", invoice.payment.name())
         && is("entry_status", invoice.transit.name())
@@ -54,13 +62,20 @@ fn is_match(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
 }
 
 fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize {
-    query.get(name).and_then(|text| text.parse().ok()).filter(|number| *number > 0).unwrap_or(default)
+    query
+        .get(name)
+        .and_then(|text| text.parse().ok())
+        .filter(|number| *number > 0)
+        .unwrap_or(default)
 }
 
 /// Returns transmitted invoices in order of signature: the acknowledged ones with `confirmed=true`, otherwise those
 /// that are not yet acknowledged. `from` and `to` limit the time of signature.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
-    let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
+    let confirmed = call
+        .query
+        .get("confirmed")
+        .is_some_and(|text| text == "true");
     let from = parse_bound(call, "from")?;
     let to = parse_bound(call, "to")?;
     let ledger = state.ledger.open();
@@ -87,8 +102,11 @@ fn transit_row(invoice: &Invoice) -> Value {
 
 /// Parses a day or an RFC 3339 time as a time range. A time becomes a range that starts and ends at this time.
 fn parse_bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
-    let Some(text) = call.query.get(name) else { return Ok(None) };
+    let Some(text) = call.query.get(name) else {
+        return Ok(None);
+    };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));
     let span = moment.or_else(|| text.parse::<Date>().ok().and_then(clock::day_span));
-    span.map(Some).ok_or_else(|| Refusal::field(name, "must be a date"))
+    span.map(Some)
+        .ok_or_else(|| Refusal::field(name, "must be a date"))
 }

@@ -25,7 +25,11 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 pub(super) fn sign(call: &Call, state: &State) -> OperationResult {
     let document = body(call)?;
     let essence = check_document(document, state)?;
-    if commit(state, essence, document) { Ok(ok()) } else { Err(Refusal::ambiguous(400)) }
+    if commit(state, essence, document) {
+        Ok(ok())
+    } else {
+        Err(Refusal::ambiguous(400))
+    }
 }
 
 pub(super) fn confirm(call: &Call, state: &State) -> OperationResult {
@@ -51,11 +55,17 @@ pub(crate) fn commit(state: &State, essence: InvoiceEssence, document: &Value) -
         Some(customer) if is_self_billed(&essence.invoice_type_code) => customer,
         _ => &essence.supplier,
     };
-    ledger.business(&essence.business_id).tin.get_or_insert_with(|| issuer.tin.clone());
+    ledger
+        .business(&essence.business_id)
+        .tin
+        .get_or_insert_with(|| issuer.tin.clone());
     if let Some(customer) = &essence.customer {
         ledger.party(&customer.tin, &customer.name);
     }
-    let payment = essence.payment_status.as_deref().and_then(PaymentStatus::parse);
+    let payment = essence
+        .payment_status
+        .as_deref()
+        .and_then(PaymentStatus::parse);
     ledger.sign(Invoice {
         irn: essence.irn,
         business_id: essence.business_id.to_lowercase(),

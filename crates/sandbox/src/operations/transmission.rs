@@ -42,8 +42,12 @@ pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
     {
         let mut ledger = state.ledger.open();
         check_reachable(&mut ledger, irn, call.offline)?;
-        let invoice = ledger.invoice_mut(irn).ok_or_else(|| Refusal::new(404, "invoice not found"))?;
-        invoice.transmit().map_err(|words| Refusal::new(400, words))?;
+        let invoice = ledger
+            .invoice_mut(irn)
+            .ok_or_else(|| Refusal::new(404, "invoice not found"))?;
+        invoice
+            .transmit()
+            .map_err(|words| Refusal::new(400, words))?;
     }
     state.notices.notify(irn, "TRANSMITTING");
     state.notices.notify(irn, "TRANSMITTED");
@@ -52,25 +56,42 @@ pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
 
 /// Refuses the transmission if the supplier or the customer is offline, or if the invoice has no customer.
 fn check_reachable(ledger: &mut Ledger, irn: &str, offline: bool) -> Result<(), Refusal> {
-    let Some(invoice) = ledger.invoice(irn) else { return Err(Refusal::new(404, "invoice not found")) };
+    let Some(invoice) = ledger.invoice(irn) else {
+        return Err(Refusal::new(404, "invoice not found"));
+    };
     let supplier = invoice.supplier_tin.clone();
     let Some(customer) = invoice.customer_tin.clone() else {
         return Err(Refusal::new(400, "invoice has no customer to transmit to"));
     };
     if !ledger.party(&supplier, "").online {
-        return Err(Refusal::new(400, "the access point of the supplier is offline"));
+        return Err(Refusal::new(
+            400,
+            "the access point of the supplier is offline",
+        ));
     }
     if offline || !ledger.party(&customer, "").online {
-        return Err(Refusal::new(400, "the access point of the customer is offline"));
+        return Err(Refusal::new(
+            400,
+            "the access point of the customer is offline",
+        ));
     }
     Ok(())
 }
 
 pub(super) fn acknowledge(call: &Call, state: &State) -> OperationResult {
     if call.body["message"] != "ACKNOWLEDGED" {
-        return Err(Refusal::field("transmitrequest.message", "must be ACKNOWLEDGED"));
+        return Err(Refusal::field(
+            "transmitrequest.message",
+            "must be ACKNOWLEDGED",
+        ));
     }
-    with_invoice(call, state, |invoice| invoice.acknowledge().map_err(|words| Refusal::new(400, words)))?;
-    state.notices.notify(call.irn().unwrap_or_default(), "ACKNOWLEDGED");
+    with_invoice(call, state, |invoice| {
+        invoice
+            .acknowledge()
+            .map_err(|words| Refusal::new(400, words))
+    })?;
+    state
+        .notices
+        .notify(call.irn().unwrap_or_default(), "ACKNOWLEDGED");
     Ok(ok())
 }

@@ -84,10 +84,16 @@ impl Invoice {
     }
 
     /// Changes the payment status. PAID is final, PENDING is only an initial state, and PARTIAL needs a reference.
-    pub(crate) fn pay(&mut self, status: PaymentStatus, reference: Option<&str>) -> Result<(), &'static str> {
+    pub(crate) fn pay(
+        &mut self,
+        status: PaymentStatus,
+        reference: Option<&str>,
+    ) -> Result<(), &'static str> {
         match (self.payment, status, reference) {
             (_, PaymentStatus::Pending, _) => Err("payment status cannot be set to PENDING"),
-            (PaymentStatus::Paid, _, _) => Err("payment status is already PAID and cannot be changed"),
+            (PaymentStatus::Paid, _, _) => {
+                Err("payment status is already PAID and cannot be changed")
+            }
             (_, PaymentStatus::Partial, None) => Err("reference is required for a PARTIAL payment"),
             _ => {
                 self.payment = status;

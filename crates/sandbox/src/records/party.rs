@@ -59,7 +59,9 @@ impl Ledger {
         }
         match tin {
             Some(tin) => self.change_party(&tin, enrolment),
-            None if enrolment.business_id.is_none() => return Err("business_id or tin is required"),
+            None if enrolment.business_id.is_none() => {
+                return Err("business_id or tin is required");
+            }
             None if enrolment.online.is_some() || enrolment.name.is_some() => {
                 return Err("tin is required: this business has not used one yet");
             }
@@ -79,11 +81,13 @@ impl Ledger {
     /// Returns the business with this id. Enrols the business if its id is unknown.
     pub(crate) fn business(&mut self, id: &str) -> &mut Business {
         let key = id.to_lowercase();
-        self.businesses.entry(key.clone()).or_insert_with(|| Business {
-            id: key,
-            tin: None,
-            service_id: None,
-        })
+        self.businesses
+            .entry(key.clone())
+            .or_insert_with(|| Business {
+                id: key,
+                tin: None,
+                service_id: None,
+            })
     }
 
     /// Returns the party with this tax number. Adds it as online if it is unknown. Sets `name` if the party has none.

@@ -12,14 +12,19 @@ impl Tally {
     pub(crate) fn count(&mut self, operation: Operation, irn: &str) -> u32 {
         let counts = match self.0.get_mut(irn) {
             Some(counts) => counts,
-            None => self.0.entry(irn.to_owned()).or_insert([0; Operation::COUNT]),
+            None => self
+                .0
+                .entry(irn.to_owned())
+                .or_insert([0; Operation::COUNT]),
         };
         counts[operation.index()] += 1;
         counts[operation.index()]
     }
 
     pub(crate) fn attempts(&self, operation: Operation, irn: &str) -> u32 {
-        self.0.get(irn).map_or(0, |counts| counts[operation.index()])
+        self.0
+            .get(irn)
+            .map_or(0, |counts| counts[operation.index()])
     }
 
     pub(crate) fn has_calls_for(&self, irn: &str) -> bool {

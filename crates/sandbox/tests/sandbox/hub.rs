@@ -24,12 +24,15 @@ impl AccessPoint {
         let (sender, notices) = unbounded_channel();
         let refused = Arc::new(Mutex::new(false));
         let state = web::Data::new((sender, refused));
-        let server =
-            HttpServer::new(move || App::new().app_data(state.clone()).route("/n", web::post().to(take)))
-                .workers(1)
-                .disable_signals()
-                .bind("127.0.0.1:0")
-                .expect("a free port");
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(state.clone())
+                .route("/n", web::post().to(take))
+        })
+        .workers(1)
+        .disable_signals()
+        .bind("127.0.0.1:0")
+        .expect("a free port");
         let url = format!("http://{}/n", server.addrs()[0]);
         tokio::spawn(server.run());
         Self { url, notices }
@@ -55,7 +58,11 @@ async fn take(shared: web::Data<Shared>, notice: web::Bytes) -> HttpResponse {
         return HttpResponse::NotFound().finish();
     }
     drop(refused);
-    shared.0.send(notice).map_or_else(|_| HttpResponse::Gone(), |()| HttpResponse::Ok()).finish()
+    shared
+        .0
+        .send(notice)
+        .map_or_else(|_| HttpResponse::Gone(), |()| HttpResponse::Ok())
+        .finish()
 }
 
 fn notice(irn: &str, message: &str) -> (String, String) {
@@ -66,14 +73,33 @@ fn notice(irn: &str, message: &str) -> (String, String) {
 async fn access_points_are_notified_in_order_and_again_when_they_refuse() {
     let authority = Authority::start().await;
     let mut access_point = AccessPoint::listen();
-    authority.control(Method::POST, "/access-points", &json!({ "url": access_point.url })).await;
+    authority
+        .control(
+            Method::POST,
+            "/access-points",
+            &json!({ "url": access_point.url }),
+        )
+        .await;
     authority.sign(IRN).await;
-    authority.post(&format!("/invoice/transmit/{IRN}"), &json!({})).await;
+    authority
+        .post(&format!("/invoice/transmit/{IRN}"), &json!({}))
+        .await;
     assert_eq!(access_point.next().await, notice(IRN, "TRANSMITTING"));
     assert_eq!(access_point.next().await, notice(IRN, "TRANSMITTED"));
-    authority.patch(&format!("/invoice/transmit/{IRN}"), &json!({ "message": "ACKNOWLEDGED" })).await;
+    authority
+        .patch(
+            &format!("/invoice/transmit/{IRN}"),
+            &json!({ "message": "ACKNOWLEDGED" }),
+        )
+        .await;
     assert_eq!(access_point.next().await, notice(IRN, "ACKNOWLEDGED"));
-    authority.control(Method::POST, "/notices", &json!({ "irn": "X", "message": "FAILED" })).await;
+    authority
+        .control(
+            Method::POST,
+            "/notices",
+            &json!({ "irn": "X", "message": "FAILED" }),
+        )
+        .await;
     assert_eq!(access_point.next().await, notice("X", "FAILED"));
 }
 
@@ -83,34 +109,86 @@ async fn an_invoice_is_transmitted_once_and_acknowledged_once() {
     authority.sign(IRN).await;
     let path = format!("/invoice/transmit/{IRN}");
     let receipt = json!({ "message": "ACKNOWLEDGED" });
-    assert_eq!(authority.patch(&path, &receipt).await.1["message"], "invoice has not been transmitted");
+    assert_eq!(
+        authority.patch(&path, &receipt).await.1["message"],
+        "invoice has not been transmitted"
+    );
     assert_eq!(authority.post(&path, &json!({})).await.0, 200);
-    assert_eq!(authority.post(&path, &json!({})).await.1["message"], "invoice already transmitted");
-    assert_eq!(authority.patch(&path, &json!({ "message": "SEEN" })).await.0, 400);
+    assert_eq!(
+        authority.post(&path, &json!({})).await.1["message"],
+        "invoice already transmitted"
+    );
+    assert_eq!(
+        authority
+            .patch(&path, &json!({ "message": "SEEN" }))
+            .await
+            .0,
+        400
+    );
     assert_eq!(authority.patch(&path, &receipt).await.0, 200);
     let (status, body) = authority.patch(&path, &receipt).await;
-    assert_eq!((status, &body["message"]), (400, &json!("invoice transmission already acknowledged")));
+    assert_eq!(
+        (status, &body["message"]),
+        (400, &json!("invoice transmission already acknowledged"))
+    );
 }
 
 #[actix_rt::test]
 async fn pull_lists_what_is_in_transit_until_it_is_acknowledged() {
     let authority = Authority::start().await;
     authority.sign(IRN).await;
-    assert_eq!(authority.get("/invoice/transmit/pull").await.1["data"], json!([]));
-    authority.post(&format!("/invoice/transmit/{IRN}"), &json!({})).await;
+    assert_eq!(
+        authority.get("/invoice/transmit/pull").await.1["data"],
+        json!([])
+    );
+    authority
+        .post(&format!("/invoice/transmit/{IRN}"), &json!({}))
+        .await;
     let row = json!([{
         "irn": IRN, "message": "TRANSMITTING", "supplier_tin": SUPPLIER_TIN, "customer_tin": CUSTOMER_TIN,
     }]);
-    assert_eq!(authority.get("/invoice/transmit/pull?confirmed=false").await.1["data"], row);
     assert_eq!(
-        authority.get("/invoice/transmit/pull?from=2020-01-01&to=2020-12-31").await.1["data"],
+        authority
+            .get("/invoice/transmit/pull?confirmed=false")
+            .await
+            .1["data"],
+        row
+    );
+    assert_eq!(
+        authority
+            .get("/invoice/transmit/pull?from=2020-01-01&to=2020-12-31")
+            .await
+            .1["data"],
         json!([])
     );
-    assert_eq!(authority.get("/invoice/transmit/pull?from=2020-01-01").await.1["data"], row);
-    assert_eq!(authority.get("/invoice/transmit/pull?from=soon").await.0, 400);
-    authority.patch(&format!("/invoice/transmit/{IRN}"), &json!({ "message": "ACKNOWLEDGED" })).await;
-    assert_eq!(authority.get("/invoice/transmit/pull").await.1["data"], json!([]));
-    assert_eq!(authority.get("/invoice/transmit/pull?confirmed=true").await.1["data"][0]["irn"], IRN);
+    assert_eq!(
+        authority
+            .get("/invoice/transmit/pull?from=2020-01-01")
+            .await
+            .1["data"],
+        row
+    );
+    assert_eq!(
+        authority.get("/invoice/transmit/pull?from=soon").await.0,
+        400
+    );
+    authority
+        .patch(
+            &format!("/invoice/transmit/{IRN}"),
+            &json!({ "message": "ACKNOWLEDGED" }),
+        )
+        .await;
+    assert_eq!(
+        authority.get("/invoice/transmit/pull").await.1["data"],
+        json!([])
+    );
+    assert_eq!(
+        authority
+            .get("/invoice/transmit/pull?confirmed=true")
+            .await
+            .1["data"][0]["irn"],
+        IRN
+    );
 }
 
 #[actix_rt::test]
@@ -120,14 +198,32 @@ async fn a_party_is_online_until_it_is_taken_offline() {
     let online = |body: &Value| body["data"]["online"].clone();
     let lookup = format!("/invoice/transmit/lookup/tin/{CUSTOMER_TIN}");
     assert_eq!(online(&authority.get(&lookup).await.1), true);
-    authority.control(Method::POST, "/businesses", &json!({ "tin": CUSTOMER_TIN, "online": false })).await;
+    authority
+        .control(
+            Method::POST,
+            "/businesses",
+            &json!({ "tin": CUSTOMER_TIN, "online": false }),
+        )
+        .await;
     assert_eq!(online(&authority.get(&lookup).await.1), false);
-    assert_eq!(authority.post(&format!("/invoice/transmit/{IRN}"), &json!({})).await.0, 400);
+    assert_eq!(
+        authority
+            .post(&format!("/invoice/transmit/{IRN}"), &json!({}))
+            .await
+            .0,
+        400
+    );
     // The simulator knows the supplier's tax number from its first invoice, so the business id is enough here.
     authority
-        .control(Method::POST, "/businesses", &json!({ "business_id": BUSINESS, "online": false }))
+        .control(
+            Method::POST,
+            "/businesses",
+            &json!({ "business_id": BUSINESS, "online": false }),
+        )
         .await;
-    let (_, body) = authority.get(&format!("/invoice/transmit/lookup/{IRN}")).await;
+    let (_, body) = authority
+        .get(&format!("/invoice/transmit/lookup/{IRN}"))
+        .await;
     assert_eq!(body["data"]["supplier"]["online"], false);
 }
 
@@ -144,7 +240,9 @@ async fn a_business_enrolled_with_a_service_id_has_its_numbers_held_against_it()
     authority.sandbox.state().enrol(&enrolment).unwrap();
     assert_eq!(authority.sign("INV1-00000000-20260115").await.0, 400);
     assert_eq!(authority.sign(IRN).await.0, 201);
-    let (_, body) = authority.get("/entity/0b7a1f4e-0000-4000-8000-000000000001").await;
+    let (_, body) = authority
+        .get("/entity/0b7a1f4e-0000-4000-8000-000000000001")
+        .await;
     let business = json!([{
         "id": BUSINESS, "name": "Dangoyaro Mills", "tin": SUPPLIER_TIN,
         "irn_template": "{{invoice_id}}-94ad90fb-{{YYYYMMDD}}",
@@ -161,7 +259,10 @@ async fn a_business_id_may_be_typed_so_that_its_entity_does_not_confirm_it() {
     assert_eq!(entity("00000503").await.0, 503);
     let (status, body) = entity("00000409").await;
     let listed = &body["data"]["businesses"][0];
-    assert_eq!((status, &listed["id"]), (200, &json!(format!("00000409{business}"))));
+    assert_eq!(
+        (status, &listed["id"]),
+        (200, &json!(format!("00000409{business}")))
+    );
     assert_eq!(listed["tin"], "00000000-0409");
 }
 
@@ -169,16 +270,41 @@ async fn a_business_id_may_be_typed_so_that_its_entity_does_not_confirm_it() {
 async fn an_invoice_from_elsewhere_is_told_downloaded_and_acknowledged() {
     let authority = Authority::start().await;
     let mut access_point = AccessPoint::listen();
-    authority.sandbox.state().register_access_point(&access_point.url).unwrap();
-    let (status, body) = authority.control(Method::POST, "/inbound", &json!({ "tin": CUSTOMER_TIN })).await;
+    authority
+        .sandbox
+        .state()
+        .register_access_point(&access_point.url)
+        .unwrap();
+    let (status, body) = authority
+        .control(Method::POST, "/inbound", &json!({ "tin": CUSTOMER_TIN }))
+        .await;
     let irn = body["irn"].as_str().unwrap();
-    assert_eq!((status, access_point.next().await), (200, notice(irn, "TRANSMITTING")));
-    assert_eq!(authority.get(&format!("/invoice/download/{irn}")).await.0, 200);
-    let (_, body) = authority.get(&format!("/invoice/transmit/lookup/{irn}")).await;
+    assert_eq!(
+        (status, access_point.next().await),
+        (200, notice(irn, "TRANSMITTING"))
+    );
+    assert_eq!(
+        authority.get(&format!("/invoice/download/{irn}")).await.0,
+        200
+    );
+    let (_, body) = authority
+        .get(&format!("/invoice/transmit/lookup/{irn}"))
+        .await;
     assert_eq!(body["data"]["customer"]["tin"], CUSTOMER_TIN);
     let receipt = json!({ "message": "ACKNOWLEDGED" });
-    assert_eq!(authority.patch(&format!("/invoice/transmit/{irn}"), &receipt).await.0, 200);
-    let (_, again) =
-        authority.control(Method::POST, "/inbound", &json!({ "tin": CUSTOMER_TIN, "irn": irn })).await;
+    assert_eq!(
+        authority
+            .patch(&format!("/invoice/transmit/{irn}"), &receipt)
+            .await
+            .0,
+        200
+    );
+    let (_, again) = authority
+        .control(
+            Method::POST,
+            "/inbound",
+            &json!({ "tin": CUSTOMER_TIN, "irn": irn }),
+        )
+        .await;
     assert_eq!(again["error"], format!("{irn} is signed already"));
 }

@@ -19,7 +19,9 @@ fn irn(word: &str) -> String {
 async fn signs(authority: &Authority, word: &str) -> Vec<u16> {
     let mut statuses = Vec::new();
     for _ in 0..3 {
-        let sign = authority.call(Method::POST, "/invoice/sign").json(&document(&irn(word)));
+        let sign = authority
+            .call(Method::POST, "/invoice/sign")
+            .json(&document(&irn(word)));
         let answer = sign.timeout(IMPATIENT).send().await;
         statuses.push(match answer {
             Ok(response) => response.status().as_u16(),
@@ -36,9 +38,14 @@ async fn is_healthy(authority: &Authority) -> bool {
 #[test]
 fn the_readme_tells_every_word_and_what_happens() {
     let readme = include_str!("../../README.md");
-    let told: Vec<_> = readme.lines().filter(|line| line.starts_with("| SBX")).collect();
-    let rows: Vec<_> =
-        MAGIC_WORDS.iter().map(|known| format!("| {} | {} |", known.word, known.happens)).collect();
+    let told: Vec<_> = readme
+        .lines()
+        .filter(|line| line.starts_with("| SBX"))
+        .collect();
+    let rows: Vec<_> = MAGIC_WORDS
+        .iter()
+        .map(|known| format!("| {} | {} |", known.word, known.happens))
+        .collect();
     assert_eq!(told, rows);
 }
 
@@ -70,7 +77,9 @@ async fn down_and_reject_never_pass() {
     let authority = Authority::start().await;
     assert_eq!(signs(&authority, "DOWN").await, [500, 500, 500]);
     assert_eq!(signs(&authority, "REJECT").await, [400, 400, 400]);
-    let (_, body) = authority.post("/invoice/validate", &document(&irn("reject9"))).await;
+    let (_, body) = authority
+        .post("/invoice/validate", &document(&irn("reject9")))
+        .await;
     assert_eq!(
         body["error"]["details"],
         "invoicerequest.invoice.invoiceline[0].hsncode must be a known code"
@@ -82,9 +91,17 @@ async fn offline_is_signed_and_not_transmitted() {
     let authority = Authority::start().await;
     let irn = irn("OFFLINE");
     assert_eq!(authority.sign(&irn).await.0, 201);
-    let (_, body) = authority.get(&format!("/invoice/transmit/lookup/{irn}")).await;
+    let (_, body) = authority
+        .get(&format!("/invoice/transmit/lookup/{irn}"))
+        .await;
     assert_eq!(body["data"]["customer"]["online"], false);
-    assert_eq!(authority.post(&format!("/invoice/transmit/{irn}"), &json!({})).await.0, 400);
+    assert_eq!(
+        authority
+            .post(&format!("/invoice/transmit/{irn}"), &json!({}))
+            .await
+            .0,
+        400
+    );
 }
 
 #[actix_rt::test]
@@ -101,10 +118,18 @@ async fn away_comes_back_at_the_third_lookup() {
     let irn = irn("AWAY");
     assert_eq!(authority.sign(&irn).await.0, 201);
     for online in [false, false, true] {
-        let (_, body) = authority.get(&format!("/invoice/transmit/lookup/{irn}")).await;
+        let (_, body) = authority
+            .get(&format!("/invoice/transmit/lookup/{irn}"))
+            .await;
         assert_eq!(body["data"]["customer"]["online"], online);
     }
-    assert_eq!(authority.post(&format!("/invoice/transmit/{irn}"), &json!({})).await.0, 200);
+    assert_eq!(
+        authority
+            .post(&format!("/invoice/transmit/{irn}"), &json!({}))
+            .await
+            .0,
+        200
+    );
 }
 
 #[actix_rt::test]
@@ -112,7 +137,11 @@ async fn an_outage_can_be_typed_with_its_seconds() {
     let authority = Authority::start().await;
     let ends = Instant::now() + Duration::from_secs(1);
     assert_eq!(authority.sign(&irn("OUTAGE1")).await.0, 503);
-    assert_eq!(authority.sign(&irn("FREE")).await.0, 503, "it is out for everybody");
+    assert_eq!(
+        authority.sign(&irn("FREE")).await.0,
+        503,
+        "it is out for everybody"
+    );
     tokio::time::sleep_until((ends + Duration::from_millis(100)).into()).await;
     // Only the first `sign` of an invoice starts the outage, so now the invoice is signed.
     assert_eq!(authority.sign(&irn("OUTAGE1")).await.0, 201);

@@ -13,7 +13,8 @@ pub(crate) const API_SECRET: &str = "secret of the tests";
 pub(crate) const BUSINESS: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
 pub(crate) const IRN: &str = "INV001-94AD90FB-20260115";
 pub(crate) const SUPPLIER_TIN: &str = "11111111-0001";
-pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
+pub(crate) const AMBIGUOUS: &str =
+    "unable to complete this operation at this time, kindly try again later";
 
 pub(crate) struct Authority {
     pub(crate) sandbox: Sandbox,
@@ -36,7 +37,10 @@ impl Authority {
             seed,
         };
         let sandbox = sandbox::start(settings).await.unwrap();
-        Self { sandbox, client: Client::new() }
+        Self {
+            sandbox,
+            client: Client::new(),
+        }
     }
 
     /// Returns a request to the authority with the right keys.
@@ -47,7 +51,8 @@ impl Authority {
     }
 
     pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.sandbox.base_url()))
+        self.client
+            .request(method, format!("{}{path}", self.sandbox.base_url()))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -55,15 +60,32 @@ impl Authority {
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
-        read(self.call(Method::POST, path).json(body).send().await.unwrap()).await
+        read(
+            self.call(Method::POST, path)
+                .json(body)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await
     }
 
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
-        read(self.call(Method::PATCH, path).json(body).send().await.unwrap()).await
+        read(
+            self.call(Method::PATCH, path)
+                .json(body)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await
     }
 
     pub(crate) async fn try_sign(&self, irn: &str) -> reqwest::Result<Response> {
-        self.call(Method::POST, "/invoice/sign").json(&document(irn)).send().await
+        self.call(Method::POST, "/invoice/sign")
+            .json(&document(irn))
+            .send()
+            .await
     }
 
     pub(crate) async fn sign(&self, irn: &str) -> Answer {
@@ -71,7 +93,14 @@ impl Authority {
     }
 
     pub(crate) async fn control(&self, method: Method, path: &str, body: &Value) -> Answer {
-        read(self.bare(method, &format!("/sandbox{path}")).json(body).send().await.unwrap()).await
+        read(
+            self.bare(method, &format!("/sandbox{path}"))
+                .json(body)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await
     }
 
     pub(crate) fn fault(&self, order: FaultOrder) {
@@ -85,7 +114,10 @@ impl Authority {
 
 pub(crate) async fn read(response: Response) -> Answer {
     let status = response.status().as_u16();
-    (status, strict_json::from_untrusted(&response.bytes().await.unwrap()).unwrap())
+    (
+        status,
+        strict_json::from_untrusted(&response.bytes().await.unwrap()).unwrap(),
+    )
 }
 
 /// Returns a valid document with this IRN, which the authority would sign.
@@ -96,5 +128,9 @@ pub(crate) fn document(irn: &str) -> Value {
         tin: SUPPLIER_TIN.to_owned(),
     };
     let document = documents::validation(&registration, "INV001");
-    with(&with(&document, "irn", json!(irn)), "payment_status", json!("PENDING"))
+    with(
+        &with(&document, "irn", json!(irn)),
+        "payment_status",
+        json!("PENDING"),
+    )
 }

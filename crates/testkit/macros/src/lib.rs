@@ -36,7 +36,11 @@ fn generate_tests(settings: &TokenStream, case: TokenStream, backends: &[&str]) 
     };
     let mut tests = case;
     for backend in backends {
-        let suffix = if *backend == "Sqlite" { "sqlite" } else { "postgresql" };
+        let suffix = if *backend == "Sqlite" {
+            "sqlite"
+        } else {
+            "postgresql"
+        };
         let test = format!(
             "#[test] fn {name}_on_{suffix}() {{
                 let name = concat!(module_path!(), \"::{name}_on_{suffix}\");
@@ -66,5 +70,7 @@ fn function_name(item: &TokenStream) -> Option<Ident> {
 }
 
 fn failure(message: &str) -> TokenStream {
-    format!("::std::compile_error!({message:?});").parse().unwrap_or_default()
+    format!("::std::compile_error!({message:?});")
+        .parse()
+        .unwrap_or_default()
 }

@@ -24,12 +24,17 @@ impl<'a> Request<'a> {
 
     /// Returns the headers as they were sent.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.head.lines().skip(1).filter_map(|line| line.split_once(": "))
+        self.head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(": "))
     }
 
     /// Returns the value of a header; an empty text if it is missing.
     pub fn header(&self, name: &str) -> &'a str {
-        let found = self.headers().find(|header| header.0.eq_ignore_ascii_case(name));
+        let found = self
+            .headers()
+            .find(|header| header.0.eq_ignore_ascii_case(name));
         found.map_or("", |header| header.1)
     }
 }
@@ -48,11 +53,20 @@ pub struct Response {
 
 impl Response {
     pub fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: String::new(), delay: Duration::ZERO, is_lost: false }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: String::new(),
+            delay: Duration::ZERO,
+            is_lost: false,
+        }
     }
 
     pub fn text(status: u16, body: impl Into<String>) -> Self {
-        Self { body: body.into(), ..Self::status(status) }
+        Self {
+            body: body.into(),
+            ..Self::status(status)
+        }
     }
 
     #[must_use]
@@ -85,7 +99,13 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(stream: TcpStream, number: usize) -> Option<Self> {
         stream.set_nodelay(true).ok()?;
-        Some(Self { stream, number, buffer: Vec::new(), head_end: 0, end: 0 })
+        Some(Self {
+            stream,
+            number,
+            buffer: Vec::new(),
+            head_end: 0,
+            end: 0,
+        })
     }
 
     /// Reads the next request to its end. Returns `None` when the connection has ended.
@@ -106,12 +126,21 @@ impl Connection {
 
     fn is_whole(&mut self) -> bool {
         if self.head_end == 0 {
-            let Some(at) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+            let Some(at) = self
+                .buffer
+                .windows(4)
+                .position(|bytes| bytes == b"\r\n\r\n")
+            else {
                 return false;
             };
             self.head_end = at + 4;
             let length = self.request().unwrap().header("content-length");
-            self.end = self.head_end + if length.is_empty() { 0 } else { length.parse::<usize>().unwrap() };
+            self.end = self.head_end
+                + if length.is_empty() {
+                    0
+                } else {
+                    length.parse::<usize>().unwrap()
+                };
         }
         self.buffer.len() >= self.end
     }
@@ -119,7 +148,11 @@ impl Connection {
     pub(super) fn request(&self) -> Option<Request<'_>> {
         let head = std::str::from_utf8(&self.buffer[..self.head_end]).ok()?;
         let body = self.buffer.get(self.head_end..self.end).unwrap_or_default();
-        Some(Request { head, body, connection: self.number })
+        Some(Request {
+            head,
+            body,
+            connection: self.number,
+        })
     }
 
     pub(super) async fn write(&self, response: &Response) -> Option<()> {

@@ -71,24 +71,40 @@ impl<E: Endpoint> Receiver<E> {
 
     /// Starts a receiver at an address of this machine; 0.0.0.0 means all its addresses.
     pub fn serve_at(address: Ipv4Addr, endpoint: E) -> Self {
-        let pace = watch::Sender::new(Pace { is_held: false, latency: Duration::ZERO });
-        let counted = Mutex::new(Counted { endpoint, requests: 0, answers: 0 });
+        let pace = watch::Sender::new(Pace {
+            is_held: false,
+            latency: Duration::ZERO,
+        });
+        let counted = Mutex::new(Counted {
+            endpoint,
+            requests: 0,
+            answers: 0,
+        });
         let shared = Arc::new(Shared { counted, pace });
         let (running, stopped) = oneshot::channel();
         let (port_sender, port) = mpsc::channel();
         let for_thread = Arc::clone(&shared);
         thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
             runtime.block_on(async {
                 let listener = listen(address);
-                port_sender.send(listener.local_addr().unwrap().port()).unwrap();
+                port_sender
+                    .send(listener.local_addr().unwrap().port())
+                    .unwrap();
                 tokio::select! {
                     () = accept(listener, for_thread) => {}
                     _ = stopped => {}
                 }
             });
         });
-        Self { port: port.recv().unwrap(), shared, _running: running }
+        Self {
+            port: port.recv().unwrap(),
+            shared,
+            _running: running,
+        }
     }
 
     pub fn port(&self) -> u16 {
@@ -146,7 +162,11 @@ async fn accept<E: Endpoint>(listener: TcpListener, shared: Arc<Shared<E>>) {
 
 /// Answers one request after the other. Returns when the connection has ended, or in place of an answer that has to get
 /// lost.
-async fn answer_all<E: Endpoint>(stream: TcpStream, number: usize, shared: Arc<Shared<E>>) -> Option<()> {
+async fn answer_all<E: Endpoint>(
+    stream: TcpStream,
+    number: usize,
+    shared: Arc<Shared<E>>,
+) -> Option<()> {
     let mut connection = Connection::new(stream, number)?;
     let mut pace = shared.pace.subscribe();
     loop {

@@ -35,7 +35,9 @@ pub struct Received {
 
 impl Received {
     pub fn new(request: &Request<'_>, answered: Reply) -> Self {
-        let headers = request.headers().map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+        let headers = request
+            .headers()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
         Self {
             id: request.header("webhook-id").to_owned(),
             timestamp: request.header("webhook-timestamp").to_owned(),
@@ -86,29 +88,50 @@ impl Received {
     /// Returns true if a receiver that follows the standard accepts the notification: it is recent and signed with this
     /// secret.
     pub(super) fn is_genuine(&self, secret: &str) -> bool {
-        let is_recent = self.timestamp.parse().is_ok_and(|then: u64| now_s().abs_diff(then) <= TOLERANCE_S);
+        let is_recent = self
+            .timestamp
+            .parse()
+            .is_ok_and(|then: u64| now_s().abs_diff(then) <= TOLERANCE_S);
         is_recent && !self.id.is_empty() && self.is_signed_with(secret)
     }
 
     /// Returns whether one of the signatures was made with this secret.
     pub fn is_signed_with(&self, secret: &str) -> bool {
-        let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
-        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &self.signed_content());
+        let key = STANDARD
+            .decode(secret.strip_prefix("whsec_").unwrap())
+            .unwrap();
+        let tag = hmac::sign(
+            &hmac::Key::new(hmac::HMAC_SHA256, &key),
+            &self.signed_content(),
+        );
         let expected = format!("v1,{}", STANDARD.encode(tag));
-        self.signature.split(' ').any(|signature| signature == expected)
+        self.signature
+            .split(' ')
+            .any(|signature| signature == expected)
     }
 
     /// Returns whether one of the signatures was made with the private key of this public key.
     pub fn is_signed_by_key_pair(&self, public_key: &str) -> bool {
-        let key = STANDARD.decode(public_key.strip_prefix("whpk_").unwrap()).unwrap();
+        let key = STANDARD
+            .decode(public_key.strip_prefix("whpk_").unwrap())
+            .unwrap();
         let key = UnparsedPublicKey::new(&ED25519, key);
-        let signatures = self.signature.split(' ').filter_map(|part| part.strip_prefix("v1a,"));
+        let signatures = self
+            .signature
+            .split(' ')
+            .filter_map(|part| part.strip_prefix("v1a,"));
         let content = self.signed_content();
-        signatures.map(|text| STANDARD.decode(text).unwrap()).any(|one| key.verify(&content, &one).is_ok())
+        signatures
+            .map(|text| STANDARD.decode(text).unwrap())
+            .any(|one| key.verify(&content, &one).is_ok())
     }
 
     fn signed_content(&self) -> Vec<u8> {
-        [format!("{}.{}.", self.id, self.timestamp).as_bytes(), &self.bytes].concat()
+        [
+            format!("{}.{}.", self.id, self.timestamp).as_bytes(),
+            &self.bytes,
+        ]
+        .concat()
     }
 }
 
@@ -117,5 +140,8 @@ impl Received {
     reason = "a receiver has a clock of its own, not the one of the service"
 )]
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
 }

@@ -48,12 +48,19 @@ impl Reply {
             Self::RetryAfter(status, seconds) => {
                 Response::status(status).with_header("retry-after", seconds.to_string())
             }
-            Self::Abort(status) => Response::status(status).with_header("webhook-delivery", "abort-message"),
-            Self::Redirect(status, port) => {
-                Response::status(status).with_header("location", format!("http://127.0.0.1:{port}/"))
+            Self::Abort(status) => {
+                Response::status(status).with_header("webhook-delivery", "abort-message")
             }
-            Self::Slow => Response { delay: SLOW_REPLY_DELAY, ..Response::status(204) },
-            Self::HangUp | Self::LostAnswer => Response { is_lost: true, ..Response::status(204) },
+            Self::Redirect(status, port) => Response::status(status)
+                .with_header("location", format!("http://127.0.0.1:{port}/")),
+            Self::Slow => Response {
+                delay: SLOW_REPLY_DELAY,
+                ..Response::status(204)
+            },
+            Self::HangUp | Self::LostAnswer => Response {
+                is_lost: true,
+                ..Response::status(204)
+            },
         }
     }
 }
@@ -76,7 +83,11 @@ pub struct Scripted {
 
 impl Scripted {
     fn reply(&mut self, one: &Received) -> Reply {
-        if self.secret.as_ref().is_some_and(|secret| !one.is_genuine(secret)) {
+        if self
+            .secret
+            .as_ref()
+            .is_some_and(|secret| !one.is_genuine(secret))
+        {
             return Reply::Status(401);
         }
         self.next.pop_front().unwrap_or_else(|| self.draw())
@@ -169,13 +180,22 @@ impl Receiver {
     /// Waits until this many notifications have arrived. Returns all that have arrived.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
         let what = format!("{count} notifications");
-        eventually(&what, async || (self.requests() >= count).then(|| self.received_notifications())).await
+        eventually(&what, async || {
+            (self.requests() >= count).then(|| self.received_notifications())
+        })
+        .await
     }
 
     /// Returns the sequence numbers of a taxpayer's accepted events.
     pub fn accepted_sequences(&self, taxpayer: i64) -> BTreeSet<i64> {
         let events = (taxpayer, 0)..(taxpayer + 1, 0);
-        self.with(|endpoint| endpoint.accepted.range(events).map(|(_, sequence)| *sequence).collect())
+        self.with(|endpoint| {
+            endpoint
+                .accepted
+                .range(events)
+                .map(|(_, sequence)| *sequence)
+                .collect()
+        })
     }
 
     /// Returns the number of different events that were accepted, of all taxpayers.

@@ -31,7 +31,9 @@ impl AppClient {
     }
 
     pub async fn submit_async(&self, body: &Value) -> Answer {
-        let request = self.request("POST", SUBMIT).header("prefer", "respond-async");
+        let request = self
+            .request("POST", SUBMIT)
+            .header("prefer", "respond-async");
         Answer::to(request.json(body)).await
     }
 
@@ -40,7 +42,8 @@ impl AppClient {
     }
 
     pub async fn confirm_receipt(&self, irn: &str) -> Answer {
-        self.call("PATCH", &format!("{TRANSMIT}/{irn}/confirm-receipt")).await
+        self.call("PATCH", &format!("{TRANSMIT}/{irn}/confirm-receipt"))
+            .await
     }
 
     pub async fn confirm(&self, irn: &str) -> Answer {
@@ -57,7 +60,8 @@ impl AppClient {
 
     /// Has a payment status relayed to the authority.
     pub async fn pay(&self, irn: &str, status: &str) -> Answer {
-        self.send("PATCH", &relay(irn), &json!({ "payment_status": status })).await
+        self.send("PATCH", &relay(irn), &json!({ "payment_status": status }))
+            .await
     }
 
     pub async fn download(&self, irn: &str) -> Answer {
@@ -66,7 +70,8 @@ impl AppClient {
 
     /// Returns the run of this operation. `run` returns the one that the API shows by default.
     pub async fn run_with_operation(&self, irn: &str, operation: &str) -> Answer {
-        self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await
+        self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}"))
+            .await
     }
 
     pub async fn run(&self, irn: &str) -> Answer {

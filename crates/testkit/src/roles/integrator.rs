@@ -30,11 +30,13 @@ impl Integrator {
     }
 
     pub async fn change_profile(&self, id: i64, body: &Value) -> Answer {
-        self.send("PATCH", &format!("{TAXPAYERS}/{id}/profile"), body).await
+        self.send("PATCH", &format!("{TAXPAYERS}/{id}/profile"), body)
+            .await
     }
 
     pub async fn rotate_api_key(&self, id: i64) -> Answer {
-        self.call("POST", &format!("{TAXPAYERS}/{id}/api-key/rotate")).await
+        self.call("POST", &format!("{TAXPAYERS}/{id}/api-key/rotate"))
+            .await
     }
 
     pub async fn set_webhook(&self, id: i64, url: &str, events: &[&str]) -> Answer {
@@ -48,14 +50,20 @@ impl Integrator {
 
     /// Returns the new signing secret.
     pub async fn rotate_secret(&self, id: i64) -> String {
-        let answer = self.call("POST", &format!("{}/secret", webhook(id))).await.expect_status(200);
+        let answer = self
+            .call("POST", &format!("{}/secret", webhook(id)))
+            .await
+            .expect_status(200);
         answer.data()["secret"].as_str().unwrap().to_owned()
     }
 
     /// Returns the public key of the new pair.
     pub async fn rotate_key_pair(&self, id: i64) -> String {
         let path = format!("{}/secret", webhook(id));
-        let answer = self.send("POST", &path, &json!({ "type": "ed25519" })).await.expect_status(200);
+        let answer = self
+            .send("POST", &path, &json!({ "type": "ed25519" }))
+            .await
+            .expect_status(200);
         answer.data()["public_key"].as_str().unwrap().to_owned()
     }
 
@@ -64,17 +72,24 @@ impl Integrator {
     }
 
     pub async fn enable_webhook(&self, id: i64, replay: &str) -> Answer {
-        self.send("POST", &format!("{}/enable", webhook(id)), &json!({ "replay": replay })).await
+        self.send(
+            "POST",
+            &format!("{}/enable", webhook(id)),
+            &json!({ "replay": replay }),
+        )
+        .await
     }
 
     pub async fn deliveries(&self, id: i64, query: &str) -> Answer {
-        self.get(&format!("{}/deliveries{query}", webhook(id))).await
+        self.get(&format!("{}/deliveries{query}", webhook(id)))
+            .await
     }
 
     /// Delivers events of the taxpayer's log again, from `since` on.
     pub async fn replay(&self, id: i64, since: Value, only: &str) -> Answer {
         let body = json!({ "since": since, "only": only });
-        self.send("POST", &format!("{}/replay", webhook(id)), &body).await
+        self.send("POST", &format!("{}/replay", webhook(id)), &body)
+            .await
     }
 
     pub async fn replays(&self, id: i64, rest: &str) -> Answer {
@@ -82,7 +97,8 @@ impl Integrator {
     }
 
     pub async fn cancel_replay(&self, id: i64, replay: &str) -> Answer {
-        self.call("POST", &format!("{}/replays/{replay}/cancel", webhook(id))).await
+        self.call("POST", &format!("{}/replays/{replay}/cancel", webhook(id)))
+            .await
     }
 
     pub fn app(&self) -> AppClient {

@@ -32,18 +32,27 @@ impl Operator {
     /// Pauses, resumes, retries or cancels a run.
     pub async fn move_run(&self, id: &str, to: &str) -> Answer {
         let body = json!({ "reason": format!("to {to} it") });
-        self.send("POST", &format!("/ops/pipeline/runs/{id}/{to}"), &body).await
+        self.send("POST", &format!("/ops/pipeline/runs/{id}/{to}"), &body)
+            .await
     }
 
     /// Returns the latest run of a taxpayer, with its steps.
     pub async fn newest_run(&self, taxpayer: &Taxpayer) -> Value {
-        let listed = self.runs(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
+        let listed = self
+            .runs(&format!("?taxpayer_id={}", taxpayer.id))
+            .await
+            .expect_status(200);
         let id = listed.data()["data"][0]["id"].as_str().unwrap().to_owned();
-        self.runs(&format!("/{id}")).await.expect_status(200).data().clone()
+        self.runs(&format!("/{id}"))
+            .await
+            .expect_status(200)
+            .data()
+            .clone()
     }
 
     pub async fn dead_letters(&self, query: &str) -> Answer {
-        self.get(&format!("/ops/webhooks/dead-letters{query}")).await
+        self.get(&format!("/ops/webhooks/dead-letters{query}"))
+            .await
     }
 
     /// Compares a day of a taxpayer with the authority's ledger.

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use serde_json::{Value, json};
 
 use super::{
-    ACKNOWLEDGE, AppClient, BATCHES, BULK, EVENTS, FULL_INVOICES, GET_SUPPLIER_INVOICE, INBOX, INVOICES,
-    UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
+    ACKNOWLEDGE, AppClient, BATCHES, BULK, EVENTS, FULL_INVOICES, GET_SUPPLIER_INVOICE, INBOX,
+    INVOICES, UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
 };
 use crate::answer::Answer;
 use crate::client::Client;
@@ -63,7 +63,11 @@ impl Taxpayer {
 
     /// Creates a full invoice and returns it.
     pub async fn full(&self, body: &Value) -> Value {
-        self.create_full(body).await.expect_status(201).data().clone()
+        self.create_full(body)
+            .await
+            .expect_status(201)
+            .data()
+            .clone()
     }
 
     pub async fn update(&self, body: &Value) -> Answer {
@@ -78,17 +82,26 @@ impl Taxpayer {
 
     /// Creates an invoice and returns it.
     pub async fn invoice(&self, body: &Value) -> Value {
-        self.create_invoice(body).await.expect_status(201).data().clone()
+        self.create_invoice(body)
+            .await
+            .expect_status(201)
+            .data()
+            .clone()
     }
 
     pub async fn create_batch(&self, invoices: &[Value]) -> Answer {
-        self.send("POST", BULK, &json!({ "invoices": invoices })).await
+        self.send("POST", BULK, &json!({ "invoices": invoices }))
+            .await
     }
 
     /// Returns the batch that an answer names.
     pub async fn outcome(&self, created: &Answer) -> Value {
         let batch_no = created.data()["batch_no"].as_str().unwrap();
-        self.get(&format!("{BATCHES}/{batch_no}")).await.expect_status(200).data().clone()
+        self.get(&format!("{BATCHES}/{batch_no}"))
+            .await
+            .expect_status(200)
+            .data()
+            .clone()
     }
 
     pub async fn timeline(&self, id: &Value) -> Answer {
@@ -101,7 +114,11 @@ impl Taxpayer {
 
     /// Reads an invoice again.
     pub async fn reread(&self, invoice: &Value) -> Value {
-        self.get_invoice(&invoice["id"]).await.expect_status(200).data().clone()
+        self.get_invoice(&invoice["id"])
+            .await
+            .expect_status(200)
+            .data()
+            .clone()
     }
 
     pub async fn list_invoices(&self, query: &str) -> Answer {
@@ -130,37 +147,61 @@ impl Taxpayer {
     }
 
     pub async fn supplier_invoice(&self, irn: &str) -> Answer {
-        self.send("POST", GET_SUPPLIER_INVOICE, &json!({ "supplier_irn": irn })).await
+        self.send(
+            "POST",
+            GET_SUPPLIER_INVOICE,
+            &json!({ "supplier_irn": irn }),
+        )
+        .await
     }
 
     pub async fn acknowledge(&self, irn: &str) -> Answer {
-        self.send("POST", ACKNOWLEDGE, &json!({ "supplier_irn": irn })).await
+        self.send("POST", ACKNOWLEDGE, &json!({ "supplier_irn": irn }))
+            .await
     }
 
     /// Counts the events with this name in the taxpayer's log.
     pub async fn count_events(&self, name: &str) -> usize {
-        self.event_names().await.iter().filter(|event| *event == name).count()
+        self.event_names()
+            .await
+            .iter()
+            .filter(|event| *event == name)
+            .count()
     }
 
     /// Returns the events of this taxpayer, from the first on.
     pub async fn events(&self) -> Vec<Value> {
-        let answer = self.get(&format!("{EVENTS}?limit=1000")).await.expect_status(200);
+        let answer = self
+            .get(&format!("{EVENTS}?limit=1000"))
+            .await
+            .expect_status(200);
         answer.data()["events"].as_array().unwrap().clone()
     }
 
     /// Returns the events about an invoice.
     pub async fn invoice_events(&self) -> Vec<Value> {
-        self.events().await.into_iter().filter(|event| event["irn"].is_string()).collect()
+        self.events()
+            .await
+            .into_iter()
+            .filter(|event| event["irn"].is_string())
+            .collect()
     }
 
     /// Returns the names of the events about an invoice, in order.
     pub async fn invoice_event_names(&self) -> Vec<String> {
         let events = self.invoice_events().await;
-        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+        events
+            .iter()
+            .map(|event| event["type"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Returns the names of the events, in order.
     pub async fn event_names(&self) -> Vec<String> {
-        self.events().await.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+        self.events()
+            .await
+            .iter()
+            .map(|event| event["type"].as_str().unwrap().to_owned())
+            .collect()
     }
 }

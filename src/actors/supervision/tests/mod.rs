@@ -14,8 +14,8 @@ use tokio::time::sleep;
 
 use super::batch_actor;
 use super::{
-    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
-    SendError, Tree, Worker, install_hook,
+    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings,
+    RestartPolicy, SendError, Tree, Worker, install_hook,
 };
 use crate::domain::kernel::clock::SystemClock;
 use crate::domain::kernel::ids::CommandId;
@@ -99,7 +99,10 @@ impl Worker for TestWorker {
 
     /// Panics on a poison command before it writes anything, because a real worker also decides the whole batch first.
     async fn work(mut self, batch: CommandBatch<TestCommand>) -> (Self, Vec<(CommandId, u32)>) {
-        let poisoned = batch.tasks().iter().any(|task| matches!(**task, TestCommand::Poison));
+        let poisoned = batch
+            .tasks()
+            .iter()
+            .any(|task| matches!(**task, TestCommand::Poison));
         assert!(!poisoned, "poison");
         let mut replies = Vec::new();
         for task in batch.tasks() {
@@ -140,18 +143,33 @@ impl Harness {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let ledger = Ledger::default();
         let panicked = Ledger::default();
-        let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy };
+        let settings = RegistrySettings {
+            kind: NodeKind::Taxpayer,
+            policy,
+        };
         let written = Arc::clone(&ledger);
-        let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_, context| {
-            let ledger = Arc::clone(&written);
-            let panicked = Arc::clone(&panicked);
-            batch_actor::start(context, batch_max, move || TestWorker {
-                ledger: Arc::clone(&ledger),
-                panicked: Arc::clone(&panicked),
-                written: 0,
-            })
-        });
-        Self { tree, arbiters, admission, registry: Arc::new(registry), ledger }
+        let registry = Registry::new(
+            &tree,
+            &arbiters,
+            admission.clone(),
+            settings,
+            move |_, context| {
+                let ledger = Arc::clone(&written);
+                let panicked = Arc::clone(&panicked);
+                batch_actor::start(context, batch_max, move || TestWorker {
+                    ledger: Arc::clone(&ledger),
+                    panicked: Arc::clone(&panicked),
+                    written: 0,
+                })
+            },
+        );
+        Self {
+            tree,
+            arbiters,
+            admission,
+            registry: Arc::new(registry),
+            ledger,
+        }
     }
 
     async fn send(&self, key: &str, command: TestCommand) -> Result<u32, SendError> {
@@ -163,7 +181,8 @@ impl Harness {
         let nap = self.send(key, TestCommand::Sleep(0, Duration::from_millis(100)));
         let rest = async {
             sleep(Duration::from_millis(10)).await;
-            futures_util::future::join_all(commands.iter().map(|command| self.send(key, *command))).await
+            futures_util::future::join_all(commands.iter().map(|command| self.send(key, *command)))
+                .await
         };
         let (nap, rest) = futures_util::future::join(nap, rest).await;
         assert!(nap.is_ok());
@@ -176,7 +195,10 @@ impl Harness {
 
     /// Asserts that every permit is returned and no command is queued.
     fn assert_idle(&self) {
-        assert_eq!((self.admission.in_use(), self.admission.keys_in_use()), (0, 0));
+        assert_eq!(
+            (self.admission.in_use(), self.admission.keys_in_use()),
+            (0, 0)
+        );
         assert_eq!(self.tree.counters().queue_depth.get(), 0);
     }
 }
@@ -191,7 +213,10 @@ impl Drop for Harness {
 async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(5), "never came true: {what}");
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "never came true: {what}"
+        );
         sleep(Duration::from_millis(2)).await;
     }
 }

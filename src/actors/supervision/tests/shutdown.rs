@@ -16,11 +16,17 @@ async fn stopping_the_arbiters_interrupts_started_commands_and_returns_waiting_o
         harness.arbiters.join().await
     };
     let (begun, waits, clean) = futures_util::future::join3(begun, waits, stop).await;
-    assert!(matches!(begun, Err(SendError::Interrupted { .. })), "{begun:?}");
+    assert!(
+        matches!(begun, Err(SendError::Interrupted { .. })),
+        "{begun:?}"
+    );
     assert_eq!(waits, Err(SendError::Stopped));
     assert!(clean);
     assert_eq!(harness.ledger_entries(), [0; 0]);
-    assert_eq!(harness.send("other", TestCommand::Write(3)).await, Err(SendError::Stopped));
+    assert_eq!(
+        harness.send("other", TestCommand::Write(3)).await,
+        Err(SendError::Stopped)
+    );
     harness.assert_idle();
 }
 
@@ -33,7 +39,11 @@ async fn a_closed_registry_finishes_its_commands_and_takes_no_new_ones() {
         harness.registry.close();
         let refused = harness.send("t", TestCommand::Write(2)).await;
         let undrained = harness.registry.drain(Duration::ZERO).await;
-        (refused, undrained, harness.registry.drain(Duration::from_secs(5)).await)
+        (
+            refused,
+            undrained,
+            harness.registry.drain(Duration::from_secs(5)).await,
+        )
     };
     let (work, close) = futures_util::future::join(work, close).await;
     assert_eq!(work, Ok(1));
@@ -49,6 +59,9 @@ async fn a_sender_that_goes_away_costs_no_permit() {
         harness.send("t", TestCommand::Sleep(1, Duration::from_millis(40))),
     );
     assert!(gone.await.is_err());
-    eventually("the work is done all the same", || harness.ledger_entries() == [1]).await;
+    eventually("the work is done all the same", || {
+        harness.ledger_entries() == [1]
+    })
+    .await;
     eventually("the permit is back", || harness.admission.in_use() == 0).await;
 }

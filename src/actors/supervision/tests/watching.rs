@@ -8,11 +8,17 @@ use super::super::periodic::{Period, PeriodicActor};
 use super::super::watchdog::{self, WatchdogScan};
 use super::*;
 
-const LIMITS: watchdog::WatchdogLimits =
-    watchdog::WatchdogLimits { busy_after: Duration::from_secs(1), stuck_after: Duration::from_secs(10) };
+const LIMITS: watchdog::WatchdogLimits = watchdog::WatchdogLimits {
+    busy_after: Duration::from_secs(1),
+    stuck_after: Duration::from_secs(10),
+};
 
 fn states(tree: &Tree) -> Vec<NodeState> {
-    tree.snapshot(10).groups.iter().flat_map(|group| group.nodes.iter().map(|node| node.state)).collect()
+    tree.snapshot(10)
+        .groups
+        .iter()
+        .flat_map(|group| group.nodes.iter().map(|node| node.state))
+        .collect()
 }
 
 #[actix::test]
@@ -24,7 +30,11 @@ async fn a_stuck_actor_is_busy_first_and_running_again_after_its_batch() {
         let now = Instant::now();
         let mut seen = Vec::new();
         for seconds in [0, 2, 11, 12] {
-            let found = watchdog::scan(&harness.tree, |_| LIMITS, now + Duration::from_secs(seconds));
+            let found = watchdog::scan(
+                &harness.tree,
+                |_| LIMITS,
+                now + Duration::from_secs(seconds),
+            );
             seen.push((found.busy, found.stuck, states(&harness.tree)[0]));
         }
         seen
@@ -41,7 +51,10 @@ async fn a_stuck_actor_is_busy_first_and_running_again_after_its_batch() {
     assert_eq!(states(&harness.tree), [NodeState::Running]);
     assert_eq!(harness.tree.counters().stuck.get(), 1, "reported once");
     let later = Instant::now() + Duration::from_mins(1);
-    assert_eq!(watchdog::scan(&harness.tree, |_| LIMITS, later), WatchdogScan::default());
+    assert_eq!(
+        watchdog::scan(&harness.tree, |_| LIMITS, later),
+        WatchdogScan::default()
+    );
 }
 
 #[actix::test]
@@ -59,7 +72,9 @@ async fn a_periodic_scan_detects_an_actor_that_blocks_its_arbiter() {
     let period = Period::new(NodeKind::Janitor, "janitor", Duration::from_millis(5));
     let _janitor = PeriodicActor::start(&harness.tree, &harness.arbiters, period, scan);
     let work = harness.send("t", TestCommand::Block(1, Duration::from_millis(200)));
-    let seen = eventually("stuck", || states(&harness.tree).contains(&NodeState::Stuck));
+    let seen = eventually("stuck", || {
+        states(&harness.tree).contains(&NodeState::Stuck)
+    });
     let (reply, ()) = futures_util::future::join(work, seen).await;
     assert_eq!(reply, Ok(1));
 }
@@ -72,11 +87,23 @@ async fn work_that_panics_does_not_end_a_periodic_actor() {
     let work = async move || {
         let round = counted.fetch_add(1, Ordering::SeqCst);
         assert!(round != 1, "second round");
-        if round == 2 { Err("third round") } else { Ok(None) }
+        if round == 2 {
+            Err("third round")
+        } else {
+            Ok(None)
+        }
     };
     let period = Period::new(NodeKind::Janitor, "janitor", Duration::from_millis(2));
-    drop(PeriodicActor::start(&harness.tree, &harness.arbiters, period, work));
-    eventually("rounds after the panic", || rounds.load(Ordering::SeqCst) > 5).await;
+    drop(PeriodicActor::start(
+        &harness.tree,
+        &harness.arbiters,
+        period,
+        work,
+    ));
+    eventually("rounds after the panic", || {
+        rounds.load(Ordering::SeqCst) > 5
+    })
+    .await;
     assert_eq!(harness.tree.counters().panics.get(), 1);
     assert_eq!(harness.tree.readiness(), Ok(()));
 }
@@ -87,5 +114,8 @@ async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
     let node = tree.node(NodeKind::Taxpayer, 0, "t");
     node.record_panic(&"ü".repeat(500));
     assert_eq!(node.state(), NodeState::Restarting);
-    assert_eq!(node.last_panic().map(|text| text.chars().count()), Some(200));
+    assert_eq!(
+        node.last_panic().map(|text| text.chars().count()),
+        Some(200)
+    );
 }

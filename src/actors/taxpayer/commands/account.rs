@@ -95,12 +95,17 @@ impl TaxpayerCommand for Onboard {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
-        let faults = [uow.conflicts(), self.conflicts.clone()].into_iter().find(|faults| !faults.is_empty());
+        let faults = [uow.conflicts(), self.conflicts.clone()]
+            .into_iter()
+            .find(|faults| !faults.is_empty());
         if let Some(faults) = faults {
             return Err(faults.into());
         }
         let taxpayer = self.taxpayer(uow.id, uow.now);
-        let contact = FirstContact { id: uow.ids.next(IdKind::Contact), person: self.contact.clone() };
+        let contact = FirstContact {
+            id: uow.ids.next(IdKind::Contact),
+            person: self.contact.clone(),
+        };
         uow.writes.first_contact = Some(contact);
         let by = Actor::Integrator(taxpayer.integrator_id);
         let entry = audit_entry(uow, by, AuditAction::CreateTaxpayer);
@@ -131,8 +136,11 @@ impl TaxpayerCommand for ChangeProfile {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
         let before = uow.taxpayer()?.clone();
         let conflicts = uow.conflicts();
-        let faults: Faults =
-            conflicts.iter().filter(|fault| fault.path == "email").map(to_business_email_fault).collect();
+        let faults: Faults = conflicts
+            .iter()
+            .filter(|fault| fault.path == "email")
+            .map(to_business_email_fault)
+            .collect();
         if !faults.is_empty() {
             return Err(faults.into());
         }
@@ -141,7 +149,9 @@ impl TaxpayerCommand for ChangeProfile {
         let changed = taxpayer.changed_since(&before);
         if !changed.is_empty() {
             let entry = audit_entry(uow, self.by, AuditAction::UpdateProfile);
-            uow.writes.audit.push(entry.with_states(None, Some(changed.join(", "))));
+            uow.writes
+                .audit
+                .push(entry.with_states(None, Some(changed.join(", "))));
         }
         taxpayer.updated_at = uow.now;
         *uow.taxpayer = Some(taxpayer.clone());
@@ -151,7 +161,11 @@ impl TaxpayerCommand for ChangeProfile {
 
 /// Renames the fault: in a profile, the taxpayer's email is the field `business_email`.
 fn to_business_email_fault(fault: &Fault) -> Fault {
-    Fault::new("business_email", fault.rule(), "The business_email has already been taken.")
+    Fault::new(
+        "business_email",
+        fault.rule(),
+        "The business_email has already been taken.",
+    )
 }
 
 impl TaxpayerCommand for SetSubscription {
@@ -167,7 +181,9 @@ impl TaxpayerCommand for SetSubscription {
         let mut taxpayer = uow.taxpayer()?.clone();
         let before = std::mem::replace(&mut taxpayer.subscription, self.to);
         let entry = audit_entry(uow, self.by, AuditAction::SetSubscription);
-        uow.writes.audit.push(entry.with_states(Some(before.to_string()), Some(self.to.to_string())));
+        uow.writes
+            .audit
+            .push(entry.with_states(Some(before.to_string()), Some(self.to.to_string())));
         taxpayer.updated_at = uow.now;
         *uow.taxpayer = Some(taxpayer.clone());
         Ok(taxpayer)
@@ -196,11 +212,17 @@ impl TaxpayerCommand for RecordVerification {
             }
         }
         if let Some(by) = self.by {
-            let [from, to] = [before, taxpayer.verification].map(|one| Some(one.status().to_string()));
+            let [from, to] =
+                [before, taxpayer.verification].map(|one| Some(one.status().to_string()));
             let entry = AuditEntry::new(by, AuditAction::VerifyTaxpayer, &uow.id, uow.now);
-            let entry =
-                entry.for_taxpayer(uow.id).for_integrator(taxpayer.integrator_id).with_states(from, to);
-            uow.writes.audit.push(AuditEntry { reason: self.reason.clone(), ..entry });
+            let entry = entry
+                .for_taxpayer(uow.id)
+                .for_integrator(taxpayer.integrator_id)
+                .with_states(from, to);
+            uow.writes.audit.push(AuditEntry {
+                reason: self.reason.clone(),
+                ..entry
+            });
         }
         Ok(taxpayer)
     }

@@ -6,7 +6,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::resolve_customer_and_items::{resolve_customer, resolve_items};
+use crate::actors::taxpayer::commands::resolve_customer_and_items::{
+    resolve_customer, resolve_items,
+};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -71,7 +73,9 @@ impl TaxpayerCommand for CreateInvoice {
 
 impl CreateBatch {
     fn drafts(&self) -> impl Iterator<Item = &Draft> {
-        self.0.iter().filter_map(|candidate| candidate.draft.as_deref().ok())
+        self.0
+            .iter()
+            .filter_map(|candidate| candidate.draft.as_deref().ok())
     }
 }
 
@@ -90,18 +94,25 @@ impl TaxpayerCommand for CreateBatch {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.drafts().for_each(|draft| add_draft_reads(draft, wanted, context));
+        self.drafts()
+            .for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
     /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        uow.taxpayer()?.check_may_create_invoices(uow.verification)?;
+        uow.taxpayer()?
+            .check_may_create_invoices(uow.verification)?;
         let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
         let mut items = Vec::with_capacity(self.0.len());
         for candidate in &self.0 {
             items.push(create_item(uow, &batch_no, candidate));
         }
-        let batch = Batch { taxpayer_id: uow.id, batch_no, items, created_at: uow.now };
+        let batch = Batch {
+            taxpayer_id: uow.id,
+            batch_no,
+            items,
+            created_at: uow.now,
+        };
         let data = json!({
             "batch_no": batch.batch_no,
             "created": batch.count(ItemOutcome::Created),
@@ -125,15 +136,17 @@ fn want_ids(draft: &Draft, wanted: &mut WantedIds) {
 fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
-    let irn = draft
-        .irn
-        .clone()
-        .or_else(|| Irn::for_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok());
+    let irn = draft.irn.clone().or_else(|| {
+        Irn::for_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok()
+    });
     if let Some(irn) = irn {
         wanted.add_irn(&irn);
     }
     wanted.add_customer(&draft.customer);
-    draft.lines.iter().for_each(|line| add_item(line, wanted.items()));
+    draft
+        .lines
+        .iter()
+        .for_each(|line| add_item(line, wanted.items()));
 }
 
 fn add_item(line: &Line, items: &mut ItemNames) {
@@ -146,14 +159,24 @@ fn add_item(line: &Line, items: &mut ItemNames) {
 fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> BatchItem {
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {
-        Ok(draft) => Draft { batch_no: Some(batch_no.to_owned()), ..(**draft).clone() },
+        Ok(draft) => Draft {
+            batch_no: Some(batch_no.to_owned()),
+            ..(**draft).clone()
+        },
         Err(faults) => return BatchItem::from_faults(invoice_no, faults),
     };
     match add_invoice(uow, &draft) {
         Ok(created) => {
             let is_new = created.duplicate.is_none();
-            let outcome = if is_new { ItemOutcome::Created } else { ItemOutcome::Duplicate };
-            BatchItem { invoice_no, ..BatchItem::for_invoice(&created.invoice, outcome) }
+            let outcome = if is_new {
+                ItemOutcome::Created
+            } else {
+                ItemOutcome::Duplicate
+            };
+            BatchItem {
+                invoice_no,
+                ..BatchItem::for_invoice(&created.invoice, outcome)
+            }
         }
         Err(refusal) => BatchItem::from_faults(invoice_no, &item_faults(refusal)),
     }
@@ -175,7 +198,10 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
         if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
             return Err(irn_taken(&irn, existing));
         }
-        return Ok(CreatedInvoice { invoice: existing.clone(), duplicate: Some(compare(draft, existing)) });
+        return Ok(CreatedInvoice {
+            invoice: existing.clone(),
+            duplicate: Some(compare(draft, existing)),
+        });
     }
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let identity = InvoiceIdentity {
@@ -187,12 +213,21 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
     };
     let (mut invoice, posting) = draft.clone().into_invoice(identity, uow.now);
     resolve_items(uow, &mut invoice.lines);
-    let sequence = uow.emit_about(EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
+    let sequence = uow.emit_about(
+        EventKind::InvoiceCreated,
+        &invoice,
+        json!({ "previous_status": null }),
+    );
     if let Some(posting) = posting {
-        uow.writes.postings.push(payments::Model::from_posting(&invoice, sequence, posting, uow.now));
+        uow.writes.postings.push(payments::Model::from_posting(
+            &invoice, sequence, posting, uow.now,
+        ));
     }
     uow.put_invoice(invoice.clone());
-    Ok(CreatedInvoice { invoice, duplicate: None })
+    Ok(CreatedInvoice {
+        invoice,
+        duplicate: None,
+    })
 }
 
 fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
@@ -204,7 +239,9 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
             "The irn must carry this account's authority_service_id.",
         ))),
         None => Irn::for_invoice(&draft.invoice_no, &taxpayer.service_id, draft.invoice_date)
-            .map_err(|malformed| Fault::new("invoice_no", "irn_malformed", malformed.to_string()).into()),
+            .map_err(|malformed| {
+                Fault::new("invoice_no", "irn_malformed", malformed.to_string()).into()
+            }),
     }
 }
 
@@ -223,13 +260,21 @@ fn irn_taken(irn: &Irn, existing: &Invoice) -> Refusal {
 fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
     let by_number = || uow.invoices.with_number(&draft.invoice_no);
     let by_irn = || uow.invoice_with_irn(irn);
-    if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
+    if draft.irn.is_some() {
+        by_irn().or_else(by_number)
+    } else {
+        by_number().or_else(by_irn)
+    }
 }
 
 /// Compares a draft with an existing invoice. An edited invoice is always different, because its first content is gone.
 fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
     let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
-    if is_identical { Duplicate::Identical } else { Duplicate::Different }
+    if is_identical {
+        Duplicate::Identical
+    } else {
+        Duplicate::Different
+    }
 }
 
 /// Returns the QR code that is shown until the authority has signed the invoice. It contains only the IRN.

@@ -125,8 +125,14 @@ impl TaxpayerCommand for ReceiveSupplierInvoice {
             "supplier_tin": invoice.supplier_tin,
             "received_at": precise_time(invoice.received_at),
         });
-        uow.emit(EventKind::SupplierInvoiceReceived, Some(&invoice.irn), &data);
-        uow.writes.received.push((invoice.clone(), document.document.clone()));
+        uow.emit(
+            EventKind::SupplierInvoiceReceived,
+            Some(&invoice.irn),
+            &data,
+        );
+        uow.writes
+            .received
+            .push((invoice.clone(), document.document.clone()));
         uow.put_supplier_invoice(invoice);
         Ok(())
     }
@@ -142,7 +148,10 @@ impl TaxpayerCommand for AcknowledgeSupplierInvoice {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<SupplierInvoice, Refusal> {
-        let mut invoice = uow.supplier_invoice(&self.irn).cloned().ok_or(Refusal::NotAddressedToCaller)?;
+        let mut invoice = uow
+            .supplier_invoice(&self.irn)
+            .cloned()
+            .ok_or(Refusal::NotAddressedToCaller)?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged);
         }
@@ -152,7 +161,11 @@ impl TaxpayerCommand for AcknowledgeSupplierInvoice {
             "supplier_irn": invoice.irn,
             "acknowledged_at": precise_time(uow.now),
         });
-        uow.emit(EventKind::SupplierInvoiceAcknowledged, Some(&invoice.irn), &data);
+        uow.emit(
+            EventKind::SupplierInvoiceAcknowledged,
+            Some(&invoice.irn),
+            &data,
+        );
         uow.writes.acknowledged.push((invoice.irn.clone(), uow.now));
         uow.put_supplier_invoice(invoice.clone());
         Ok(invoice)
@@ -169,14 +182,23 @@ impl TaxpayerCommand for NotifyOutage {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_outage(OutageEvent { outage: self.0.outage, edge: self.0.edge });
+        wanted.add_outage(OutageEvent {
+            outage: self.0.outage,
+            edge: self.0.edge,
+        });
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         let Self(notice) = self;
-        let event = OutageEvent { outage: notice.outage, edge: notice.edge };
+        let event = OutageEvent {
+            outage: notice.outage,
+            edge: notice.edge,
+        };
         let kind = notice.edge.event_kind();
-        let is_enabled = uow.endpoint.as_ref().is_some_and(|endpoint| endpoint.has_enabled(kind));
+        let is_enabled = uow
+            .endpoint
+            .as_ref()
+            .is_some_and(|endpoint| endpoint.has_enabled(kind));
         if is_enabled && !uow.sent_outages.contains(&event) {
             let sequence = uow.emit(kind, None, &notice.data);
             uow.sent_outages.push(event);
@@ -190,7 +212,9 @@ impl TaxpayerCommand for NotifyOutage {
 /// itself. Returns true if a run was completed.
 fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
-    let stopped = run.filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send)).cloned();
+    let stopped = run
+        .filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send))
+        .cloned();
     let Some(run) = stopped else { return false };
     let run = run.end_as_transmitted(uow.now);
     uow.put_run(run);
@@ -200,11 +224,20 @@ fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
 /// Records once that the receipt of an invoice was confirmed: in the invoice's run, in its authority status, and as an
 /// event. If neither a run nor the invoice is stored, there is only the event.
 fn record_receipt(uow: &mut UnitOfWork, irn: &Irn) {
-    let runs = [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
+    let runs =
+        [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
     let invoice = uow.invoice_with_irn(irn).cloned();
-    let is_recorded = uow.acknowledged.iter().any(|recorded| recorded.key() == irn.key())
-        || runs.iter().flatten().any(|run| run.done.contains(&Step::Receipt))
-        || invoice.as_ref().is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged);
+    let is_recorded = uow
+        .acknowledged
+        .iter()
+        .any(|recorded| recorded.key() == irn.key())
+        || runs
+            .iter()
+            .flatten()
+            .any(|run| run.done.contains(&Step::Receipt))
+        || invoice
+            .as_ref()
+            .is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged);
     if is_recorded {
         return;
     }

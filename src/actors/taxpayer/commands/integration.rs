@@ -8,7 +8,9 @@ use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
-use crate::domain::integration::{Auth, AuthType, Format, Integration, IntegrationSummary, SecretText};
+use crate::domain::integration::{
+    Auth, AuthType, Format, Integration, IntegrationSummary, SecretText,
+};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
@@ -54,12 +56,20 @@ impl TaxpayerCommand for SetIntegration {
         let origin = origin_to_store(uow, self)?;
         let stored = uow.integration.as_ref();
         let same_kind = stored.filter(|one| one.auth.kind() == self.auth.kind());
-        let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
-        let other =
-            same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
-        let auth =
-            self.auth.clone().fill_secrets(kept).map_err(|names| missing_secrets_refusal(&names, other))?;
-        let networks = stored.map(|one| one.allowed_networks.clone()).unwrap_or_default();
+        let kept = same_kind
+            .filter(|one| one.origin == origin)
+            .map(|one| &one.auth);
+        let other = same_kind
+            .and_then(|one| one.origin.as_ref())
+            .filter(|other| Some(*other) != origin.as_ref());
+        let auth = self
+            .auth
+            .clone()
+            .fill_secrets(kept)
+            .map_err(|names| missing_secrets_refusal(&names, other))?;
+        let networks = stored
+            .map(|one| one.allowed_networks.clone())
+            .unwrap_or_default();
         let integration = Integration {
             erp_system: self.erp_system.clone(),
             auth,
@@ -74,7 +84,10 @@ impl TaxpayerCommand for SetIntegration {
         let before = stored.map(describe);
         let entry = audit_entry(uow, self.by, AuditAction::SetIntegration);
         let entry = entry.with_states(before, Some(describe(&integration)));
-        uow.writes.audit.push(AuditEntry { reason: self.reason.clone(), ..entry });
+        uow.writes.audit.push(AuditEntry {
+            reason: self.reason.clone(),
+            ..entry
+        });
         *uow.integration = Some(integration.clone());
         if !changed.is_empty() {
             emit_webhook_updated(uow, &changed);
@@ -95,7 +108,11 @@ impl TaxpayerCommand for StoreRefreshToken {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         let stored = uow.integration.as_ref();
         let renewed = stored.and_then(|one| {
-            Some((one.clone(), one.auth.replace_refresh_token(&self.used_token, &self.new_token)?))
+            Some((
+                one.clone(),
+                one.auth
+                    .replace_refresh_token(&self.used_token, &self.new_token)?,
+            ))
         });
         if let Some((stored, auth)) = renewed {
             *uow.integration = Some(Integration { auth, ..stored });
@@ -111,7 +128,10 @@ fn origin_to_store(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<O
     if change.auth.kind() == AuthType::None {
         return Ok(None);
     }
-    let origin = change.origin.clone().or_else(|| Origin::from_url(&uow.endpoint.as_ref()?.url));
+    let origin = change
+        .origin
+        .clone()
+        .or_else(|| Origin::from_url(&uow.endpoint.as_ref()?.url));
     origin.map(Some).ok_or_else(|| {
         let message = "The origin field is required while the taxpayer has no webhook_url.";
         Refusal::from(Fault::new("origin", "required", message))
@@ -121,7 +141,9 @@ fn origin_to_store(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<O
 /// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored
 /// values, if it differs from the new origin.
 fn missing_secrets_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
-    let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
+    let why = other
+        .map(|other| format!(": the stored one is for {other}"))
+        .unwrap_or_default();
     let faults = names.iter().map(|name| {
         let path = format!("auth.{name}");
         let message = format!("The {path} field is required{why}.");
@@ -131,10 +153,26 @@ fn missing_secrets_refusal(names: &[&'static str], other: Option<&Origin>) -> Re
 }
 
 fn describe(integration: &Integration) -> String {
-    let IntegrationSummary { erp_system, auth_type, data_format } = integration.summary();
+    let IntegrationSummary {
+        erp_system,
+        auth_type,
+        data_format,
+    } = integration.summary();
     let erp = erp_system.as_deref().unwrap_or("no system named");
-    let origin = integration.origin.as_ref().map(|origin| format!(", for {origin}")).unwrap_or_default();
-    let networks: Vec<_> = integration.allowed_networks.iter().map(ToString::to_string).collect();
-    let networks = if networks.is_empty() { String::new() } else { format!(", in {}", networks.join(" ")) };
+    let origin = integration
+        .origin
+        .as_ref()
+        .map(|origin| format!(", for {origin}"))
+        .unwrap_or_default();
+    let networks: Vec<_> = integration
+        .allowed_networks
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let networks = if networks.is_empty() {
+        String::new()
+    } else {
+        format!(", in {}", networks.join(" "))
+    };
     format!("{auth_type}, {data_format}, {erp}{origin}{networks}")
 }

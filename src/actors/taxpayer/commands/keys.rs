@@ -37,8 +37,14 @@ impl TaxpayerCommand for RotateKey {
         uow.taxpayer()?;
         uow.writes.keys.push(self.key.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateTaxpayerKey);
-        uow.writes.audit.push(entry.with_states(None, self.key.terms.audit_note()));
-        uow.emit(EventKind::ApiKeyRotated, None, &json!({ "taxpayer_id": uow.id }));
+        uow.writes
+            .audit
+            .push(entry.with_states(None, self.key.terms.audit_note()));
+        uow.emit(
+            EventKind::ApiKeyRotated,
+            None,
+            &json!({ "taxpayer_id": uow.id }),
+        );
         Ok(())
     }
 }
@@ -57,7 +63,9 @@ impl TaxpayerCommand for RevokeKey {
         uow.taxpayer()?;
         uow.writes.revoked_keys.push(self.id.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RevokeTaxpayerKey);
-        uow.writes.audit.push(entry.with_states(None, Some(format!("key {}", self.id))));
+        uow.writes
+            .audit
+            .push(entry.with_states(None, Some(format!("key {}", self.id))));
         Ok(())
     }
 }

@@ -3,7 +3,9 @@
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
-use crate::actors::taxpayer::commands::runs::{check_preconditions, show_authority_status, to_request};
+use crate::actors::taxpayer::commands::runs::{
+    check_preconditions, show_authority_status, to_request,
+};
 use crate::actors::taxpayer::commands::steps::report_stop;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -49,9 +51,17 @@ impl TaxpayerCommand for ApplyOperatorAction {
                 uow.writes.due_runs.insert(run.id);
             }
             OperatorAction::Cancel if run.operation() == Operation::Payment => {
-                payment::apply_verdict(uow, &run, &StepResult::Pause { error: CANCELLED_ERROR.to_owned() });
+                payment::apply_verdict(
+                    uow,
+                    &run,
+                    &StepResult::Pause {
+                        error: CANCELLED_ERROR.to_owned(),
+                    },
+                );
             }
-            OperatorAction::Cancel => report_stop(uow, &run, AuthorityStatus::Failed, CANCELLED_ERROR),
+            OperatorAction::Cancel => {
+                report_stop(uow, &run, AuthorityStatus::Failed, CANCELLED_ERROR);
+            }
         }
         let entry = audit_entry(uow, self, &before, &run);
         uow.writes.audit.push(entry);
@@ -70,14 +80,22 @@ fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
     }
 }
 
-fn audit_entry(uow: &UnitOfWork, request: &ApplyOperatorAction, before: &Run, after: &Run) -> AuditEntry {
+fn audit_entry(
+    uow: &UnitOfWork,
+    request: &ApplyOperatorAction,
+    before: &Run,
+    after: &Run,
+) -> AuditEntry {
     let action = match request.to {
         OperatorAction::Pause => AuditAction::PauseRun,
         OperatorAction::Resume => AuditAction::ResumeRun,
         OperatorAction::Retry => AuditAction::RetryRun,
         OperatorAction::Cancel => AuditAction::CancelRun,
     };
-    let entry =
-        AuditEntry::for_operator_request(&request.by, action, &request.run, uow.now).for_taxpayer(uow.id);
-    entry.with_states(Some(before.state().to_string()), Some(after.state().to_string()))
+    let entry = AuditEntry::for_operator_request(&request.by, action, &request.run, uow.now)
+        .for_taxpayer(uow.id);
+    entry.with_states(
+        Some(before.state().to_string()),
+        Some(after.state().to_string()),
+    )
 }

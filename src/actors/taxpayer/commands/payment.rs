@@ -46,8 +46,19 @@ impl TaxpayerCommand for Pay {
         let before = uow.invoice(&update.invoice)?;
         let previous = before.status;
         let (invoice, posting) = before.clone().apply_payment(update.change, uow.now)?;
-        let note = PostingNote { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
-        post_payment(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
+        let note = PostingNote {
+            reference: update.reference.clone(),
+            remark: Some(update.remark.clone()),
+        };
+        post_payment(
+            uow,
+            PaymentPosting {
+                previous,
+                invoice: &invoice,
+                posting,
+                note,
+            },
+        );
         Ok(invoice)
     }
 }
@@ -55,7 +66,12 @@ impl TaxpayerCommand for Pay {
 /// Adds the ledger entry and the events of a payment, and stores the invoice.
 fn post_payment(
     uow: &mut UnitOfWork,
-    PaymentPosting { previous, invoice, posting, note }: PaymentPosting<'_>,
+    PaymentPosting {
+        previous,
+        invoice,
+        posting,
+        note,
+    }: PaymentPosting<'_>,
 ) {
     let extra = json!({
         "amount": posting.amount,
@@ -70,7 +86,11 @@ fn post_payment(
         uow.emit_about(EventKind::InvoiceStatusUpdated, invoice, extra);
     }
     let entry = payments::Model::from_posting(invoice, sequence, posting, uow.now);
-    uow.writes.postings.push(payments::Model { reference: note.reference, remark: note.remark, ..entry });
+    uow.writes.postings.push(payments::Model {
+        reference: note.reference,
+        remark: note.remark,
+        ..entry
+    });
     uow.put_invoice(invoice.clone());
 }
 
@@ -80,28 +100,39 @@ pub(super) fn check_preconditions(
     relayed: &RelayedPayment,
     invoice: Option<&Invoice>,
 ) -> Result<(), Refusal> {
-    let Some(invoice) = invoice else { return Ok(()) };
+    let Some(invoice) = invoice else {
+        return Ok(());
+    };
     if invoice.payment.status == relayed.payment_status.to_payment_status() {
         return Ok(());
     }
-    invoice.clone().apply_payment(relayed.payment_status.into(), uow.now).map(drop)
+    invoice
+        .clone()
+        .apply_payment(relayed.payment_status.into(), uow.now)
+        .map(drop)
 }
 
 /// Returns true if the run has relayed the same payment as PAID, and the invoice, if it is stored, is paid too. The
 /// authority never changes PAID, so there is nothing left to relay.
 pub(super) fn is_paid_for_good(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
-    let Some(relayed) = run.payload.payment() else { return false };
+    let Some(relayed) = run.payload.payment() else {
+        return false;
+    };
     let is_paid = relayed.payment_status == RelayedPaymentStatus::Paid;
     let is_relayed = run.state() == RunState::Succeeded && run.digest == request.digest();
     is_paid
         && is_relayed
-        && uow.invoice_with_irn(&run.irn).is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
+        && uow
+            .invoice_with_irn(&run.irn)
+            .is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
 }
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
 /// gets the refusal. A paused run emits one, because no caller waits for it any more.
 pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
-    let Some(relayed) = run.payload.payment() else { return };
+    let Some(relayed) = run.payload.payment() else {
+        return;
+    };
     match verdict {
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
@@ -128,7 +159,12 @@ pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResul
 
 /// Makes the invoice take over the relayed payment status, even if its workflow status no longer permits a payment. The
 /// workflow status then stays.
-fn take_over_status(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_sent: bool) {
+fn take_over_status(
+    uow: &mut UnitOfWork,
+    invoice: Invoice,
+    relayed: &RelayedPayment,
+    was_sent: bool,
+) {
     if !was_sent && invoice.payment.status == relayed.payment_status.to_payment_status() {
         return;
     }
@@ -136,30 +172,70 @@ fn take_over_status(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPay
     let notice = PaymentChange::from(relayed.payment_status);
     let taken = invoice.clone().apply_payment(notice, uow.now).or_else(|_| {
         let (payment, posting) = invoice.payment.after(notice)?;
-        Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))
+        Ok::<_, Refusal>((
+            Invoice {
+                payment,
+                updated_at: uow.now,
+                ..invoice
+            },
+            posting,
+        ))
     });
     // Cannot fail: a relayed payment never exceeds the amount that is left to pay.
-    let Ok((invoice, posting)) = taken else { return };
-    let note = PostingNote { reference: None, remark: relayed.remark.clone() };
-    post_payment(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
+    let Ok((invoice, posting)) = taken else {
+        return;
+    };
+    let note = PostingNote {
+        reference: None,
+        remark: relayed.remark.clone(),
+    };
+    post_payment(
+        uow,
+        PaymentPosting {
+            previous,
+            invoice: &invoice,
+            posting,
+            note,
+        },
+    );
 }
 
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
 /// the default of a submission, changes nothing.
 pub(super) fn apply_signed_status(uow: &mut UnitOfWork, run: &Run) {
-    let change = match run.payload.submission().and_then(|document| document.payment_status) {
+    let change = match run
+        .payload
+        .submission()
+        .and_then(|document| document.payment_status)
+    {
         Some(PaymentStatus::Paid) => PaymentChange::Paid,
         Some(PaymentStatus::Rejected) => PaymentChange::Rejected,
         Some(PaymentStatus::Pending | PaymentStatus::Partial) | None => return,
     };
-    let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else { return };
-    let Ok((payment, posting)) = invoice.payment.after(change) else { return };
+    let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else {
+        return;
+    };
+    let Ok((payment, posting)) = invoice.payment.after(change) else {
+        return;
+    };
     if payment.status == invoice.payment.status {
         return;
     }
-    let invoice = Invoice { payment, updated_at: uow.now, ..invoice };
+    let invoice = Invoice {
+        payment,
+        updated_at: uow.now,
+        ..invoice
+    };
     let note = PostingNote::default();
-    post_payment(uow, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
+    post_payment(
+        uow,
+        PaymentPosting {
+            previous: invoice.status,
+            invoice: &invoice,
+            posting,
+            note,
+        },
+    );
 }
 
 /// Returns the payment fields of an event about an invoice that is not stored.

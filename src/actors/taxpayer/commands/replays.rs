@@ -44,11 +44,15 @@ impl TaxpayerCommand for StartReplay {
             };
             let dead = DeliveryState::Dead.to_string();
             let pending = DeliveryState::Pending.to_string();
-            let entry = AuditEntry::for_operator_request(by, action, subject, uow.now).for_taxpayer(uow.id);
+            let entry =
+                AuditEntry::for_operator_request(by, action, subject, uow.now).for_taxpayer(uow.id);
             entry.with_states(Some(dead), Some(pending))
         } else {
             let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);
-            AuditEntry { subject: replay.id.to_string(), ..entry }
+            AuditEntry {
+                subject: replay.id.to_string(),
+                ..entry
+            }
         };
         uow.writes.audit.push(entry);
         Ok(replay)
@@ -68,13 +72,19 @@ impl TaxpayerCommand for CancelReplay {
     /// open.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Replay, Refusal> {
         let now = uow.now;
-        let found = uow.replays.iter_mut().find(|replay| replay.id == self.0 && replay.is_open());
+        let found = uow
+            .replays
+            .iter_mut()
+            .find(|replay| replay.id == self.0 && replay.is_open());
         let replay = found.ok_or(Refusal::ReplayEnded)?;
         *replay = replay.clone().cancel(now);
         let replay = replay.clone();
         uow.writes.cancelled_replays.push(self.0);
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::CancelReplay);
-        uow.writes.audit.push(AuditEntry { subject: self.0.to_string(), ..entry });
+        uow.writes.audit.push(AuditEntry {
+            subject: self.0.to_string(),
+            ..entry
+        });
         Ok(replay)
     }
 }

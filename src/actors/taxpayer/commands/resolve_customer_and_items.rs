@@ -14,7 +14,9 @@ pub(super) fn resolve_customer(
     category: Category,
 ) -> InvoiceCustomer {
     let stored = uow.customer(details);
-    if let Some(unchanged) = stored.filter(|stored| stored.details.tin.is_some() || details.tin.is_none()) {
+    if let Some(unchanged) =
+        stored.filter(|stored| stored.details.tin.is_some() || details.tin.is_none())
+    {
         return invoice_customer(unchanged, details);
     }
     let customer = match stored.cloned() {
@@ -22,7 +24,11 @@ pub(super) fn resolve_customer(
             stored.fill_tin(details.tin.as_ref());
             stored
         }
-        None => Customer { id: uow.next_customer_id(), category, details: details.clone() },
+        None => Customer {
+            id: uow.next_customer_id(),
+            category,
+            details: details.clone(),
+        },
     };
     let shown = invoice_customer(&customer, details);
     uow.put_customer(customer);

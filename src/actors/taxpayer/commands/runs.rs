@@ -42,7 +42,11 @@ impl TaxpayerCommand for OpenRun {
     const NAME: &'static str = "open-run";
 
     fn size(&self) -> Size {
-        self.0.payload.submission().map(|document| Size::for_document(document.as_json())).unwrap_or_default()
+        self.0
+            .payload
+            .submission()
+            .map(|document| Size::for_document(document.as_json()))
+            .unwrap_or_default()
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
@@ -50,7 +54,10 @@ impl TaxpayerCommand for OpenRun {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let request = &self.0.clone().with_irn_spelling(canonical_irn(uow, &self.0));
+        let request = &self
+            .0
+            .clone()
+            .with_irn_spelling(canonical_irn(uow, &self.0));
         check_preconditions(uow, request)?;
         let run = match uow.run(request.operation(), &request.irn).cloned() {
             None => {
@@ -59,9 +66,12 @@ impl TaxpayerCommand for OpenRun {
             }
             Some(run) if payment::is_paid_for_good(uow, &run, request) => return Ok(run),
             Some(run)
-                if run.operation().is_repeatable() && !run.state().is_open() && run.is_replaceable() =>
+                if run.operation().is_repeatable()
+                    && !run.state().is_open()
+                    && run.is_replaceable() =>
             {
-                run.start_over(request.clone(), uow.now).with_deadline(deadline(uow, request))
+                run.start_over(request.clone(), uow.now)
+                    .with_deadline(deadline(uow, request))
             }
             Some(run) if run.digest == request.digest() => match run.state() {
                 RunState::Running | RunState::Succeeded => return Ok(run),
@@ -72,9 +82,9 @@ impl TaxpayerCommand for OpenRun {
                 RunState::Paused if run.is_quarantined() => return Ok(run),
                 RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopen(uow.now),
             },
-            Some(run) if run.is_replaceable() => {
-                run.start_over(request.clone(), uow.now).with_deadline(deadline(uow, request))
-            }
+            Some(run) if run.is_replaceable() => run
+                .start_over(request.clone(), uow.now)
+                .with_deadline(deadline(uow, request)),
             Some(_) if request.operation().is_repeatable() => return Err(Refusal::PaymentUnderWay),
             Some(_) => return Err(Refusal::IrnContentChanged),
         };
@@ -115,7 +125,8 @@ impl TaxpayerCommand for LiftRun {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let run = uow.run_with_id(self.0.run)?.clone();
-        let is_current = run.updated_at == self.0.seen_updated_at && run.state() == RunState::Paused;
+        let is_current =
+            run.updated_at == self.0.seen_updated_at && run.state() == RunState::Paused;
         if !is_current || !run.progress.crash_history.may_lift_quarantine() {
             return Ok(run);
         }
@@ -146,7 +157,10 @@ fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
 
 /// Returns the request that the run carries out.
 pub(super) fn to_request(run: &Run) -> RunRequest {
-    RunRequest { irn: run.irn.clone(), payload: run.payload.clone() }
+    RunRequest {
+        irn: run.irn.clone(),
+        payload: run.payload.clone(),
+    }
 }
 
 /// Returns the deadline of a new run. An operation that follows a submission has the deadline of the submission.
@@ -155,14 +169,19 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
     if let Some(run) = submitted.filter(|run| request.operation() != run.operation()) {
         return run.deadline_at;
     }
-    let category = uow.invoice_with_irn(&request.irn).map(|invoice| invoice.category);
-    uow.deadlines.deadline(request.payload.submission(), category, uow.now)
+    let category = uow
+        .invoice_with_irn(&request.irn)
+        .map(|invoice| invoice.category);
+    uow.deadlines
+        .deadline(request.payload.submission(), category, uow.now)
 }
 
 /// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,
 /// else of the submission, else of this request.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
-    let stored = uow.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
+    let stored = uow
+        .invoice_with_irn(&request.irn)
+        .map(|invoice| &invoice.irn);
     let known_irn = stored.or_else(|| uow.run(Operation::Submit, &request.irn).map(|run| &run.irn));
     known_irn.unwrap_or(&request.irn).clone()
 }
@@ -171,9 +190,9 @@ fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
 pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Result<(), Refusal> {
     let invoice = uow.invoice_with_irn(&request.irn);
     match &request.payload {
-        RunPayload::Submit(_) => {
-            invoice.map_or(Ok(()), |invoice| invoice.status.after(Transition::Submit).map(drop))
-        }
+        RunPayload::Submit(_) => invoice.map_or(Ok(()), |invoice| {
+            invoice.status.after(Transition::Submit).map(drop)
+        }),
         RunPayload::Transmit => {
             let submission = uow.run(Operation::Submit, &request.irn);
             let signed = submission.is_some_and(|run| run.state() == RunState::Succeeded);
@@ -184,7 +203,8 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
             }
         }
         RunPayload::Report(_) => {
-            let reported = |invoice: &Invoice| invoice.status.after(Transition::Reach(Stage::Reported));
+            let reported =
+                |invoice: &Invoice| invoice.status.after(Transition::Reach(Stage::Reported));
             invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
         }
         RunPayload::Payment(relayed) => payment::check_preconditions(uow, relayed, invoice),

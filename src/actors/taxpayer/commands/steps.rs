@@ -96,7 +96,8 @@ impl TaxpayerCommand for RecordSteps {
                 break;
             }
         }
-        let goes_on = run.state() == RunState::Running || (run.state().is_open() && self.steps.is_empty());
+        let goes_on =
+            run.state() == RunState::Running || (run.state().is_open() && self.steps.is_empty());
         if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
             run = run.begin_attempt(step, uow.now);
             let record = StepRecord {
@@ -118,8 +119,11 @@ impl TaxpayerCommand for RecordSteps {
 /// Returns the run after a step, and applies the outcome to the invoice. An attempt at a step with an effect was
 /// already counted when its intent was recorded.
 fn run_after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
-    let run =
-        if outcome.step.has_effect() { run } else { run.begin_attempt(outcome.step, outcome.started_at) };
+    let run = if outcome.step.has_effect() {
+        run
+    } else {
+        run.begin_attempt(outcome.step, outcome.started_at)
+    };
     let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
     if is_paused && run.state().is_open() {
         run = run.pause(uow.now);
@@ -131,16 +135,31 @@ fn run_after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paus
 }
 
 fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord) {
-    uow.writes.step_attempts.push(StepAttempt { taxpayer: uow.id, id, run: run.id, record });
+    uow.writes.step_attempts.push(StepAttempt {
+        taxpayer: uow.id,
+        id,
+        run: run.id,
+        record,
+    });
 }
 
 /// Releases the run's lane, unless the run continues with its next step at once.
 fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
     if run.callable_step().is_none() {
-        let delay = run.next_attempt_at().map(|at| uow.now.duration_until(at).unsigned_abs());
+        let delay = run
+            .next_attempt_at()
+            .map(|at| uow.now.duration_until(at).unsigned_abs());
         let next_step = run.next_step().map(Step::as_str);
-        let next_claim = if run.must_run_alone() { NextClaim::Alone } else { NextClaim::Ordinary };
-        uow.writes.released.push(LaneRelease { next_step, next_claim, ..LaneRelease::new(lease, delay) });
+        let next_claim = if run.must_run_alone() {
+            NextClaim::Alone
+        } else {
+            NextClaim::Ordinary
+        };
+        uow.writes.released.push(LaneRelease {
+            next_step,
+            next_claim,
+            ..LaneRelease::new(lease, delay)
+        });
     }
 }
 
@@ -187,7 +206,11 @@ fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
 
 /// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that
 /// is already at a later stage stays there, and only the second event is emitted.
-pub(super) fn reach_stage(uow: &mut UnitOfWork, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+pub(super) fn reach_stage(
+    uow: &mut UnitOfWork,
+    invoice: Invoice,
+    stage: Stage,
+) -> Result<(), Refusal> {
     let previous = invoice.status;
     let is_late = previous.stage() > Some(stage);
     let invoice = invoice.reach(stage, uow.now)?;

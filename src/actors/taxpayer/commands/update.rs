@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::resolve_customer_and_items::{resolve_customer, resolve_items};
+use crate::actors::taxpayer::commands::resolve_customer_and_items::{
+    resolve_customer, resolve_items,
+};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -59,7 +61,9 @@ impl TaxpayerCommand for SetStatus {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
         let before = uow.invoice(&self.invoice)?;
         let previous = before.status;
-        let mut invoice = before.clone().apply_transition(Transition::Set(self.status), uow.now)?;
+        let mut invoice = before
+            .clone()
+            .apply_transition(Transition::Set(self.status), uow.now)?;
         if self.status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
             invoice.authority.status = AuthorityStatus::Pending;
         }
@@ -73,12 +77,14 @@ impl TaxpayerCommand for SetStatus {
 /// Cancels the submission and the report of a cancelled invoice. A run whose call may have reached the authority
 /// continues until its outcome is known. Returns true if a run was cancelled.
 fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
-    let runs =
-        [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());
+    let runs = [Operation::Submit, Operation::Report]
+        .map(|operation| uow.run(operation, &invoice.irn).cloned());
     let cancelled: Vec<Run> = runs
         .into_iter()
         .flatten()
-        .filter(|run| (run.state().is_open() || run.state() == RunState::Paused) && run.is_replaceable())
+        .filter(|run| {
+            (run.state().is_open() || run.state() == RunState::Paused) && run.is_replaceable()
+        })
         .collect();
     let any = !cancelled.is_empty();
     for run in cancelled {
@@ -93,7 +99,10 @@ impl TaxpayerCommand for ReviseInvoice {
     const NAME: &'static str = "revise";
 
     fn size(&self) -> Size {
-        Size { lines: self.revision.lines.len(), bytes: 0 }
+        Size {
+            lines: self.revision.lines.len(),
+            bytes: 0,
+        }
     }
 
     fn add_wanted_ids(&self, wanted: &mut WantedIds) {
@@ -104,12 +113,19 @@ impl TaxpayerCommand for ReviseInvoice {
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.invoice);
         wanted.add_runs_of_invoices();
-        let original = self.revision.original.as_deref().and_then(|text| Irn::parse(text).ok());
+        let original = self
+            .revision
+            .original
+            .as_deref()
+            .and_then(|text| Irn::parse(text).ok());
         if let Some(irn) = original {
             wanted.add_irn(&irn);
         }
         wanted.add_customer(&self.revision.customer);
-        self.revision.lines.iter().for_each(|line| add_item(line, wanted.items()));
+        self.revision
+            .lines
+            .iter()
+            .for_each(|line| add_item(line, wanted.items()));
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<RevisedInvoice, Refusal> {
@@ -120,7 +136,11 @@ impl TaxpayerCommand for ReviseInvoice {
         let (mut lines, payment) = check_revision(uow, &before, revision)?;
         let customer = resolve_customer(uow, &revision.customer, revision.category);
         resolve_items(uow, &mut lines);
-        let rewritten = RevisedParts { customer, lines, payment };
+        let rewritten = RevisedParts {
+            customer,
+            lines,
+            payment,
+        };
         let mut invoice = before.revise(revision, rewritten, uow.now);
         let has_withdrawn_submission = outdated.is_some();
         // The authority status is about the previous content, which was withdrawn or rejected.
@@ -133,7 +153,10 @@ impl TaxpayerCommand for ReviseInvoice {
         let extra = json!({ "previous_status": invoice.status });
         uow.emit_about(EventKind::InvoiceUpdated, &invoice, extra);
         uow.put_invoice(invoice.clone());
-        Ok(RevisedInvoice { invoice, has_withdrawn_submission })
+        Ok(RevisedInvoice {
+            invoice,
+            has_withdrawn_submission,
+        })
     }
 }
 
@@ -149,7 +172,9 @@ fn add_item(line: &RevisedLine, items: &mut ItemNames) {
 /// Returns the submission to cancel, because the authority would sign the previous content. `None` if no submission is
 /// open. Refuses the update if the authority has signed or may have signed the invoice.
 fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
-    let Some(run) = uow.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
+    let Some(run) = uow.run(Operation::Submit, &invoice.irn) else {
+        return Ok(None);
+    };
     if !run.is_replaceable() {
         return Err(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
     }
@@ -168,8 +193,12 @@ fn check_revision(
     add(category_conflict(uow, revision));
     add(unknown_original(uow, before, revision));
     let lines = revision.complete_lines(&uow.items);
-    let lines = lines.map_err(|wrong| wrong.iter().cloned().for_each(|fault| add(Some(fault)))).ok();
-    let payment = lines.as_deref().map(|lines| reprice(before, revision, lines));
+    let lines = lines
+        .map_err(|wrong| wrong.iter().cloned().for_each(|fault| add(Some(fault))))
+        .ok();
+    let payment = lines
+        .as_deref()
+        .map(|lines| reprice(before, revision, lines));
     let payment = payment.and_then(|payment| payment.map_err(|fault| add(Some(fault))).ok());
     match (lines, payment) {
         (Some(lines), Some(payment)) if faults.is_empty() => Ok((lines, payment)),
@@ -180,20 +209,28 @@ fn check_revision(
 fn category_conflict(uow: &UnitOfWork, revision: &Revision) -> Option<Fault> {
     let stored = uow.customer(&revision.customer)?.category;
     (stored != revision.category).then(|| {
-        let message = format!("The invoice_category contradicts the stored customer, who is {stored}.");
+        let message =
+            format!("The invoice_category contradicts the stored customer, who is {stored}.");
         Fault::new("invoice_category", "category_conflict", message)
     })
 }
 
 fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Option<Fault> {
     let irn = Irn::parse(revision.original.as_ref()?).ok();
-    let found = irn.and_then(|irn| uow.invoice_with_irn(&irn)).filter(|other| other.id != before.id);
-    let message = "The original_invoice_reference field must be the IRN of another invoice of this account.";
-    found.is_none().then(|| Fault::new("original_invoice_reference", "exists", message))
+    let found = irn
+        .and_then(|irn| uow.invoice_with_irn(&irn))
+        .filter(|other| other.id != before.id);
+    let message =
+        "The original_invoice_reference field must be the IRN of another invoice of this account.";
+    found
+        .is_none()
+        .then(|| Fault::new("original_invoice_reference", "exists", message))
 }
 
 fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
     let payable = totals::payable(lines, &before.currency, &revision.catalog);
     let message = "The lines field comes to a total that is too large.";
-    before.payment.reprice(payable.map_err(|_| Fault::new("lines", "max", message))?)
+    before
+        .payment
+        .reprice(payable.map_err(|_| Fault::new("lines", "max", message))?)
 }

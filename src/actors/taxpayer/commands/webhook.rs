@@ -88,15 +88,25 @@ impl TaxpayerCommand for SetWebhook {
         if let Some(events) = &self.enabled_events {
             endpoint.enabled_events.clone_from(events);
         }
-        endpoint.retry_schedule = self.retry_schedule.clone().apply_to(endpoint.retry_schedule);
+        endpoint.retry_schedule = self
+            .retry_schedule
+            .clone()
+            .apply_to(endpoint.retry_schedule);
         *uow.endpoint = Some(endpoint.clone());
         let changed = endpoint.changed_since(before.as_ref());
         if !changed.is_empty() {
-            let origin =
-                |endpoint: &Endpoint| Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
-            let to = format!("{} ({})", origin(&endpoint).unwrap_or_default(), changed.join(", "));
+            let origin = |endpoint: &Endpoint| {
+                Origin::from_url(&endpoint.url).map(|origin| origin.to_string())
+            };
+            let to = format!(
+                "{} ({})",
+                origin(&endpoint).unwrap_or_default(),
+                changed.join(", ")
+            );
             let entry = audit_entry(uow, self.by, AuditAction::UpdateWebhook);
-            uow.writes.audit.push(entry.with_states(before.as_ref().and_then(origin), Some(to)));
+            uow.writes
+                .audit
+                .push(entry.with_states(before.as_ref().and_then(origin), Some(to)));
             emit_webhook_updated(uow, &changed);
         }
         Ok(endpoint)
@@ -115,7 +125,10 @@ impl TaxpayerCommand for RotateSecret {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         uow.taxpayer()?;
         let endpoint = configured_endpoint(uow)?;
-        *uow.endpoint = Some(Endpoint { public_key: self.secret.public_key(), ..endpoint });
+        *uow.endpoint = Some(Endpoint {
+            public_key: self.secret.public_key(),
+            ..endpoint
+        });
         uow.writes.secrets.push(self.secret.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateWebhookSecret);
         uow.writes.audit.push(entry);
@@ -165,7 +178,11 @@ impl TaxpayerCommand for EnableEndpoint {
             ReplayScope::Failed => ReplayRange::from_sequence(scope, 1),
             ReplayScope::Missing | ReplayScope::All => {
                 let after = before.disabled_after.unwrap_or(0);
-                ReplayRange { scope, after, until: i64::MAX }
+                ReplayRange {
+                    scope,
+                    after,
+                    until: i64::MAX,
+                }
             }
         });
         let replay = range.map(|range| start_replay(uow, range)).transpose()?;

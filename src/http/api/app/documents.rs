@@ -21,7 +21,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
-const ACCEPTED_MESSAGE: &str = "The request is being processed: the run, for who prefers `respond-async`";
+const ACCEPTED_MESSAGE: &str =
+    "The request is being processed: the run, for who prefers `respond-async`";
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -80,12 +81,20 @@ async fn submit(
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let mut form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
-    form.warnings.extend(submission::future_issue_date_warning(&form.value, state.today()));
+    form.warnings.extend(submission::future_issue_date_warning(
+        &form.value,
+        state.today(),
+    ));
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
-    let run = state.pipeline.perform(taxpayer.id, form.value, prefer.wait).await?;
-    Ok(run_response::submission_response(&state, &run, prefer).await?.warn(&form.warnings))
+    let run = state
+        .pipeline
+        .perform(taxpayer.id, form.value, prefer.wait)
+        .await?;
+    Ok(run_response::submission_response(&state, &run, prefer)
+        .await?
+        .warn(&form.warnings))
 }
 
 /// POST /v1/app/invoices/transmit: Transmit.
@@ -101,12 +110,20 @@ async fn transmit(
     let read = |reader: &mut Reader<'_>| transmit::read(reader, taxpayer.as_ref());
     let form = report::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
-    let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
-    let request = RunRequest { irn: form.value, payload: RunPayload::Transmit };
+    let id = taxpayer
+        .as_ref()
+        .ok_or_else(ApiError::taxpayer_not_found)?
+        .id;
+    let request = RunRequest {
+        irn: form.value,
+        payload: RunPayload::Transmit,
+    };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, request, prefer.wait).await?;
-    Ok(run_response::transmission_response(&state, &run, prefer).await?.warn(&form.warnings))
+    Ok(run_response::transmission_response(&state, &run, prefer)
+        .await?
+        .warn(&form.warnings))
 }
 
 /// POST /v1/app/invoices/report: Report.
@@ -123,9 +140,14 @@ async fn report(
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
     let form = report::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
-    let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
+    let id = taxpayer
+        .as_ref()
+        .ok_or_else(ApiError::taxpayer_not_found)?
+        .id;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, form.value, prefer.wait).await?;
-    Ok(run_response::report_response(&state, &run, prefer).await?.warn(&form.warnings))
+    Ok(run_response::report_response(&state, &run, prefer)
+        .await?
+        .warn(&form.warnings))
 }

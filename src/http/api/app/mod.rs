@@ -8,5 +8,12 @@ mod validate;
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    [validate::endpoints(), documents::endpoints(), relay::endpoints()].into_iter().flatten().collect()
+    [
+        validate::endpoints(),
+        documents::endpoints(),
+        relay::endpoints(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

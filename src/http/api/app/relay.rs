@@ -27,26 +27,24 @@ use crate::store::runs::step_log;
 /// The methods that each path of an update accepts.
 const UPDATE_METHODS: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
 /// Error codes of every call that waits for the authority.
-const RELAY_ERROR_CODES: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
+const RELAY_ERROR_CODES: [ErrorCode; 2] =
+    [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").relays().on(
-            UPDATE_METHODS,
-            confirm_receipt,
-            || {
+        path("/v1/app/invoices/transmit/{irn}/confirm-receipt")
+            .relays()
+            .on(UPDATE_METHODS, confirm_receipt, || {
                 doc("confirm_receipt", "Confirm Transmission Receipt")
                     .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
                     .writes()
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
                     .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
-            },
-        ),
-        path("/v1/app/invoices/{irn}/update-payment-status").relays().on(
-            UPDATE_METHODS,
-            update_payment_status,
-            || {
+            }),
+        path("/v1/app/invoices/{irn}/update-payment-status")
+            .relays()
+            .on(UPDATE_METHODS, update_payment_status, || {
                 doc("relay_payment_status", "Update Payment Status")
                     .takes(relayed_payment::read, example!("relay_payment_status"))
                     .gives::<PaymentResult<'_>>(200, "Invoice payment status updated successfully")
@@ -60,24 +58,39 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
                     .fails_with(503, &[ErrorCode::AuthorityUnavailable])
-            },
-        ),
-        path("/v1/app/invoices/{irn}/confirm").reads().relays().get_or_post(confirm, || {
-            doc("confirm", "Confirm Invoice")
-                .gives::<Confirmation>(200, "Invoice confirmed successfully")
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
-                .fails(&RELAY_ERROR_CODES)
-        }),
-        path("/v1/app/invoices/{irn}/download").reads().relays().get_or_post(download, || {
-            doc("download", "Download Invoice")
-                .shows(200, "Invoice downloaded successfully", schema::envelope(schema::object()))
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceFileNotFound])
-                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::AuthorityDocumentUnreadable])
-                .fails(&RELAY_ERROR_CODES)
-        }),
+            }),
+        path("/v1/app/invoices/{irn}/confirm")
+            .reads()
+            .relays()
+            .get_or_post(confirm, || {
+                doc("confirm", "Confirm Invoice")
+                    .gives::<Confirmation>(200, "Invoice confirmed successfully")
+                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                    .fails(&RELAY_ERROR_CODES)
+            }),
+        path("/v1/app/invoices/{irn}/download")
+            .reads()
+            .relays()
+            .get_or_post(download, || {
+                doc("download", "Download Invoice")
+                    .shows(
+                        200,
+                        "Invoice downloaded successfully",
+                        schema::envelope(schema::object()),
+                    )
+                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceFileNotFound])
+                    .fails(&[
+                        ErrorCode::TaxpayerUnverified,
+                        ErrorCode::AuthorityDocumentUnreadable,
+                    ])
+                    .fails(&RELAY_ERROR_CODES)
+            }),
         path("/v1/app/invoices/{irn}/run").get(get_run, || {
             doc("get_run", "The pipeline run of an invoice")
-                .query("operation", "submit, transmit, report or update-payment-status")
+                .query(
+                    "operation",
+                    "submit, transmit, report or update-payment-status",
+                )
                 .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
                 .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])
@@ -94,7 +107,10 @@ async fn confirm(
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let confirmation = state.pipeline.confirm(taxpayer.id, &irn).await?;
-    Ok(ApiResponse::ok("Invoice confirmed successfully", confirmation))
+    Ok(ApiResponse::ok(
+        "Invoice confirmed successfully",
+        confirmation,
+    ))
 }
 
 /// GET /v1/app/invoices/{irn}/download (also POST): returns the signed document from the authority, decrypted.
@@ -105,12 +121,17 @@ async fn download(
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let document = state.pipeline.download(taxpayer.id, &irn).await.map_err(|failure| match failure {
-        RelayError::Authority(AuthorityFailure::NotFound { .. }) => {
-            ApiError::new(ErrorCode::InvoiceFileNotFound, "Invoice File not found")
-        }
-        other => other.into(),
-    })?;
+    let document =
+        state
+            .pipeline
+            .download(taxpayer.id, &irn)
+            .await
+            .map_err(|failure| match failure {
+                RelayError::Authority(AuthorityFailure::NotFound { .. }) => {
+                    ApiError::new(ErrorCode::InvoiceFileNotFound, "Invoice File not found")
+                }
+                other => other.into(),
+            })?;
     Ok(ApiResponse::ok("Invoice downloaded successfully", document))
 }
 
@@ -123,7 +144,10 @@ async fn confirm_receipt(
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let receipt = state.pipeline.confirm_receipt(taxpayer.id, &irn).await?;
-    let message = receipt.already_confirmed.as_deref().unwrap_or("Invoice transmission receipt confirmed");
+    let message = receipt
+        .already_confirmed
+        .as_deref()
+        .unwrap_or("Invoice transmission receipt confirmed");
     Ok(ApiResponse::ok(message, receipt.confirmation))
 }
 
@@ -142,8 +166,13 @@ async fn update_payment_status(
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
-    let run = state.pipeline.update_payment(taxpayer.id, &irn, form.value, prefer.wait).await?;
-    Ok(run_response::payment_response(&state, &run, prefer).await?.warn(&form.warnings))
+    let run = state
+        .pipeline
+        .update_payment(taxpayer.id, &irn, form.value, prefer.wait)
+        .await?;
+    Ok(run_response::payment_response(&state, &run, prefer)
+        .await?
+        .warn(&form.warnings))
 }
 
 /// GET /v1/app/invoices/{irn}/run: returns a pipeline run of the invoice. `?operation=` selects the run.
@@ -155,9 +184,17 @@ async fn get_run(
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let named = query.text("operation").map(|word| Operation::parse(word).ok_or(Refusal::RunNotFound));
-    let run = state.pipeline.run(taxpayer.id, &irn, named.transpose()?).await?;
+    let named = query
+        .text("operation")
+        .map(|word| Operation::parse(word).ok_or(Refusal::RunNotFound));
+    let run = state
+        .pipeline
+        .run(taxpayer.id, &irn, named.transpose()?)
+        .await?;
     let steps = step_log::newest(&state.store, taxpayer.id, run.id).await?;
     let queue = run_response::queue_view(&state, &run).await?;
-    Ok(ApiResponse::ok("Pipeline run retrieved successfully", RunView::new(&run, &steps, queue)))
+    Ok(ApiResponse::ok(
+        "Pipeline run retrieved successfully",
+        RunView::new(&run, &steps, queue),
+    ))
 }

@@ -17,7 +17,9 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::{AUTHORITY_RETRY_AFTER, ApiError, capitalize};
 use crate::http::state::ApiState;
 use crate::http::views::queue::QueueView;
-use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
+use crate::http::views::run::{
+    PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult,
+};
 use crate::store::invoices;
 use crate::store::runs::step_log;
 
@@ -31,13 +33,21 @@ pub(crate) async fn submission_response(
     prefer: Prefer,
 ) -> Result<ApiResponse, ApiError> {
     match run.state() {
-        RunState::Succeeded => {
-            Ok(ApiResponse::ok(SubmissionResult::from(run), "Invoice submitted successfully"))
+        RunState::Succeeded => Ok(ApiResponse::ok(
+            SubmissionResult::from(run),
+            "Invoice submitted successfully",
+        )),
+        RunState::Running | RunState::Waiting if prefer.is_async => {
+            accepted_response(state, run).await
         }
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(ErrorCode::AuthorityUnavailable, unfinished_message(run));
-            Err(pending_error(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
+            Err(pending_error(
+                state,
+                run,
+                error.with_status(StatusCode::SERVICE_UNAVAILABLE),
+            )
+            .await?)
         }
         RunState::Refused => Err(refusal_error(run)),
         RunState::Cancelled => Err(cancellation_error()),
@@ -55,15 +65,17 @@ pub(crate) async fn transmission_response(
             let view = TransmissionResult::new(run, is_delivered(state, run).await?);
             Ok(ApiResponse::ok("Invoice transmitted successfully", view))
         }
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
+        RunState::Running | RunState::Waiting if prefer.is_async => {
+            accepted_response(state, run).await
+        }
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = failure_error(wait_error_code(run.wait_reason()), unfinished_message(run))
                 .with_retryable(true);
             Err(pending_error(state, run, error).await?)
         }
-        RunState::Refused => {
-            Err(refusal_error(run).with_status(StatusCode::INTERNAL_SERVER_ERROR).with_retryable(false))
-        }
+        RunState::Refused => Err(refusal_error(run)
+            .with_status(StatusCode::INTERNAL_SERVER_ERROR)
+            .with_retryable(false)),
         RunState::Cancelled => Err(cancellation_error()),
     }
 }
@@ -75,16 +87,26 @@ pub(crate) async fn report_response(
     prefer: Prefer,
 ) -> Result<ApiResponse, ApiError> {
     match run.state() {
-        RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
+        RunState::Succeeded => Ok(ApiResponse::ok(
+            "Invoice reported successfully",
+            ReportResult::from(run),
+        )),
+        RunState::Running | RunState::Waiting if prefer.is_async => {
+            accepted_response(state, run).await
+        }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error =
-                failure_error(ErrorCode::AuthorityUnavailable, unfinished_message(run)).with_retryable(true);
+            let error = failure_error(ErrorCode::AuthorityUnavailable, unfinished_message(run))
+                .with_retryable(true);
             Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => {
-            let refused = ApiError { code: ErrorCode::ReportFailed, ..refusal_error(run) };
-            Err(refused.with_status(StatusCode::INTERNAL_SERVER_ERROR).with_retryable(false))
+            let refused = ApiError {
+                code: ErrorCode::ReportFailed,
+                ..refusal_error(run)
+            };
+            Err(refused
+                .with_status(StatusCode::INTERNAL_SERVER_ERROR)
+                .with_retryable(false))
         }
         RunState::Cancelled => Err(cancellation_error()),
     }
@@ -101,10 +123,17 @@ pub(crate) async fn payment_response(
         RunState::Succeeded => PaymentResult::from_run(run)
             .map(|view| ApiResponse::ok(message, view))
             .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
-        RunState::Running | RunState::Waiting if prefer.is_async => accepted_response(state, run).await,
+        RunState::Running | RunState::Waiting if prefer.is_async => {
+            accepted_response(state, run).await
+        }
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(ErrorCode::AuthorityUnavailable, unfinished_message(run));
-            Err(pending_error(state, run, error.with_status(StatusCode::SERVICE_UNAVAILABLE)).await?)
+            Err(pending_error(
+                state,
+                run,
+                error.with_status(StatusCode::SERVICE_UNAVAILABLE),
+            )
+            .await?)
         }
         RunState::Refused => Err(refusal_error(run)),
         RunState::Cancelled => Err(cancellation_error()),
@@ -115,8 +144,11 @@ pub(crate) async fn payment_response(
 async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let view = RunView::new(run, &steps, queue_view(state, run).await?);
-    let answer = ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
-    Ok(answer.with_location(&run_path(run)).with_header(PREFERENCE_APPLIED_HEADER, RESPOND_ASYNC))
+    let answer =
+        ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
+    Ok(answer
+        .with_location(&run_path(run))
+        .with_header(PREFERENCE_APPLIED_HEADER, RESPOND_ASYNC))
 }
 
 /// Returns the position of the run in the queue; `None` if the run does not continue by itself.
@@ -127,7 +159,11 @@ pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<Que
 
 /// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in
 /// the queue.
-async fn pending_error(state: &ApiState, run: &Run, mut error: ApiError) -> Result<ApiError, ApiError> {
+async fn pending_error(
+    state: &ApiState,
+    run: &Run,
+    mut error: ApiError,
+) -> Result<ApiError, ApiError> {
     error.details.queue = queue_view(state, run).await?.map(Members::from);
     Ok(error.retry_in(retry_delay(run, state.now())))
 }
@@ -154,12 +190,21 @@ fn cancellation_error() -> ApiError {
 /// Returns the error for a refused run: the reason, and faults with the field names of the caller's document.
 fn refusal_error(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
-        return ApiError::new(ErrorCode::IrnContentChanged, capitalize(SIGNED_OTHERWISE_MESSAGE));
+        return ApiError::new(
+            ErrorCode::IrnContentChanged,
+            capitalize(SIGNED_OTHERWISE_MESSAGE),
+        );
     }
-    let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
+    let words = run
+        .last_error
+        .as_deref()
+        .unwrap_or("The authority refused the invoice");
     let refused = authority::refusal_error(words, &run.document());
     if words == NO_CUSTOMER_MESSAGE {
-        return ApiError { code: ErrorCode::NoCustomerAccessPoint, ..refused };
+        return ApiError {
+            code: ErrorCode::NoCustomerAccessPoint,
+            ..refused
+        };
     }
     refused
 }
@@ -167,8 +212,11 @@ fn refusal_error(run: &Run) -> ApiError {
 fn unfinished_message(run: &Run) -> String {
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
-    let goes_on =
-        if run.state().is_open() { "it goes on in the background" } else { "it waits for an operator" };
+    let goes_on = if run.state().is_open() {
+        "it goes on in the background"
+    } else {
+        "it waits for an operator"
+    };
     format!("The run has not ended: {reason}; {goes_on}")
 }
 
@@ -193,7 +241,8 @@ async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
     }
     let kind = UniqueNoType::Irn;
     let irn = run.irn.as_str();
-    let invoice = invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
+    let invoice =
+        invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
     Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
 }
 
@@ -219,6 +268,9 @@ mod tests {
         };
         let ours = said("the invoice names no customer to transmit it to");
         assert_eq!(ours, "The invoice names no customer to transmit it to");
-        assert_eq!(said("invoicerequest.invoice.irn is odd"), "invoicerequest.invoice.irn is odd");
+        assert_eq!(
+            said("invoicerequest.invoice.irn is odd"),
+            "invoicerequest.invoice.irn is odd"
+        );
     }
 }

@@ -23,8 +23,12 @@ use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::Validated;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/v1/app/invoices/validate").reads().relays().post(validate, || {
-        doc("validate", "Validate")
+    vec![
+        path("/v1/app/invoices/validate")
+            .reads()
+            .relays()
+            .post(validate, || {
+                doc("validate", "Validate")
             .takes(|reader| validation::read_fields(reader, None), example!("validate"))
             .query(
                 "explain",
@@ -35,7 +39,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .fails_with(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
             .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
             .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
-    })]
+            }),
+    ]
 }
 
 /// The parameter `explain=patch`, which requests a patch that corrects the body.
@@ -89,7 +94,8 @@ async fn validate_body(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let form = form.map_err(|faults| Rejection::Invalid(local_faults::refusal_error(faults, &body)));
+    let form =
+        form.map_err(|faults| Rejection::Invalid(local_faults::refusal_error(faults, &body)));
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
     let mut refused = match validate_form(state, taxpayer.as_ref(), form).await {
@@ -98,7 +104,10 @@ async fn validate_body(
         Err(Rejection::Invalid(refused)) => refused,
     };
     if let (Some(body), Some(taxpayer)) = (mended, taxpayer) {
-        let context = PatchContext { catalog: &state.catalog.get(), zone: state.settings.utc_offset };
+        let context = PatchContext {
+            catalog: &state.catalog.get(),
+            zone: state.settings.utc_offset,
+        };
         let patch = suggest_patch::build_patch(&state.authority, context, &taxpayer, &body).await;
         patch.add_to(&mut refused.details);
     }
@@ -114,12 +123,15 @@ async fn validate_form(
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;
     let document = form.value.document.as_json();
     let authority = state.authority.on_behalf_of(taxpayer.into());
-    authority.validate(document).await.map_err(|failure| match failure {
-        AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
-            Rejection::Invalid(authority::refusal_error(&message, document))
-        }
-        other => Rejection::NotChecked(other.into()),
-    })?;
+    authority
+        .validate(document)
+        .await
+        .map_err(|failure| match failure {
+            AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
+                Rejection::Invalid(authority::refusal_error(&message, document))
+            }
+            other => Rejection::NotChecked(other.into()),
+        })?;
     let view = Validated::new(&form.value.irn, &form.warnings);
     Ok(ApiResponse::ok("Invoice validated successfully", view).warn(&form.warnings))
 }

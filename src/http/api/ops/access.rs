@@ -57,13 +57,19 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-fn revoked_keys_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
+fn revoked_keys_doc(
+    name: &'static str,
+    summary: &'static str,
+    message: &'static str,
+) -> OperationDoc {
     doc(name, summary).gives::<RevokedKeys>(200, message)
 }
 
 fn enabling_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
     doc(name, summary)
-        .with_note("It signs in with its password again. Keys and sessions that were ended stay ended.")
+        .with_note(
+            "It signs in with its password again. Keys and sessions that were ended stay ended.",
+        )
         .may_take(reason::read, example!("reason"))
         .gives::<EnabledAccount>(200, message)
 }
@@ -92,7 +98,11 @@ async fn disable_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, owner, form.value.0);
     let outcome = access::disable(&state.store, change, false).await?;
@@ -107,7 +117,11 @@ async fn remove_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, owner, form.value.0);
     let outcome = access::remove_operator(&state.store, change).await?;
@@ -122,7 +136,11 @@ async fn set_operator_role(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_operator_role)?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        roles::read_operator_role,
+    )?;
     let roles::RoleChange { role, reason } = form.value;
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, owner, reason);
@@ -139,7 +157,14 @@ async fn enable_integrator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let owner = parse_owner(KeyKind::Integrator, &id)?;
-    enable(&state, operator, owner, body, "Integrator enabled successfully").await
+    enable(
+        &state,
+        operator,
+        owner,
+        body,
+        "Integrator enabled successfully",
+    )
+    .await
 }
 
 /// POST /ops/operators/{id}/enable: enables a disabled operator.
@@ -150,7 +175,14 @@ async fn enable_operator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let owner = parse_owner(KeyKind::Operator, &id)?;
-    enable(&state, operator, owner, body, "Operator enabled successfully").await
+    enable(
+        &state,
+        operator,
+        owner,
+        body,
+        "Operator enabled successfully",
+    )
+    .await
 }
 
 async fn enable(
@@ -160,14 +192,28 @@ async fn enable(
     body: Body,
     message: &'static str,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
     let change = account_change(state, operator, owner, form.value.0);
     revocation(access::enable(&state.store, change).await?, owner)?;
     Ok(ApiResponse::ok(message, EnabledAccount { id: owner.id }).warn(&form.warnings))
 }
 
-fn account_change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<String>) -> AccountChange {
-    AccountChange { owner, by: Actor::Operator(operator), reason, now: state.now() }
+fn account_change(
+    state: &ApiState,
+    operator: i64,
+    owner: KeyOwner,
+    reason: Option<String>,
+) -> AccountChange {
+    AccountChange {
+        owner,
+        by: Actor::Operator(operator),
+        reason,
+        now: state.now(),
+    }
 }
 
 /// Returns the keys and sessions that a change ended, as counts. Fails if the change was refused.

@@ -34,8 +34,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/api-key/revoke").post(revoke_integrator_keys, || {
-            revocation_doc("revoke_integrator_keys", "Revoke an integrator's keys and end its sessions")
-                .fails(&[ErrorCode::IntegratorNotFound])
+            revocation_doc(
+                "revoke_integrator_keys",
+                "Revoke an integrator's keys and end its sessions",
+            )
+            .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/operators").get(list_operators, || {
             doc("list_operators", "Operators with their keys")
@@ -47,8 +50,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/api-key/revoke").post(revoke_operator_keys, || {
-            revocation_doc("revoke_operator_keys", "Revoke an operator's keys and end its sessions")
-                .fails(&[ErrorCode::OperatorNotFound])
+            revocation_doc(
+                "revoke_operator_keys",
+                "Revoke an operator's keys and end its sessions",
+            )
+            .fails(&[ErrorCode::OperatorNotFound])
         }),
     ]
 }
@@ -78,7 +84,13 @@ async fn list_integrators(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    list_accounts(&state, KeyKind::Integrator, "Integrators retrieved successfully", &query).await
+    list_accounts(
+        &state,
+        KeyKind::Integrator,
+        "Integrators retrieved successfully",
+        &query,
+    )
+    .await
 }
 
 async fn list_operators(
@@ -86,7 +98,13 @@ async fn list_operators(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    list_accounts(&state, KeyKind::Operator, "Operators retrieved successfully", &query).await
+    list_accounts(
+        &state,
+        KeyKind::Operator,
+        "Operators retrieved successfully",
+        &query,
+    )
+    .await
 }
 
 async fn list_accounts(
@@ -97,7 +115,10 @@ async fn list_accounts(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = accounts::page(&state.store, kind, page).await?;
-    let items = found.iter().map(|holder| AccountView::new(holder, state.now())).collect();
+    let items = found
+        .iter()
+        .map(|holder| AccountView::new(holder, state.now()))
+        .collect();
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
@@ -135,12 +156,21 @@ async fn rotate_key(
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), key_terms::read)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        key_terms::read,
+    )?;
     let terms = form.value.terms;
     let now = state.now();
     key_terms::check_expiry(&terms, now)?;
     let text = key_generation::generate_key(owner.kind)?;
-    let change = AccountChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
+    let change = AccountChange {
+        owner,
+        by: Actor::Operator(operator_id),
+        reason: form.value.reason,
+        now,
+    };
     let key = NewKey::new(text.clone(), terms).with_name(form.value.name);
     match accounts::rotate_key(&state.store, change, &key).await? {
         RotationOutcome::Done => {}
@@ -150,8 +180,13 @@ async fn rotate_key(
             return Err(ApiError::new(ErrorCode::InvalidTransition, message));
         }
     }
-    let data = NewApiKey { id: owner.id, api_key: text.expose_secret() };
-    Ok(ApiResponse::ok("API key rotated successfully", data).forbid_storing().warn(&form.warnings))
+    let data = NewApiKey {
+        id: owner.id,
+        api_key: text.expose_secret(),
+    };
+    Ok(ApiResponse::ok("API key rotated successfully", data)
+        .forbid_storing()
+        .warn(&form.warnings))
 }
 
 async fn revoke_keys(
@@ -165,7 +200,12 @@ async fn revoke_keys(
     let includes_taxpayers = form.value.includes_taxpayers;
     let by = Actor::Operator(operator_id);
     let reason = form.value.reason;
-    let change = AccountChange { owner, by, reason, now: state.now() };
+    let change = AccountChange {
+        owner,
+        by,
+        reason,
+        now: state.now(),
+    };
     let done = access::revoke(&state.store, change, includes_taxpayers).await?;
     let ended = done.ok_or_else(|| account_not_found(owner.kind))?;
     let data = RevokedKeys::new(owner.id, ended);
@@ -173,7 +213,9 @@ async fn revoke_keys(
 }
 
 pub(super) fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
-    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| account_not_found(kind))
+    parse_number(text)
+        .map(|id| KeyOwner { kind, id })
+        .ok_or_else(|| account_not_found(kind))
 }
 
 pub(crate) fn account_not_found(kind: KeyKind) -> ApiError {

@@ -21,18 +21,33 @@ use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult}
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/taxpayers/{id}/contacts").get(list_contacts, || {
-            doc("list_contacts", "Contact persons of a taxpayer, with their roles")
-                .gives_list::<ContactAccessView>("Contacts retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+            doc(
+                "list_contacts",
+                "Contact persons of a taxpayer, with their roles",
+            )
+            .gives_list::<ContactAccessView>("Contacts retrieved successfully")
+            .fails(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/disable").post(disable_contact, || {
-            change_doc("disable_contact", "Disable a contact person", "Contact disabled successfully")
+            change_doc(
+                "disable_contact",
+                "Disable a contact person",
+                "Contact disabled successfully",
+            )
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/enable").post(enable_contact, || {
-            change_doc("enable_contact", "Enable a disabled contact person", "Contact enabled successfully")
+            change_doc(
+                "enable_contact",
+                "Enable a disabled contact person",
+                "Contact enabled successfully",
+            )
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/remove").post(remove_contact, || {
-            change_doc("remove_contact", "Remove a contact person", "Contact removed successfully")
+            change_doc(
+                "remove_contact",
+                "Remove a contact person",
+                "Contact removed successfully",
+            )
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/role").post(set_contact_role, || {
             change_doc(
@@ -49,7 +64,11 @@ fn change_doc(name: &'static str, summary: &'static str, message: &'static str) 
     doc(name, summary)
         .with_note("What the person had opened ends at once. A taxpayer keeps an enabled owner.")
         .gives::<ChangedContact>(200, message)
-        .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound, ErrorCode::InvalidTransition])
+        .fails(&[
+            ErrorCode::TaxpayerNotFound,
+            ErrorCode::ContactNotFound,
+            ErrorCode::InvalidTransition,
+        ])
 }
 
 /// GET /ops/taxpayers/{id}/contacts: lists the contact persons of a taxpayer.
@@ -78,7 +97,11 @@ async fn contact_target(
     let taxpayer = path_ids::existing_taxpayer_id(state, &ids.0).await?;
     let id = path_ids::contact_id(&ids.1)?;
     Ok(ContactTarget {
-        change: ContactChange { taxpayer, by: Actor::Operator(operator), now: state.now() },
+        change: ContactChange {
+            taxpayer,
+            by: Actor::Operator(operator),
+            now: state.now(),
+        },
         id,
     })
 }
@@ -111,7 +134,11 @@ async fn set_contact_role(
     ids: web::Path<(String, String)>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_contact_role)?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        roles::read_contact_role,
+    )?;
     let ContactTarget { change, id } = contact_target(&state, operator, &ids).await?;
     let done = contacts::set_role(&state.store, change, id, form.value).await?;
     let data = changed_contact(change.taxpayer, id, done)?;
@@ -124,13 +151,14 @@ fn changed_contact(
     done: ContactChangeResult,
 ) -> Result<ChangedContact, ApiError> {
     match done {
-        ContactChangeResult::Done { ended_sessions } => {
-            Ok(ChangedContact { taxpayer_id, id, ended_sessions })
-        }
+        ContactChangeResult::Done { ended_sessions } => Ok(ChangedContact {
+            taxpayer_id,
+            id,
+            ended_sessions,
+        }),
         ContactChangeResult::Unknown => Err(ApiError::contact_not_found()),
         ContactChangeResult::LastOwner => {
-            let message =
-                "This would leave the taxpayer without an enabled owner. Make somebody else one first.";
+            let message = "This would leave the taxpayer without an enabled owner. Make somebody else one first.";
             Err(ApiError::new(ErrorCode::InvalidTransition, message))
         }
     }

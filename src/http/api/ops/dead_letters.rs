@@ -66,7 +66,10 @@ async fn list_dead_letters(
     let found = delivery_log::dead_page(&state.store, taxpayer, page).await?;
     let (found, total) = found;
     let items = found.iter().map(DeadLetter::from).collect();
-    Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Dead letters retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// POST /ops/webhooks/dead-letters/{id}/replay: an operator queues a dead letter for delivery again.
@@ -76,18 +79,37 @@ async fn replay_dead_letter(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
-    let by = OperatorRequest { operator_id, reason: form.value.0 };
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.0,
+    };
     let replay = replay_one(&state, &id, by).await?;
-    let answer = ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
+    let answer = ApiResponse::ok(
+        "Webhook delivery queued successfully",
+        ReplayView::from(&replay),
+    );
     Ok(answer.warn(&form.warnings))
 }
 
 /// Queues the dead letter with this id for delivery again.
-pub(crate) async fn replay_one(state: &ApiState, id: &str, by: OperatorRequest) -> Result<Replay, ApiError> {
+pub(crate) async fn replay_one(
+    state: &ApiState,
+    id: &str,
+    by: OperatorRequest,
+) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(id).ok_or(Refusal::DeliveryNotFound)?;
-    let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let command = StartReplay { range: ReplayRange::for_event(dead.sequence), by: Some((by, Some(dead.id))) };
+    let dead = delivery_log::dead_with_id(&state.store, id)
+        .await?
+        .ok_or(Refusal::DeliveryNotFound)?;
+    let command = StartReplay {
+        range: ReplayRange::for_event(dead.sequence),
+        by: Some((by, Some(dead.id))),
+    };
     Ok(state.taxpayers.send(dead.taxpayer_id, command).await?)
 }
 
@@ -97,12 +119,32 @@ async fn replay_dead_letters(
     OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), dead_letters::read)?;
-    let DeadLetters { taxpayer_id, since, reason } = form.value;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        dead_letters::read,
+    )?;
+    let DeadLetters {
+        taxpayer_id,
+        since,
+        reason,
+    } = form.value;
     let taxpayer = taxpayers::with_id(state.store.reader(), taxpayer_id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let replay = replay_all(&state, taxpayer.id, since, OperatorRequest { operator_id, reason }).await?;
-    let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
+    let replay = replay_all(
+        &state,
+        taxpayer.id,
+        since,
+        OperatorRequest {
+            operator_id,
+            reason,
+        },
+    )
+    .await?;
+    let answer = ApiResponse::ok(
+        "Webhook replay started successfully",
+        ReplayView::from(&replay),
+    );
     Ok(answer.warn(&form.warnings))
 }
 
@@ -118,5 +160,14 @@ pub(crate) async fn replay_all(
         None => 1,
     };
     let range = ReplayRange::from_sequence(ReplayScope::Failed, first);
-    Ok(state.taxpayers.send(taxpayer, StartReplay { range, by: Some((by, None)) }).await?)
+    Ok(state
+        .taxpayers
+        .send(
+            taxpayer,
+            StartReplay {
+                range,
+                by: Some((by, None)),
+            },
+        )
+        .await?)
 }

@@ -38,21 +38,38 @@ struct OrderedPanics {
 }
 
 /// POST /ops/development/panic: makes the actor of a taxpayer panic at its next command.
-async fn order_panic(state: web::Data<ApiState>, _: OpsAdmin, body: Body) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), panic_order::read)?;
-    let ordered = OrderedPanics { taxpayer_id: form.value.taxpayer_id.0, panics: form.value.panics };
+async fn order_panic(
+    state: web::Data<ApiState>,
+    _: OpsAdmin,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        panic_order::read,
+    )?;
+    let ordered = OrderedPanics {
+        taxpayer_id: form.value.taxpayer_id.0,
+        panics: form.value.panics,
+    };
     order_panics(&state, form.value.taxpayer_id, ordered.panics).await?;
     Ok(ApiResponse::ok("Panic ordered successfully", ordered).warn(&form.warnings))
 }
 
 /// Makes a taxpayer's actor panic this many times, from its next command on. Fails with "not found" outside the
 /// development environment.
-pub(crate) async fn order_panics(state: &ApiState, id: TaxpayerId, panics: u32) -> Result<(), ApiError> {
+pub(crate) async fn order_panics(
+    state: &ApiState,
+    id: TaxpayerId,
+    panics: u32,
+) -> Result<(), ApiError> {
     let orders = state.taxpayers.panic_orders();
     if !orders.are_accepted() {
         return Err(ApiError::route_not_found());
     }
-    taxpayers::with_id(state.store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+    taxpayers::with_id(state.store.reader(), id)
+        .await?
+        .ok_or_else(ApiError::taxpayer_not_found)?;
     orders.order(id, panics);
     Ok(())
 }

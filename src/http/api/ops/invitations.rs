@@ -29,8 +29,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/invitation").post(invite_contact, || {
-            invitation_doc("invite_taxpayer_contact", "Let a contact person choose a password")
-                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
+            invitation_doc(
+                "invite_taxpayer_contact",
+                "Let a contact person choose a password",
+            )
+            .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
         }),
     ]
 }
@@ -52,7 +55,9 @@ async fn invite_operator(
 ) -> Result<ApiResponse, ApiError> {
     let not_found = || ApiError::new(ErrorCode::OperatorNotFound, "Operator not found");
     let owner = SessionOwner::Operator(parse_number(&id).ok_or_else(not_found)?);
-    invite(&state, &request, caller, owner, body).await?.ok_or_else(not_found)
+    invite(&state, &request, caller, owner, body)
+        .await?
+        .ok_or_else(not_found)
 }
 
 async fn invite_integrator(
@@ -64,7 +69,9 @@ async fn invite_integrator(
 ) -> Result<ApiResponse, ApiError> {
     let not_found = || ApiError::new(ErrorCode::IntegratorNotFound, "Integrator not found");
     let owner = SessionOwner::Integrator(IntegratorId(parse_number(&id).ok_or_else(not_found)?));
-    invite(&state, &request, caller, owner, body).await?.ok_or_else(not_found)
+    invite(&state, &request, caller, owner, body)
+        .await?
+        .ok_or_else(not_found)
 }
 
 async fn invite_contact(
@@ -75,8 +82,13 @@ async fn invite_contact(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::existing_taxpayer_id(&state, &ids.0).await?;
-    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact_id(&ids.1)? };
-    invite(&state, &request, caller, owner, body).await?.ok_or_else(ApiError::contact_not_found)
+    let owner = SessionOwner::Contact {
+        taxpayer,
+        id: path_ids::contact_id(&ids.1)?,
+    };
+    invite(&state, &request, caller, owner, body)
+        .await?
+        .ok_or_else(ApiError::contact_not_found)
 }
 
 async fn invite(
@@ -86,10 +98,22 @@ async fn invite(
     owner: SessionOwner,
     body: Body,
 ) -> Result<Option<ApiResponse>, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
-    let order = InvitationRequest { owner, by: Actor::Operator(operator), reason: form.value.0 };
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
+    let order = InvitationRequest {
+        owner,
+        by: Actor::Operator(operator),
+        reason: form.value.0,
+    };
     let made = invitations::make(state, request, order).await?;
     Ok(made.map(|made| {
-        ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing()
+        ApiResponse::ok(
+            "Invitation created successfully",
+            InvitationView::from(&made),
+        )
+        .forbid_storing()
     }))
 }

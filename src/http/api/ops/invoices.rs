@@ -18,11 +18,18 @@ use crate::store::events;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/invoices/{irn}").get(get_invoice_as_of, || {
-        doc("get_invoice_as_of", "An invoice as it was after an event, and what the event changed")
-            .with_note("Contact data of people is hidden.")
-            .query_number("as_of", 1, "the sequence of an event of the taxpayer; by default the last")
-            .gives::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
-            .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+        doc(
+            "get_invoice_as_of",
+            "An invoice as it was after an event, and what the event changed",
+        )
+        .with_note("Contact data of people is hidden.")
+        .query_number(
+            "as_of",
+            1,
+            "the sequence of an event of the taxpayer; by default the last",
+        )
+        .gives::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
+        .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
     })]
 }
 
@@ -39,6 +46,12 @@ async fn get_invoice_as_of(
     let owner = owner.ok_or_else(ApiError::invoice_not_found)?;
     let events = events::owned_by_with_irn(&state.store, owner, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
-    let entry = history.entry_at(as_of).ok_or_else(ApiError::invoice_not_found)?.redact();
-    Ok(ApiResponse::ok("Invoice retrieved successfully", InvoiceVersion::new(owner, &entry)))
+    let entry = history
+        .entry_at(as_of)
+        .ok_or_else(ApiError::invoice_not_found)?
+        .redact();
+    Ok(ApiResponse::ok(
+        "Invoice retrieved successfully",
+        InvoiceVersion::new(owner, &entry),
+    ))
 }

@@ -21,13 +21,40 @@ mod webhook_endpoints;
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let runs = [overview::endpoints(), run_moves::endpoints(), runs::endpoints()];
-    let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
-    let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
-    let looks = [accounts::endpoints(), search::endpoints(), invoices::endpoints(), development::endpoints()];
+    let runs = [
+        overview::endpoints(),
+        run_moves::endpoints(),
+        runs::endpoints(),
+    ];
+    let actions = [
+        dead_letters::endpoints(),
+        webhook_endpoints::endpoints(),
+        taxpayers::endpoints(),
+    ];
+    let records = [
+        reconciliations::endpoints(),
+        quarantine::endpoints(),
+        records::endpoints(),
+    ];
+    let looks = [
+        accounts::endpoints(),
+        search::endpoints(),
+        invoices::endpoints(),
+        development::endpoints(),
+    ];
     let others = looks
         .into_iter()
-        .chain([access::endpoints(), contacts::endpoints(), invitations::endpoints()])
+        .chain([
+            access::endpoints(),
+            contacts::endpoints(),
+            invitations::endpoints(),
+        ])
         .chain(records);
-    [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
+    [probes::endpoints()]
+        .into_iter()
+        .chain(runs)
+        .chain(actions)
+        .chain(others)
+        .flatten()
+        .collect()
 }

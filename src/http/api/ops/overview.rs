@@ -15,28 +15,50 @@ use crate::http::views::overview::{Deadlines, EndpointGroup, Overview, RunGroup,
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/overview").get(overview, || {
-        doc("overview", "What waits, is late, is paused or is not delivered, in numbers")
-            .with_note("Counted in the database at most once every few seconds.")
-            .gives::<Overview>(200, "Overview retrieved successfully")
-            .fails(&[ErrorCode::Overloaded])
+        doc(
+            "overview",
+            "What waits, is late, is paused or is not delivered, in numbers",
+        )
+        .with_note("Counted in the database at most once every few seconds.")
+        .gives::<Overview>(200, "Overview retrieved successfully")
+        .fails(&[ErrorCode::Overloaded])
     })]
 }
 
 /// GET /ops/overview: returns counts of the runs, deadlines, deliveries and endpoints of all taxpayers.
 async fn overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiResponse, ApiError> {
-    let counted = state.database_counts.current_counts(&state.store, state.now()).await;
-    let counted =
-        counted.ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "The database does not answer"))?;
-    Ok(ApiResponse::ok("Overview retrieved successfully", view(&counted)))
+    let counted = state
+        .database_counts
+        .current_counts(&state.store, state.now())
+        .await;
+    let counted = counted
+        .ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "The database does not answer"))?;
+    Ok(ApiResponse::ok(
+        "Overview retrieved successfully",
+        view(&counted),
+    ))
 }
 
 fn view(counted: &DatabaseCounts) -> Overview {
-    let group = |(health, endpoints): &(_, i64)| EndpointGroup { health: *health, endpoints: *endpoints };
+    let group = |(health, endpoints): &(_, i64)| EndpointGroup {
+        health: *health,
+        endpoints: *endpoints,
+    };
     Overview {
         counted_at: precise_time(counted.counted_at),
-        runs: counted.runs.iter().map(|group| RunGroup::new(group, counted.counted_at)).collect(),
-        deadlines: Deadlines { overdue: counted.overdue_runs(), soon: counted.runs_due_soon() },
-        deliveries: Undelivered { pending: counted.deliveries_pending, dead: counted.deliveries_dead },
+        runs: counted
+            .runs
+            .iter()
+            .map(|group| RunGroup::new(group, counted.counted_at))
+            .collect(),
+        deadlines: Deadlines {
+            overdue: counted.overdue_runs(),
+            soon: counted.runs_due_soon(),
+        },
+        deliveries: Undelivered {
+            pending: counted.deliveries_pending,
+            dead: counted.deliveries_dead,
+        },
         endpoints: counted.endpoints.iter().map(group).collect(),
         is_outage: counted.is_outage_open,
     }

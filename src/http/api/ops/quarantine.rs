@@ -31,21 +31,29 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_quarantine",
                 "Work that was put aside, because it panicked or crashed processes, newest first",
             )
-            .with_note("`replay` and `drop` are the paths to post to, where there is something to do.")
+            .with_note(
+                "`replay` and `drop` are the paths to post to, where there is something to do.",
+            )
             .query("kind", "command, run, delivery or task")
             .query("state", "kept, replayed or dropped")
             .query("taxpayer_id", "of one taxpayer")
-            .query("name", "a command, an operation or an event, such as create")
+            .query(
+                "name",
+                "a command, an operation or an event, such as create",
+            )
             .with_paging("100 at most")
             .gives_page::<QuarantinedWorkView<'_>>("Quarantine retrieved successfully")
             .fails(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/quarantine/{reference}/replay").post(replay_command, || {
-            doc("replay_command", "Execute a quarantined command again, once")
-                .with_note("Only a create can be replayed. `result` says how the replay ended.")
-                .may_take(reason::read, example!("reason"))
-                .gives::<QuarantinedWorkView<'_>>(200, "Command replayed successfully")
-                .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
+            doc(
+                "replay_command",
+                "Execute a quarantined command again, once",
+            )
+            .with_note("Only a create can be replayed. `result` says how the replay ended.")
+            .may_take(reason::read, example!("reason"))
+            .gives::<QuarantinedWorkView<'_>>(200, "Command replayed successfully")
+            .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/quarantine/{reference}/drop").post(drop_work, || {
             doc("drop_quarantined", "Drop a quarantined command or delivery")
@@ -68,7 +76,10 @@ async fn list_quarantine(
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = quarantine_list::page(&state.store, &read_filter(&query)?, page).await?;
     let items = found.iter().map(QuarantinedWorkView::from).collect();
-    Ok(ApiResponse::ok("Quarantine retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Quarantine retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// Reads the filter of the list.
@@ -88,12 +99,22 @@ async fn replay_command(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
-    let by = OperatorRequest { operator_id, reason: form.value.0 };
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.0,
+    };
     let replayed = replay_by_reference(&state, &reference, &by).await?;
     let work = QuarantinedWork::from(replayed);
-    Ok(ApiResponse::ok("Command replayed successfully", QuarantinedWorkView::from(&work))
-        .warn(&form.warnings))
+    Ok(ApiResponse::ok(
+        "Command replayed successfully",
+        QuarantinedWorkView::from(&work),
+    )
+    .warn(&form.warnings))
 }
 
 /// POST /ops/quarantine/{reference}/drop: an operator drops a command or a delivery.
@@ -103,10 +124,21 @@ async fn drop_work(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
-    let by = OperatorRequest { operator_id, reason: form.value.0 };
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.0,
+    };
     let dropped = drop_by_reference(&state, &reference, &by).await?;
-    Ok(ApiResponse::ok("Work dropped successfully", QuarantinedWorkView::from(&dropped)).warn(&form.warnings))
+    Ok(ApiResponse::ok(
+        "Work dropped successfully",
+        QuarantinedWorkView::from(&dropped),
+    )
+    .warn(&form.warnings))
 }
 
 /// Executes the command with this reference again, at most once.
@@ -115,7 +147,10 @@ pub(crate) async fn replay_by_reference(
     reference: &str,
     by: &OperatorRequest,
 ) -> Result<QuarantinedCommand, ApiError> {
-    Ok(state.taxpayers.replay_quarantined(parse_command_id(reference)?, by, state.now()).await?)
+    Ok(state
+        .taxpayers
+        .replay_quarantined(parse_command_id(reference)?, by, state.now())
+        .await?)
 }
 
 /// Drops the command or the delivery with this reference.
@@ -132,7 +167,13 @@ pub(crate) async fn drop_by_reference(
         let work = QuarantinedWork::from_delivery(delivery, kind, now);
         let guidance = "It was dropped. It stays a dead letter.".to_owned();
         let state = QuarantineState::Dropped;
-        return Ok(QuarantinedWork { state, may_replay: false, may_drop: false, guidance, ..work });
+        return Ok(QuarantinedWork {
+            state,
+            may_replay: false,
+            may_drop: false,
+            guidance,
+            ..work
+        });
     }
     Ok(state.taxpayers.drop_quarantined(id, by, now).await?.into())
 }

@@ -26,12 +26,15 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/reconciliations")
             .post(create_reconciliation, || {
-                doc("create_reconciliation", "Compare a taxpayer's day with the authority's ledger")
-                    .with_note("Waits for its end as Submit does; `Prefer: respond-async` does not.")
-                    .takes(reconciliation::read, example!("create_reconciliation"))
-                    .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
-                    .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
-                    .fails(&[ErrorCode::TaxpayerNotFound])
+                doc(
+                    "create_reconciliation",
+                    "Compare a taxpayer's day with the authority's ledger",
+                )
+                .with_note("Waits for its end as Submit does; `Prefer: respond-async` does not.")
+                .takes(reconciliation::read, example!("create_reconciliation"))
+                .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
+                .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
             })
             .get(list_reconciliations, || {
                 doc("list_reconciliations", "What was compared, newest first")
@@ -44,7 +47,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/ops/reconciliations/{id}").get(get_reconciliation, || {
             doc("get_reconciliation", "One of them, with what it found")
                 .with_paging("100 at most")
-                .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation retrieved successfully")
+                .gives::<ReconciliationWithFindings<'_>>(
+                    200,
+                    "Reconciliation retrieved successfully",
+                )
                 .fails(&[ErrorCode::ReconciliationNotFound])
         }),
     ]
@@ -58,19 +64,40 @@ async fn create_reconciliation(
     prefer: Prefer,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), reconciliation::read)?;
-    let by = OperatorRequest { operator_id, reason: form.value.reason };
-    let asked = state.reconciliations.request(form.value.taxpayer_id, form.value.day, Some(by)).await?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        reconciliation::read,
+    )?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.reason,
+    };
+    let asked = state
+        .reconciliations
+        .request(form.value.taxpayer_id, form.value.day, Some(by))
+        .await?;
     let one = state.reconciliations.wait(&asked, prefer.wait).await?;
     let (status, said) = if one.state.is_open() {
         (StatusCode::ACCEPTED, "Reconciliation queued successfully")
     } else {
         (StatusCode::OK, "Reconciliation ended")
     };
-    let findings =
-        reconciliations::findings(&state.store, &one, Page { number: 1, per_page: FINDINGS_MAX }).await?;
+    let findings = reconciliations::findings(
+        &state.store,
+        &one,
+        Page {
+            number: 1,
+            per_page: FINDINGS_MAX,
+        },
+    )
+    .await?;
     let path = format!("/ops/reconciliations/{}", one.id);
-    let answer = ApiResponse::with_status(status, said, ReconciliationWithFindings::new(&one, &findings));
+    let answer = ApiResponse::with_status(
+        status,
+        said,
+        ReconciliationWithFindings::new(&one, &findings),
+    );
     Ok(answer.with_location(&path).warn(&form.warnings))
 }
 
@@ -83,11 +110,16 @@ async fn list_reconciliations(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let filter =
-        ReconciliationFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), day: query.date("day")? };
+    let filter = ReconciliationFilter {
+        taxpayer_id: query.taxpayer_id("taxpayer_id"),
+        day: query.date("day")?,
+    };
     let (found, total) = reconciliations::page(&state.store, filter, page).await?;
     let items = found.iter().map(ReconciliationView::from).collect();
-    Ok(ApiResponse::ok("Reconciliations retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Reconciliations retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// Maximum number of findings that one response lists. The counts in the response include all findings.
@@ -100,11 +132,21 @@ async fn get_reconciliation(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let not_found = || ApiError::new(ErrorCode::ReconciliationNotFound, "Reconciliation not found");
+    let not_found = || {
+        ApiError::new(
+            ErrorCode::ReconciliationNotFound,
+            "Reconciliation not found",
+        )
+    };
     let id = path_ids::uuid(&id).ok_or_else(not_found)?;
-    let one = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
+    let one = reconciliations::with_id(&state.store, id)
+        .await?
+        .ok_or_else(not_found)?;
     let page = query.page(FINDINGS_MAX);
     let findings = reconciliations::findings(&state.store, &one, page).await?;
     let view = ReconciliationWithFindings::new(&one, &findings);
-    Ok(ApiResponse::ok("Reconciliation retrieved successfully", view))
+    Ok(ApiResponse::ok(
+        "Reconciliation retrieved successfully",
+        view,
+    ))
 }

@@ -77,23 +77,47 @@ async fn list_outages(
     let (found, total) = outages::page(&state.store, page).await?;
     let notified = outages::count_notified(&state.store, &found).await?;
     let queued = outages::queued_events(&state.store).await?;
-    let items = found.iter().map(|outage| OutageView::new(outage, &notified, &queued, now)).collect();
-    Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
+    let items = found
+        .iter()
+        .map(|outage| OutageView::new(outage, &notified, &queued, now))
+        .collect();
+    Ok(ApiResponse::ok(
+        "Outages retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// GET /ops/audit: lists security changes and operator actions, newest first.
-async fn list_audit(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
+async fn list_audit(
+    state: web::Data<ApiState>,
+    _: OpsViewer,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let subject = query.trimmed_text("subject");
     let integrator_id = query.integrator_id("integrator_id");
     let actor = query.word("actor", ActorKind::parse, ActorKind::allowed)?;
     let taxpayer_id = query.taxpayer_id("taxpayer_id");
-    let filter = AuditFilter { integrator_id, taxpayer_id, actor, subject };
+    let filter = AuditFilter {
+        integrator_id,
+        taxpayer_id,
+        actor,
+        subject,
+    };
     let (found, total) = audit::page(&state.store, filter, page).await?;
-    let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
+    let operators = found
+        .iter()
+        .filter_map(|entry| entry.actor.operator_id())
+        .collect();
     let operators = audit::operators(&state.store, operators).await?;
-    let items = found.iter().map(|entry| AuditView::new(entry, &operators)).collect();
-    Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
+    let items = found
+        .iter()
+        .map(|entry| AuditView::new(entry, &operators))
+        .collect();
+    Ok(ApiResponse::ok(
+        "Audit retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// Maximum number of actors that the response lists per group. The counts in the response include all actors.

@@ -49,16 +49,37 @@ async fn move_runs(
     OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), run_filter::read_bulk_move)?;
-    let BulkMove { action, filter, is_preview, reason } = form.value;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        run_filter::read_bulk_move,
+    )?;
+    let BulkMove {
+        action,
+        filter,
+        is_preview,
+        reason,
+    } = form.value;
     let now = state.now();
-    let states = RunState::ALL.iter().copied().filter(|state| state.after(action).is_some());
+    let states = RunState::ALL
+        .iter()
+        .copied()
+        .filter(|state| state.after(action).is_some());
     let states: Vec<_> = states.collect();
     let matching = run_list::count(&state.store, &filter, &states, now).await?;
     let ids = run_list::ids(&state.store, &filter, &states, now, RUNS_MAX).await?;
-    let by = OperatorRequest { operator_id, reason };
-    let mut moved =
-        MovedRuns { action, preview: is_preview, matching, moved: 0, refused: 0, refusals: Vec::new() };
+    let by = OperatorRequest {
+        operator_id,
+        reason,
+    };
+    let mut moved = MovedRuns {
+        action,
+        preview: is_preview,
+        matching,
+        moved: 0,
+        refused: 0,
+        refusals: Vec::new(),
+    };
     for chunk in ids.chunks(RUNS_PER_CHUNK) {
         let runs = run_list::with_ids(&state.store, chunk).await?;
         let results = if is_preview {
@@ -70,8 +91,11 @@ async fn move_runs(
             moved.add_result(id, result);
         }
     }
-    let message =
-        if is_preview { "Pipeline runs counted successfully" } else { "Pipeline runs moved successfully" };
+    let message = if is_preview {
+        "Pipeline runs counted successfully"
+    } else {
+        "Pipeline runs moved successfully"
+    };
     Ok(ApiResponse::ok(message, moved).warn(&form.warnings))
 }
 
@@ -92,7 +116,13 @@ type MoveResult = (RunId, Result<(), String>);
 
 fn preview_moves(runs: Vec<Run>, action: OperatorAction) -> Vec<MoveResult> {
     runs.into_iter()
-        .map(|run| (run.id, run.check_action(action).map_err(|refusal| refusal.to_string())))
+        .map(|run| {
+            (
+                run.id,
+                run.check_action(action)
+                    .map_err(|refusal| refusal.to_string()),
+            )
+        })
         .collect()
 }
 
@@ -105,7 +135,12 @@ async fn apply_moves(
     by: &OperatorRequest,
 ) -> Result<Vec<MoveResult>, ApiError> {
     let moves = runs.into_iter().map(|run| {
-        let command = ApplyOperatorAction { run: run.id, irn: run.irn, to: action, by: by.clone() };
+        let command = ApplyOperatorAction {
+            run: run.id,
+            irn: run.irn,
+            to: action,
+            by: by.clone(),
+        };
         async move {
             match state.taxpayers.send(run.taxpayer_id, command).await {
                 Ok(_) => Ok((run.id, Ok(()))),
@@ -114,6 +149,9 @@ async fn apply_moves(
             }
         }
     });
-    let results: Vec<_> = stream::iter(moves).buffered(CONCURRENT_MOVES_MAX).collect().await;
+    let results: Vec<_> = stream::iter(moves)
+        .buffered(CONCURRENT_MOVES_MAX)
+        .collect()
+        .await;
     results.into_iter().collect()
 }

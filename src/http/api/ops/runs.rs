@@ -24,19 +24,31 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/pipeline/runs").get(list_runs, || {
             doc("list_runs", "Pipeline runs of all taxpayers")
-                .query("state", "running, waiting, paused, succeeded, refused or cancelled")
-                .query("operation", "submit, transmit, report or update-payment-status")
+                .query(
+                    "state",
+                    "running, waiting, paused, succeeded, refused or cancelled",
+                )
+                .query(
+                    "operation",
+                    "submit, transmit, report or update-payment-status",
+                )
                 .query("taxpayer_id", "of one taxpayer")
                 .query("irn", "of one IRN")
                 .query("step", "the step that a run is at, such as `sign`")
-                .query("wait_reason", "authority-unavailable, health-check-down or access-point-offline")
+                .query(
+                    "wait_reason",
+                    "authority-unavailable, health-check-down or access-point-offline",
+                )
                 .query("error", "a part of the last error, in any case")
                 .query_number("older_than_s", 0, "created at least this many seconds ago")
                 .query(
                     "deadline",
                     "runs that have not ended: `overdue`, or `soon` for a deadline within an hour",
                 )
-                .query("order", "`newest` (the default), `oldest` or `deadline`, the earliest first")
+                .query(
+                    "order",
+                    "`newest` (the default), `oldest` or `deadline`, the earliest first",
+                )
                 .with_paging("100 at most")
                 .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
@@ -46,14 +58,20 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .gives::<OperatedRunWithSteps<'_>>(200, "Pipeline run retrieved successfully")
                 .fails(&[ErrorCode::RunNotFound])
         }),
-        path("/ops/pipeline/runs/{id}/pause").post(pause_run, || action_doc("pause_run", "Hold a run")),
-        path("/ops/pipeline/runs/{id}/resume")
-            .post(resume_run, || action_doc("resume_run", "Let a run that was held go on")),
-        path("/ops/pipeline/runs/{id}/retry").post(retry_run, || {
-            action_doc("retry_run", "Let a run go on now, and from its start if it has ended")
+        path("/ops/pipeline/runs/{id}/pause")
+            .post(pause_run, || action_doc("pause_run", "Hold a run")),
+        path("/ops/pipeline/runs/{id}/resume").post(resume_run, || {
+            action_doc("resume_run", "Let a run that was held go on")
         }),
-        path("/ops/pipeline/runs/{id}/cancel")
-            .post(cancel_run, || action_doc("cancel_run", "End a run that has taken no effect")),
+        path("/ops/pipeline/runs/{id}/retry").post(retry_run, || {
+            action_doc(
+                "retry_run",
+                "Let a run go on now, and from its start if it has ended",
+            )
+        }),
+        path("/ops/pipeline/runs/{id}/cancel").post(cancel_run, || {
+            action_doc("cancel_run", "End a run that has taken no effect")
+        }),
     ]
 }
 
@@ -65,18 +83,32 @@ fn action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
             "Pipeline run paused, resumed, queued or cancelled successfully",
         )
         .fails(&[ErrorCode::RunNotFound, ErrorCode::InvalidTransition])
-        .fails(&[ErrorCode::InvoiceLocked, ErrorCode::InvoiceNotApproved, ErrorCode::IrnContentChanged])
+        .fails(&[
+            ErrorCode::InvoiceLocked,
+            ErrorCode::InvoiceNotApproved,
+            ErrorCode::IrnContentChanged,
+        ])
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/pipeline/runs: lists the pipeline runs of all taxpayers.
-async fn list_runs(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
-    let ((filter, order), page) = (run_filter::read_query(&query)?, query.page(PER_PAGE_DEFAULT));
+async fn list_runs(
+    state: web::Data<ApiState>,
+    _: OpsViewer,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let ((filter, order), page) = (
+        run_filter::read_query(&query)?,
+        query.page(PER_PAGE_DEFAULT),
+    );
     let now = state.now();
     let (found, total) = run_list::page(&state.store, &filter, order, now, page).await?;
     let items = found.iter().map(|run| OperatedRun::new(run, now)).collect();
-    Ok(ApiResponse::ok("Pipeline runs retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Pipeline runs retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// GET /ops/pipeline/runs/{id}: returns a run with its steps. The run may belong to any taxpayer.
@@ -123,10 +155,22 @@ async fn move_run(
     body: Body,
     to: OperatorAction,
 ) -> MoveResponse {
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), reason::read)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
     let run = path_ids::find_run(state, id).await?;
-    let by = OperatorRequest { operator_id, reason: form.value.0 };
-    let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.0,
+    };
+    let command = ApplyOperatorAction {
+        run: run.id,
+        irn: run.irn,
+        to,
+        by,
+    };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;
     let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let message = match to {
@@ -135,5 +179,9 @@ async fn move_run(
         OperatorAction::Retry => "Pipeline run retried successfully",
         OperatorAction::Cancel => "Pipeline run cancelled successfully",
     };
-    Ok(ApiResponse::ok(message, OperatedRunWithSteps::new(&run, &steps, state.now())).warn(&form.warnings))
+    Ok(ApiResponse::ok(
+        message,
+        OperatedRunWithSteps::new(&run, &steps, state.now()),
+    )
+    .warn(&form.warnings))
 }

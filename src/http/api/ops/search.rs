@@ -24,7 +24,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// GET /ops/search?q=: lists the objects that the text names. Without a text, the list is empty.
-async fn find(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
+async fn find(
+    state: web::Data<ApiState>,
+    _: OpsViewer,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
     let found = match query.trimmed_text("q") {
         Some(text) => search::find(&state, &text).await?,
         None => Vec::new(),

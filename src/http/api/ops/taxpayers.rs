@@ -28,24 +28,33 @@ use crate::webhook::AddressPolicy;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/taxpayers").get(list_all_taxpayers, || {
-            doc("list_all_taxpayers", "Taxpayers of all integrators, newest first")
-                .query("verification", "pending, verified or unverified")
-                .query("tin", "a tax number, in whichever spelling")
-                .with_paging("100 at most")
-                .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed])
+            doc(
+                "list_all_taxpayers",
+                "Taxpayers of all integrators, newest first",
+            )
+            .query("verification", "pending, verified or unverified")
+            .query("tin", "a tax number, in whichever spelling")
+            .with_paging("100 at most")
+            .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
+            .fails(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/taxpayers/{id}/verify").post(verify_taxpayer, || {
-            doc("verify_taxpayer", "Confirm who a taxpayer is, in the authority's place")
-                .takes(reason::read_required, example!("reason"))
-                .gives::<TaxpayerView<'_>>(200, "Taxpayer verified successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+            doc(
+                "verify_taxpayer",
+                "Confirm who a taxpayer is, in the authority's place",
+            )
+            .takes(reason::read_required, example!("reason"))
+            .gives::<TaxpayerView<'_>>(200, "Taxpayer verified successfully")
+            .fails(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/ops/taxpayers/{id}/integration")
             .get(get_integration, || {
-                doc("get_integration", "How a taxpayer's ERP takes notifications")
-                    .gives::<ErpSettings>(200, "Integration retrieved successfully")
-                    .fails(&[ErrorCode::TaxpayerNotFound])
+                doc(
+                    "get_integration",
+                    "How a taxpayer's ERP takes notifications",
+                )
+                .gives::<ErpSettings>(200, "Integration retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
             })
             .put(set_integration, set_integration_doc),
     ]
@@ -71,12 +80,23 @@ async fn list_all_taxpayers(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?;
-    let filter = TaxpayerFilter { verification, tin: query.trimmed_text("tin"), search: None };
+    let verification = query.word(
+        "verification",
+        VerificationStatus::parse,
+        VerificationStatus::allowed,
+    )?;
+    let filter = TaxpayerFilter {
+        verification,
+        tin: query.trimmed_text("tin"),
+        search: None,
+    };
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = taxpayers::page(&state.store, filter, page).await?;
     let items = found.iter().map(OperatedTaxpayer::new).collect();
-    Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Taxpayers retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// POST /ops/taxpayers/{id}/verify: an operator confirms the identity of a taxpayer, in place of the authority.
@@ -86,11 +106,18 @@ async fn verify_taxpayer(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), reason::read_required)?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        reason::read_required,
+    )?;
     let id = path_ids::existing_taxpayer_id(&state, &id).await?;
     let found = Verification::Verified(ConfirmedBy::Operator);
-    let found =
-        RecordVerification { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
+    let found = RecordVerification {
+        found,
+        by: Some(Actor::Operator(operator_id)),
+        reason: Some(form.value),
+    };
     let taxpayer = state.taxpayers.send(id, found).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, id).await?;
     let view = TaxpayerView::new(&taxpayer, &contacts);
@@ -105,7 +132,10 @@ async fn get_integration(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::existing_taxpayer_id(&state, &id).await?;
     let stored = integrations::owned_by(&state.store, state.store.reader(), taxpayer).await?;
-    Ok(ApiResponse::ok("Integration retrieved successfully", ErpSettings::new(taxpayer, stored)))
+    Ok(ApiResponse::ok(
+        "Integration retrieved successfully",
+        ErpSettings::new(taxpayer, stored),
+    ))
 }
 
 /// PUT /ops/taxpayers/{id}/integration: sets a taxpayer's settings for notifying the ERP.
@@ -116,13 +146,29 @@ async fn set_integration(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::existing_taxpayer_id(&state, &id).await?;
-    let read =
-        |reader: &mut Reader<'_>| integration::read(reader, &state.webhook_urls, &state.settings.erp_systems);
+    let read = |reader: &mut Reader<'_>| {
+        integration::read(reader, &state.webhook_urls, &state.settings.erp_systems)
+    };
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
-    let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
+    let integration::Integration {
+        erp_system,
+        auth,
+        origin,
+        format,
+        allowed_networks,
+        reason,
+    } = form.value;
     let by = Actor::Operator(operator_id);
     let allowed_networks = Some(allowed_networks);
-    let command = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
+    let command = SetIntegration {
+        erp_system,
+        auth,
+        origin,
+        format,
+        allowed_networks,
+        by,
+        reason,
+    };
     let stored = state.taxpayers.send(taxpayer, command).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));
     Ok(ApiResponse::ok("Integration updated successfully", view).warn(&form.warnings))

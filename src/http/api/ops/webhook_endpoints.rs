@@ -17,12 +17,15 @@ use crate::store::webhooks::endpoint_list::{self, EndpointFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/webhooks/endpoints").get(list_endpoints, || {
-        doc("list_endpoints", "Webhook endpoints of all taxpayers with their health")
-            .query("health", "working, failing, parked or disabled")
-            .query("taxpayer_id", "of one taxpayer")
-            .with_paging("100 at most")
-            .gives_page::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+        doc(
+            "list_endpoints",
+            "Webhook endpoints of all taxpayers with their health",
+        )
+        .query("health", "working, failing, parked or disabled")
+        .query("taxpayer_id", "of one taxpayer")
+        .with_paging("100 at most")
+        .gives_page::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
+        .fails(&[ErrorCode::ValidationFailed])
     })]
 }
 
@@ -35,9 +38,15 @@ async fn list_endpoints(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let health = query.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
-    let filter = EndpointFilter { health, taxpayer_id: query.taxpayer_id("taxpayer_id") };
+    let filter = EndpointFilter {
+        health,
+        taxpayer_id: query.taxpayer_id("taxpayer_id"),
+    };
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = endpoint_list::page(&state.store, filter, page).await?;
     let items = found.iter().map(ListedEndpoint::from).collect();
-    Ok(ApiResponse::ok("Webhook endpoints retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Webhook endpoints retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }

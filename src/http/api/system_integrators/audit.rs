@@ -37,9 +37,15 @@ async fn list_own_audit(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let taxpayer_id = query.taxpayer_id("taxpayer_id");
-    let filter =
-        AuditFilter { taxpayer_id, subject: query.trimmed_text("subject"), ..AuditFilter::default() };
+    let filter = AuditFilter {
+        taxpayer_id,
+        subject: query.trimmed_text("subject"),
+        ..AuditFilter::default()
+    };
     let (found, total) = audit::page_owned_by(&state.store, integrator, filter, page).await?;
     let items = found.iter().map(IntegratorAuditView::from).collect();
-    Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Audit retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }

@@ -65,9 +65,13 @@ async fn list_deliveries(
     };
     let page = query.page(PER_PAGE_DEFAULT);
     let filter = DeliveryFilter { since, ..filter };
-    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer.id, filter, page).await?;
+    let (found, total) =
+        delivery_log::page_owned_by(&state.store, taxpayer.id, filter, page).await?;
     let items = found.iter().map(DeliveryView::from).collect();
-    Ok(ApiResponse::ok("Webhook deliveries retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Webhook deliveries retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
@@ -76,7 +80,15 @@ fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), F
         (Ok(state), Ok(since)) => {
             let event = query.trimmed_text("event");
             let irn = query.trimmed_text("irn");
-            Ok((DeliveryFilter { state, event, irn, since: None }, since))
+            Ok((
+                DeliveryFilter {
+                    state,
+                    event,
+                    irn,
+                    since: None,
+                },
+                since,
+            ))
         }
         (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
     }
@@ -93,7 +105,13 @@ async fn replay_delivery(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
     let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let command = StartReplay { range: ReplayRange::for_event(sequence), by: None };
+    let command = StartReplay {
+        range: ReplayRange::for_event(sequence),
+        by: None,
+    };
     let replay = state.taxpayers.send(taxpayer.id, command).await?;
-    Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
+    Ok(ApiResponse::ok(
+        "Webhook delivery queued successfully",
+        ReplayView::from(&replay),
+    ))
 }

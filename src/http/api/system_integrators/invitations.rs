@@ -31,9 +31,24 @@ async fn invite_contact(
     request: HttpRequest,
     ids: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?.id;
-    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact_id(&ids.1)? };
-    let order = InvitationRequest { owner, by: Actor::Integrator(integrator), reason: None };
-    let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::contact_not_found)?;
-    Ok(ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).forbid_storing())
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0)
+        .await?
+        .id;
+    let owner = SessionOwner::Contact {
+        taxpayer,
+        id: path_ids::contact_id(&ids.1)?,
+    };
+    let order = InvitationRequest {
+        owner,
+        by: Actor::Integrator(integrator),
+        reason: None,
+    };
+    let made = invitations::make(&state, &request, order)
+        .await?
+        .ok_or_else(ApiError::contact_not_found)?;
+    Ok(ApiResponse::ok(
+        "Invitation created successfully",
+        InvitationView::from(&made),
+    )
+    .forbid_storing())
 }

@@ -10,8 +10,17 @@ mod webhook;
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let webhooks = [webhook::endpoints(), replays::endpoints(), deliveries::endpoints()];
-    let all =
-        [taxpayers::endpoints(), invitations::endpoints(), audit::endpoints()].into_iter().chain(webhooks);
+    let webhooks = [
+        webhook::endpoints(),
+        replays::endpoints(),
+        deliveries::endpoints(),
+    ];
+    let all = [
+        taxpayers::endpoints(),
+        invitations::endpoints(),
+        audit::endpoints(),
+    ]
+    .into_iter()
+    .chain(webhooks);
     all.flatten().collect()
 }

@@ -29,23 +29,35 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/system-integrators/taxpayers/{id}/webhook/replay")
             .post(replay_webhook, || {
-                doc("replay_webhook", "Deliver again what failed, what is missing, or all")
-                    .takes(replay::read, example!("replay_webhooks"))
-                    .gives::<ReplayView>(200, "Webhook replay started successfully")
-                    .writes()
-                    .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::InvalidTransition])
-                    .fails(&[ErrorCode::TaxpayerNotFound])
+                doc(
+                    "replay_webhook",
+                    "Deliver again what failed, what is missing, or all",
+                )
+                .takes(replay::read, example!("replay_webhooks"))
+                .gives::<ReplayView>(200, "Webhook replay started successfully")
+                .writes()
+                .fails(&[
+                    ErrorCode::WebhookNotConfigured,
+                    ErrorCode::InvalidTransition,
+                ])
+                .fails(&[ErrorCode::TaxpayerNotFound])
             })
             .get(get_replay, || {
-                doc("get_replay", "How far the latest replay is; null before the first")
-                    .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
-                    .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+                doc(
+                    "get_replay",
+                    "How far the latest replay is; null before the first",
+                )
+                .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
+                .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             }),
         path(replays).get(list_replays, || {
-            doc("list_replays", "Every replay with its progress, newest first")
-                .with_paging("15 by default, 100 at most")
-                .gives_page::<ReplayView>("Webhook replays retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+            doc(
+                "list_replays",
+                "Every replay with its progress, newest first",
+            )
+            .with_paging("15 by default, 100 at most")
+            .gives_page::<ReplayView>("Webhook replays retrieved successfully")
+            .fails(&[ErrorCode::TaxpayerNotFound])
         }),
         path(one).get(find_replay, || {
             doc("find_replay", "How far a replay is")
@@ -53,11 +65,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
         }),
         path(cancel).post(cancel_replay, || {
-            doc("cancel_replay", "End a replay: what it has queued is delivered, nothing more is")
-                .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
-                .writes()
-                .fails(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])
-                .fails(&[ErrorCode::TaxpayerNotFound])
+            doc(
+                "cancel_replay",
+                "End a replay: what it has queued is delivered, nothing more is",
+            )
+            .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
+            .writes()
+            .fails(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])
+            .fails(&[ErrorCode::TaxpayerNotFound])
         }),
     ]
 }
@@ -73,17 +88,28 @@ async fn replay_webhook(
     let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = events::sequence_at(&state.store, taxpayer.id, form.value.since).await?;
     let range = ReplayRange::from_sequence(form.value.scope, first);
-    let replay = state.taxpayers.send(taxpayer.id, StartReplay { range, by: None }).await?;
+    let replay = state
+        .taxpayers
+        .send(taxpayer.id, StartReplay { range, by: None })
+        .await?;
     let remark = empty_replay_warning(&state, &replay).await?;
-    let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
+    let answer = ApiResponse::ok(
+        "Webhook replay started successfully",
+        ReplayView::from(&replay),
+    );
     let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
     Ok(answer.warn(&warnings))
 }
 
 /// Returns a warning if the new replay will certainly deliver nothing.
-async fn empty_replay_warning(state: &ApiState, replay: &Replay) -> Result<Option<String>, ApiError> {
+async fn empty_replay_warning(
+    state: &ApiState,
+    replay: &Replay,
+) -> Result<Option<String>, ApiError> {
     if replay.is_empty() {
-        return Ok(Some("nothing is replayed: the log has no event from there on".to_owned()));
+        return Ok(Some(
+            "nothing is replayed: the log has no event from there on".to_owned(),
+        ));
     }
     let endpoint = webhooks::owned_by(state.store.reader(), replay.taxpayer_id).await?;
     let names_none = endpoint.is_some_and(|endpoint| endpoint.enabled_kinds().is_empty());
@@ -100,8 +126,13 @@ async fn get_replay(
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let latest = replays::latest_owned_by(state.store.reader(), taxpayer.id).await?;
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
-    let view = latest.as_ref().map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay));
-    Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
+    let view = latest
+        .as_ref()
+        .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay));
+    Ok(ApiResponse::ok(
+        "Webhook replay retrieved successfully",
+        view,
+    ))
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
@@ -117,8 +148,14 @@ async fn list_replays(
     let page = query.page(PER_PAGE_DEFAULT);
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
     let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
-    let items = found.iter().map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay)).collect();
-    Ok(ApiResponse::ok("Webhook replays retrieved successfully", Paginator::new(page, total, items)))
+    let items = found
+        .iter()
+        .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay))
+        .collect();
+    Ok(ApiResponse::ok(
+        "Webhook replays retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}: returns the progress of one replay.
@@ -132,7 +169,10 @@ async fn find_replay(
     let found = find(&state, taxpayer.id, &replay).await?;
     let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
     let view = ReplayView::for_endpoint(endpoint.as_ref(), &found);
-    Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
+    Ok(ApiResponse::ok(
+        "Webhook replay retrieved successfully",
+        view,
+    ))
 }
 
 /// Returns the replay with the id `text`, if it belongs to this taxpayer.
@@ -153,9 +193,15 @@ async fn cancel_replay(
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let before = find(&state, taxpayer.id, &replay).await?;
     if before.state != ReplayState::Cancelled {
-        state.taxpayers.send(taxpayer.id, CancelReplay(before.id)).await?;
+        state
+            .taxpayers
+            .send(taxpayer.id, CancelReplay(before.id))
+            .await?;
     }
     // The replay may have ended at the same moment, so it is read again for the response.
     let after = find(&state, taxpayer.id, &replay).await?;
-    Ok(ApiResponse::ok("Webhook replay cancelled successfully", ReplayView::from(&after)))
+    Ok(ApiResponse::ok(
+        "Webhook replay cancelled successfully",
+        ReplayView::from(&after),
+    ))
 }

@@ -99,12 +99,24 @@ async fn list_taxpayers(
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
     let contacts = taxpayers::contacts_owned_by_each(store, &ids).await?;
-    let items = found.iter().map(|taxpayer| view(taxpayer, &contacts)).collect();
-    Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
+    let items = found
+        .iter()
+        .map(|taxpayer| view(taxpayer, &contacts))
+        .collect();
+    Ok(ApiResponse::ok(
+        "Taxpayers retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
-fn view<'a>(taxpayer: &'a Taxpayer, contacts: &'a HashMap<TaxpayerId, Vec<Contact>>) -> TaxpayerView<'a> {
-    TaxpayerView::new(taxpayer, contacts.get(&taxpayer.id).map_or(&[], Vec::as_slice))
+fn view<'a>(
+    taxpayer: &'a Taxpayer,
+    contacts: &'a HashMap<TaxpayerId, Vec<Contact>>,
+) -> TaxpayerView<'a> {
+    TaxpayerView::new(
+        taxpayer,
+        contacts.get(&taxpayer.id).map_or(&[], Vec::as_slice),
+    )
 }
 
 /// POST /v1/system-integrators/taxpayers: Create Taxpayer.
@@ -120,7 +132,11 @@ async fn create_taxpayer(
     idempotent
         .answer(&state.taxpayers, id, onboarding, move |taxpayer| {
             let view = CreatedTaxpayer::from(taxpayer);
-            let answer = ApiResponse::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
+            let answer = ApiResponse::with_status(
+                StatusCode::CREATED,
+                "Taxpayer created successfully",
+                view,
+            );
             answer.warn(&form.warnings)
         })
         .await
@@ -154,25 +170,36 @@ async fn build_onboarding(
     if onboarding.conflicts.is_empty() {
         check_quota(state, integrator_id).await?;
     } else {
-        state.limits.count_refused_create(integrator_id, state.now()).map_err(limits::limit_error)?;
+        state
+            .limits
+            .count_refused_create(integrator_id, state.now())
+            .map_err(limits::limit_error)?;
     }
     if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
         let salt = people::password_hash_with_email(&state.store, &person.email).await?;
-        onboarding.contact.password_hash =
-            Some(state.passwords.hash_for_integrator(integrator_id, password, salt).await?);
+        onboarding.contact.password_hash = Some(
+            state
+                .passwords
+                .hash_for_integrator(integrator_id, password, salt)
+                .await?,
+        );
     }
     Ok(onboarding)
 }
 
 /// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.
 async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), ApiError> {
-    state.limits.count_onboarding(integrator, state.now()).map_err(limits::limit_error)?;
+    state
+        .limits
+        .count_onboarding(integrator, state.now())
+        .map_err(limits::limit_error)?;
     let max = state.settings.taxpayers_per_integrator_max;
     if max == 0 || taxpayers::count_owned_by(&state.store, integrator).await? < max {
         return Ok(());
     }
-    let message =
-        format!("An integrator may have {max} taxpayers here; ask the operator of this service for more");
+    let message = format!(
+        "An integrator may have {max} taxpayers here; ask the operator of this service for more"
+    );
     Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
 }
 
@@ -195,7 +222,10 @@ async fn get_taxpayer(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
-    Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
+    Ok(ApiResponse::ok(
+        "Taxpayer retrieved successfully",
+        TaxpayerView::new(&taxpayer, &contacts),
+    ))
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer. No ERP is called.
@@ -206,7 +236,10 @@ async fn get_integration_setup(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
-    Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
+    Ok(ApiResponse::ok(
+        "Taxpayer retrieved successfully",
+        TaxpayerView::new(&taxpayer, &contacts),
+    ))
 }
 
 /// PATCH /v1/system-integrators/taxpayers/{id}/profile: completes the business profile.
@@ -224,10 +257,15 @@ async fn update_profile(
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
     idempotent
-        .answer(&state.taxpayers, taxpayer.id, ChangeProfile { change, by }, move |taxpayer| {
-            let view = ProfileView::new(taxpayer, &contacts);
-            ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
-        })
+        .answer(
+            &state.taxpayers,
+            taxpayer.id,
+            ChangeProfile { change, by },
+            move |taxpayer| {
+                let view = ProfileView::new(taxpayer, &contacts);
+                ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
+            },
+        )
         .await
 }
 
@@ -247,7 +285,12 @@ async fn rotate_api_key(
     let key = key_generation::generate_key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);
     let new = NewKey::new(key.clone(), terms).with_name(name);
-    idempotent.send(&state.taxpayers, taxpayer.id, RotateKey { key: new, by }).await?;
-    let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
+    idempotent
+        .send(&state.taxpayers, taxpayer.id, RotateKey { key: new, by })
+        .await?;
+    let data = RotatedKey {
+        taxpayer_id: taxpayer.id,
+        api_key: key.expose_secret(),
+    };
     Ok(ApiResponse::ok("API key rotated successfully", data).forbid_storing())
 }

@@ -45,29 +45,41 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .on(updates, update_webhook, || {
                 let policy = AddressPolicy::default();
                 doc("update_webhook", "Update Webhook")
-                    .takes(|reader| webhook::read(reader, &policy), example!("update_webhook"))
+                    .takes(
+                        |reader| webhook::read(reader, &policy),
+                        example!("update_webhook"),
+                    )
                     .gives::<Integration<'_>>(200, "Webhook updated successfully")
                     .writes()
                     .fails(&[ErrorCode::TaxpayerNotFound])
             }),
-        path(test).has_effect().relays().sensitive(SensitiveOperation::WebhookTest).on(
-            [Method::POST, Method::GET],
-            test_webhook,
-            test_doc,
-        ),
-        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(rotate_webhook_secret, || {
-            doc("rotate_webhook_secret", "A new signing secret, or the public key of a new key pair")
+        path(test)
+            .has_effect()
+            .relays()
+            .sensitive(SensitiveOperation::WebhookTest)
+            .on([Method::POST, Method::GET], test_webhook, test_doc),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(
+            rotate_webhook_secret,
+            || {
+                doc(
+                    "rotate_webhook_secret",
+                    "A new signing secret, or the public key of a new key pair",
+                )
                 .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
                 .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
                 .writes()
                 .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
-        }),
+            },
+        ),
         path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(enable_webhook, || {
             doc("enable_webhook", "Put the webhook back into service")
                 .may_take(replay::read_enable, example!("enable_webhook"))
                 .gives::<Enabled<'_>>(200, "Webhook enabled successfully")
                 .writes()
-                .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::InvalidTransition])
+                .fails(&[
+                    ErrorCode::WebhookNotConfigured,
+                    ErrorCode::InvalidTransition,
+                ])
                 .fails(&[ErrorCode::TaxpayerNotFound])
         }),
     ]
@@ -113,8 +125,17 @@ async fn update_webhook(
     let policy = state.webhook_address_policy(taxpayer.id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
-    let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;
-    let change = SetWebhook { url, enabled_events, retry_schedule, by: Actor::Integrator(integrator) };
+    let webhook::Webhook {
+        url,
+        enabled_events,
+        retry_schedule,
+    } = form.value;
+    let change = SetWebhook {
+        url,
+        enabled_events,
+        retry_schedule,
+        by: Actor::Integrator(integrator),
+    };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     idempotent
         .answer(&state.taxpayers, taxpayer.id, change, move |endpoint| {
@@ -134,17 +155,30 @@ async fn rotate_webhook_secret(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let form =
-        report::read(&*body.object_or_empty().await?, &state.catalog.get(), webhook::read_secret_type)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        webhook::read_secret_type,
+    )?;
     let secret = key_generation::generate_webhook_secret(form.value);
     let by = Actor::Integrator(integrator);
-    let rotate = RotateSecret { secret: secret.clone(), by };
-    idempotent.send(&state.taxpayers, taxpayer.id, rotate).await?;
+    let rotate = RotateSecret {
+        secret: secret.clone(),
+        by,
+    };
+    idempotent
+        .send(&state.taxpayers, taxpayer.id, rotate)
+        .await?;
     let public_key = secret.public_key();
     let shared = secret.text();
     let shared = public_key.is_none().then(|| shared.expose_secret());
-    let data = RotatedSecret { secret: shared, public_key: public_key.as_deref() };
-    Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).forbid_storing())
+    let data = RotatedSecret {
+        secret: shared,
+        public_key: public_key.as_deref(),
+    };
+    Ok(ApiResponse::ok("Webhook secret rotated successfully", data)
+        .warn(&form.warnings)
+        .forbid_storing())
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the endpoint's
@@ -159,7 +193,10 @@ async fn test_webhook(
     let attempt = if query.flag("grade")? {
         match state.delivery.grade(taxpayer.id).await? {
             GradingOutcome::Graded(graded) => {
-                let message = format!("Webhook graded {}: {} of 100 points", graded.grade, graded.score);
+                let message = format!(
+                    "Webhook graded {}: {} of 100 points",
+                    graded.grade, graded.score
+                );
                 return Ok(ApiResponse::ok(message, GradeView::from(&graded)));
             }
             GradingOutcome::Unanswered(attempt) => attempt,
@@ -168,7 +205,10 @@ async fn test_webhook(
         state.delivery.send_test_delivery(taxpayer.id).await?
     };
     let answer = EndpointAnswer::from_attempt(&attempt)?;
-    let message = format!("Connection test successful! Response code: {}", answer.status);
+    let message = format!(
+        "Connection test successful! Response code: {}",
+        answer.status
+    );
     Ok(ApiResponse::ok(message, answer.body))
 }
 
@@ -180,9 +220,16 @@ async fn enable_webhook(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), replay::read_enable)?;
-    let enable = EnableEndpoint { replay: form.value.scope() };
-    let commands::EnabledEndpoint { endpoint, replay } = state.taxpayers.send(taxpayer.id, enable).await?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        replay::read_enable,
+    )?;
+    let enable = EnableEndpoint {
+        replay: form.value.scope(),
+    };
+    let commands::EnabledEndpoint { endpoint, replay } =
+        state.taxpayers.send(taxpayer.id, enable).await?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let view = Enabled::new(&endpoint, &kinds, replay.as_ref());
     Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))

@@ -16,13 +16,19 @@ use crate::store::operations::activity;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/v1/tax-payers/activity").get(list_activity, || {
-        doc("list_activity", "Who did what with this account, newest first")
-            .with_note("Actions of people and keys on invoices, payments, keys, webhooks and people.")
-            .query("actor", "of one kind of actor, such as contact or taxpayer-key")
-            .query("cursor", "the `next_cursor` of the page before")
-            .query_number("limit", 1, "50 by default, 100 at most")
-            .gives::<ActivityView>(200, "Activity retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+        doc(
+            "list_activity",
+            "Who did what with this account, newest first",
+        )
+        .with_note("Actions of people and keys on invoices, payments, keys, webhooks and people.")
+        .query(
+            "actor",
+            "of one kind of actor, such as contact or taxpayer-key",
+        )
+        .query("cursor", "the `next_cursor` of the page before")
+        .query_number("limit", 1, "50 by default, 100 at most")
+        .gives::<ActivityView>(200, "Activity retrieved successfully")
+        .fails(&[ErrorCode::ValidationFailed])
     })]
 }
 
@@ -34,5 +40,8 @@ async fn list_activity(
 ) -> Result<ApiResponse, ApiError> {
     let (filter, limit) = read_query(&query)?;
     let (entries, next) = activity::owned_by(&state.store, id, filter, limit).await?;
-    Ok(ApiResponse::ok("Activity retrieved successfully", ActivityView::new(entries, next)))
+    Ok(ApiResponse::ok(
+        "Activity retrieved successfully",
+        ActivityView::new(entries, next),
+    ))
 }

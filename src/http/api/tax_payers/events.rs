@@ -25,23 +25,36 @@ use crate::store::webhooks::delivery_log;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/webhook/dead-letters").get(list_own_dead_letters, || {
-            doc("list_own_dead_letters", "Notifications that could not be delivered, why, and what to do")
-                .with_paging("10 by default, 100 at most")
-                .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
+            doc(
+                "list_own_dead_letters",
+                "Notifications that could not be delivered, why, and what to do",
+            )
+            .with_paging("10 by default, 100 at most")
+            .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
         }),
-        path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(replay_own_dead_letter, || {
-            doc("replay_own_dead_letter", "Deliver one of them again")
-                .gives::<ReplayView>(200, "Webhook delivery queued successfully")
-                .writes()
-                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
-                .fails(&[ErrorCode::InvalidTransition])
-        }),
+        path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(
+            replay_own_dead_letter,
+            || {
+                doc("replay_own_dead_letter", "Deliver one of them again")
+                    .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+                    .writes()
+                    .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                    .fails(&[ErrorCode::InvalidTransition])
+            },
+        ),
         path("/v1/tax-payers/events").get(list_events, || {
-            doc("list_events", "Event feed: the log that the webhooks come from")
-                .query_number("after", 0, "the sequence after which to go on; 0 by default")
-                .query_number("limit", 1, "100 by default, 1,000 at most")
-                .gives::<Feed>(200, "Events retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed])
+            doc(
+                "list_events",
+                "Event feed: the log that the webhooks come from",
+            )
+            .query_number(
+                "after",
+                0,
+                "the sequence after which to go on; 0 by default",
+            )
+            .query_number("limit", 1, "100 by default, 1,000 at most")
+            .gives::<Feed>(200, "Events retrieved successfully")
+            .fails(&[ErrorCode::ValidationFailed])
         }),
     ]
 }
@@ -51,9 +64,14 @@ const LIMIT_MAX: usize = 1_000;
 
 /// Returns the sequence number after which the page of the feed starts, and the maximum number of events on the page.
 fn read_feed_range(query: &Query) -> Result<(i64, usize), Faults> {
-    match (query.whole_number("after", 0), query.whole_number("limit", 1)) {
+    match (
+        query.whole_number("after", 0),
+        query.whole_number("limit", 1),
+    ) {
         (Ok(after), Ok(limit)) => {
-            let limit = limit.map_or(LIMIT_DEFAULT, |limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
+            let limit = limit.map_or(LIMIT_DEFAULT, |limit| {
+                usize::try_from(limit).unwrap_or(LIMIT_MAX)
+            });
             Ok((after.unwrap_or(0), limit.min(LIMIT_MAX)))
         }
         (after, limit) => Err([after.err(), limit.err()].into_iter().flatten().collect()),
@@ -83,7 +101,10 @@ async fn list_own_dead_letters(
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = delivery_log::dead_page(&state.store, Some(id), page).await?;
     let items = found.iter().map(DeadLetter::from).collect();
-    Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Dead letters retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 /// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: the taxpayer queues a dead letter for delivery again.
@@ -95,7 +116,13 @@ async fn replay_own_dead_letter(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
     let sequence = dead.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let command = StartReplay { range: ReplayRange::for_event(sequence), by: None };
+    let command = StartReplay {
+        range: ReplayRange::for_event(sequence),
+        by: None,
+    };
     let replay = state.taxpayers.send(id, command).await?;
-    Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
+    Ok(ApiResponse::ok(
+        "Webhook delivery queued successfully",
+        ReplayView::from(&replay),
+    ))
 }

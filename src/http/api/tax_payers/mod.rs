@@ -8,8 +8,13 @@ mod supplier_invoices;
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    [invoices::endpoints(), supplier_invoices::endpoints(), events::endpoints(), activity::endpoints()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        invoices::endpoints(),
+        supplier_invoices::endpoints(),
+        events::endpoints(),
+        activity::endpoints(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

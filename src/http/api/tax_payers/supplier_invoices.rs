@@ -19,31 +19,43 @@ use crate::store::operations::supplier_invoices;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/supplier-invoices").get(list_supplier_invoices, || {
-            doc("list_supplier_invoices", "Inbox: the supplier invoices the caller was notified about")
-                .with_paging("10 by default, 100 at most")
-                .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
+            doc(
+                "list_supplier_invoices",
+                "Inbox: the supplier invoices the caller was notified about",
+            )
+            .with_paging("10 by default, 100 at most")
+            .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
         }),
-        path("/v1/tax-payers/invoices/get-supplier-invoice").reads().relays().post(
-            get_supplier_invoice,
-            || {
+        path("/v1/tax-payers/invoices/get-supplier-invoice")
+            .reads()
+            .relays()
+            .post(get_supplier_invoice, || {
                 doc("get_supplier_invoice", "Get Supplier Invoice")
                     .takes(supplier_irn::read, example!("supplier_irn"))
-                    .shows(200, "Supplier invoice retrieved successfully", schema::envelope(schema::object()))
+                    .shows(
+                        200,
+                        "Supplier invoice retrieved successfully",
+                        schema::envelope(schema::object()),
+                    )
                     .fails(&[ErrorCode::NotAddressedToCaller, ErrorCode::IrnMalformed])
-            },
-        ),
-        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").relays().post(
-            acknowledge_supplier_invoice,
-            || {
-                doc("acknowledge_supplier_invoice", "Acknowledge Supplier Invoice")
-                    .takes(supplier_irn::read, example!("supplier_irn"))
-                    .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
-                    .writes()
-                    .fails(&[ErrorCode::NotAddressedToCaller, ErrorCode::AlreadyAcknowledged])
-                    .fails(&[ErrorCode::AuthorityRejected, ErrorCode::IrnMalformed])
-                    .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
-            },
-        ),
+            }),
+        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice")
+            .relays()
+            .post(acknowledge_supplier_invoice, || {
+                doc(
+                    "acknowledge_supplier_invoice",
+                    "Acknowledge Supplier Invoice",
+                )
+                .takes(supplier_irn::read, example!("supplier_irn"))
+                .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
+                .writes()
+                .fails(&[
+                    ErrorCode::NotAddressedToCaller,
+                    ErrorCode::AlreadyAcknowledged,
+                ])
+                .fails(&[ErrorCode::AuthorityRejected, ErrorCode::IrnMalformed])
+                .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
+            }),
     ]
 }
 
@@ -58,7 +70,10 @@ async fn list_supplier_invoices(
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = supplier_invoices::page_owned_by(&state.store, id, page).await?;
     let items = found.into_iter().map(InboxLine::from).collect();
-    Ok(ApiResponse::ok("Supplier invoices retrieved successfully", Paginator::new(page, total, items)))
+    Ok(ApiResponse::ok(
+        "Supplier invoices retrieved successfully",
+        Paginator::new(page, total, items),
+    ))
 }
 
 const STORED_COPY_WARNING: &str =
@@ -70,7 +85,11 @@ async fn get_supplier_invoice(
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let mut form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
+    let mut form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        supplier_irn::read,
+    )?;
     let found = state.inbound.document(id, &form.value).await?;
     if !found.is_live {
         form.warnings.push(STORED_COPY_WARNING.to_owned());
@@ -85,9 +104,15 @@ async fn acknowledge_supplier_invoice(
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), supplier_irn::read)?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        supplier_irn::read,
+    )?;
     let invoice = state.inbound.acknowledge(id, &form.value).await?;
-    let answer =
-        ApiResponse::ok("Supplier invoice acknowledged successfully", Acknowledgement::from(invoice));
+    let answer = ApiResponse::ok(
+        "Supplier invoice acknowledged successfully",
+        Acknowledgement::from(invoice),
+    );
     Ok(answer.warn(&form.warnings))
 }

@@ -96,7 +96,11 @@ pub(crate) struct SqlOnce {
 
 impl SqlOnce {
     pub(crate) const fn new(build: fn(&dyn Dialect) -> String) -> Self {
-        Self { build, sqlite: OnceLock::new(), postgres: OnceLock::new() }
+        Self {
+            build,
+            sqlite: OnceLock::new(),
+            postgres: OnceLock::new(),
+        }
     }
 
     pub(crate) fn get(&self, backend: DbBackend) -> &str {
@@ -122,7 +126,9 @@ mod tests {
             let backend = test.store.backend();
             let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
             let condition = "l.kind = 'endpoint' AND l.key = CAST(given.value AS TEXT)";
             let by_key = match backend {
@@ -131,13 +137,31 @@ mod tests {
             };
             for (join, found) in [(Join::Inner, 2), (Join::Left, 3)] {
                 let dialect = dialect(backend);
-                let joined = dialect.lateral_join(join, Aliased { table: "lanes", alias: "l" }, condition);
-                let sql = format!("SELECT l.epoch FROM {} AS given {joined}", dialect.json_numbers("$1"));
+                let joined = dialect.lateral_join(
+                    join,
+                    Aliased {
+                        table: "lanes",
+                        alias: "l",
+                    },
+                    condition,
+                );
+                let sql = format!(
+                    "SELECT l.epoch FROM {} AS given {joined}",
+                    dialect.json_numbers("$1")
+                );
                 let given = || ["[7, 999, 1000]".into()];
                 let steps = query_plan(&test.store, &sql, given()).await;
                 assert!(steps.iter().any(|step| step.contains(by_key)), "{steps:#?}");
                 let statement = Statement::from_sql_and_values(backend, sql, given());
-                assert_eq!(test.store.reader().query_all_raw(statement).await.unwrap().len(), found);
+                assert_eq!(
+                    test.store
+                        .reader()
+                        .query_all_raw(statement)
+                        .await
+                        .unwrap()
+                        .len(),
+                    found
+                );
             }
         }
     }

@@ -44,12 +44,21 @@ impl Dialect for Postgres {
     }
 
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String {
-        let FirstRows { rows: Aliased { table, alias }, inner, selection, .. } = first;
-        format!("CROSS JOIN LATERAL (SELECT * FROM {table} AS {inner} WHERE {selection}) AS {alias}")
+        let FirstRows {
+            rows: Aliased { table, alias },
+            inner,
+            selection,
+            ..
+        } = first;
+        format!(
+            "CROSS JOIN LATERAL (SELECT * FROM {table} AS {inner} WHERE {selection}) AS {alias}"
+        )
     }
 
     fn lateral_lock(&self, lock: &str, condition: &str) -> String {
-        format!("CROSS JOIN LATERAL (SELECT key, epoch FROM lanes WHERE {condition} {lock}) AS lanes")
+        format!(
+            "CROSS JOIN LATERAL (SELECT key, epoch FROM lanes WHERE {condition} {lock}) AS lanes"
+        )
     }
 
     fn share_lock(&self) -> &'static str {

@@ -42,8 +42,16 @@ impl Dialect for Sqlite {
 
     /// SQLite may choose the wrong one of several indexes with the taxpayer id; `sqlite_index` names the right one.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String {
-        let FirstRows { rows: Aliased { table, alias }, taxpayer, inner, selection, sqlite_index } = first;
-        let index = sqlite_index.map(|index| format!("INDEXED BY {index} ")).unwrap_or_default();
+        let FirstRows {
+            rows: Aliased { table, alias },
+            taxpayer,
+            inner,
+            selection,
+            sqlite_index,
+        } = first;
+        let index = sqlite_index
+            .map(|index| format!("INDEXED BY {index} "))
+            .unwrap_or_default();
         format!(
             "CROSS JOIN {table} AS {alias} ON {alias}.taxpayer_id = {taxpayer} AND {alias}.id IN \
              (SELECT {inner}.id FROM {table} AS {inner} {index}WHERE {selection})"

@@ -10,14 +10,22 @@ use crate::support::world::World;
 
 /// Adds a person by the form and returns the path of the link that is shown.
 async fn add(account: &Account, email: &str, role: &str) -> String {
-    let fields = [("first_name", "Bola"), ("last_name", "<b>Ade</b>"), ("email", email), ("role", role)];
+    let fields = [
+        ("first_name", "Bola"),
+        ("last_name", "<b>Ade</b>"),
+        ("email", email),
+        ("role", role),
+    ];
     let page = account.post("/contacts", &fields).await.expect(200).html;
     link_path(&page)
 }
 
 /// Returns the id of the person that the page lists last.
 fn last_id(page: &str) -> &str {
-    page.rsplit("/contacts/").find_map(|part| part.split_once("/role")).unwrap().0
+    page.rsplit("/contacts/")
+        .find_map(|part| part.split_once("/role"))
+        .unwrap()
+        .0
 }
 
 #[each_database]
@@ -26,17 +34,30 @@ async fn a_new_person_signs_in_with_its_role_and_a_removed_one_is_signed_out(wor
     let email = format!("bola{}@trading.example", number());
     let link = add(&account, &email, "read_only").await;
     let page = account.page("/contacts").await;
-    assert_shows(&page, &[&email, "Has no password yet", "Link for the first password", "&#60;b&#62;Ade"]);
+    assert_shows(
+        &page,
+        &[
+            &email,
+            "Has no password yet",
+            "Link for the first password",
+            "&#60;b&#62;Ade",
+        ],
+    );
     let id = last_id(&page).to_owned();
     let new = "another four plain words";
-    choose(&Visitor::new(world), &link, new).await.leads_to("/sign-in");
+    choose(&Visitor::new(world), &link, new)
+        .await
+        .leads_to("/sign-in");
     let person = signed_in(world, &email, new).await;
     person.get(&account.path("/invoices")).await.expect(200);
     person.get(&account.path("/contacts")).await.expect(403);
     let role = format!("/contacts/{id}/role");
     account.post(&role, &[("role", "owner")]).await.expect(303);
     person.get(&account.path("/contacts")).await.expect(200);
-    account.post(&format!("/contacts/{id}/remove"), &[]).await.expect(303);
+    account
+        .post(&format!("/contacts/{id}/remove"), &[])
+        .await
+        .expect(303);
     person.get(&account.path("/invoices")).await.expect(303);
     account.post(&role, &[("role", "owner")]).await.expect(404);
 }
@@ -47,15 +68,41 @@ async fn an_account_keeps_an_owner_and_an_email_belongs_to_one_person(world: &Wo
     let other = Account::new(world).await;
     let page = account.page("/contacts").await;
     let own = last_id(&page).to_owned();
-    account.post(&format!("/contacts/{own}/role"), &[("role", "accountant")]).await.expect(409);
-    account.post(&format!("/contacts/{own}/remove"), &[]).await.expect(409);
-    account.post(&format!("/contacts/{own}/role"), &[("role", "king")]).await.expect(404);
-    let fields =
-        [("first_name", "A"), ("last_name", "B"), ("email", other.email.as_str()), ("role", "owner")];
+    account
+        .post(&format!("/contacts/{own}/role"), &[("role", "accountant")])
+        .await
+        .expect(409);
+    account
+        .post(&format!("/contacts/{own}/remove"), &[])
+        .await
+        .expect(409);
+    account
+        .post(&format!("/contacts/{own}/role"), &[("role", "king")])
+        .await
+        .expect(404);
+    let fields = [
+        ("first_name", "A"),
+        ("last_name", "B"),
+        ("email", other.email.as_str()),
+        ("role", "owner"),
+    ];
     let page = account.post("/contacts", &fields).await.expect(422).html;
     assert_shows(&page, &["Somebody signs in with this email already."]);
-    let page = account.post("/contacts", &[("email", "odd")]).await.expect(422).html;
-    assert_shows(&page, &["The first_name field is required.", "The email field must be"]);
+    let page = account
+        .post("/contacts", &[("email", "odd")])
+        .await
+        .expect(422)
+        .html;
+    assert_shows(
+        &page,
+        &[
+            "The first_name field is required.",
+            "The email field must be",
+        ],
+    );
     let theirs = last_id(&other.page("/contacts").await).to_owned();
-    account.post(&format!("/contacts/{theirs}/remove"), &[]).await.expect(404);
+    account
+        .post(&format!("/contacts/{theirs}/remove"), &[])
+        .await
+        .expect(404);
 }

@@ -9,9 +9,17 @@ use crate::support::world::World;
 #[each_database]
 async fn an_owner_sets_the_integration_and_no_secret_is_shown(world: &World) {
     let account = Account::new(world).await;
-    assert_shows(&account.page("/integration").await, &["value=\"none\" selected"]);
-    let fields_of_basic = account.page("/integration?auth_type=basic&data_format=soap").await;
-    assert_shows(&fields_of_basic, &["auth.username", "auth.password", "format.namespace"]);
+    assert_shows(
+        &account.page("/integration").await,
+        &["value=\"none\" selected"],
+    );
+    let fields_of_basic = account
+        .page("/integration?auth_type=basic&data_format=soap")
+        .await;
+    assert_shows(
+        &fields_of_basic,
+        &["auth.username", "auth.password", "format.namespace"],
+    );
     let fields = [
         ("auth_type", "basic"),
         ("data_format", "soap"),
@@ -21,7 +29,14 @@ async fn an_owner_sets_the_integration_and_no_secret_is_shown(world: &World) {
     ];
     account.post("/integration", &fields).await.expect(303);
     let page = account.page("/integration").await;
-    assert_shows(&page, &["value=\"clerk\"", "A value is stored.", "https://erp.example.com"]);
+    assert_shows(
+        &page,
+        &[
+            "value=\"clerk\"",
+            "A value is stored.",
+            "https://erp.example.com",
+        ],
+    );
     assert!(!page.contains("hidden words"), "{page}");
     // A blank secret stays, but not for another host.
     let moved = fields.map(|(name, value)| match name {
@@ -38,9 +53,14 @@ async fn the_networks_stay_the_operators(world: &World) {
     let account = Account::new(world).await;
     let operator = world.new_operator().await;
     let path = format!("/ops/taxpayers/{}/integration", account.taxpayer.id);
-    let body = json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": ["10.1.0.0/16"] });
+    let body =
+        json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": ["10.1.0.0/16"] });
     operator.send("PUT", &path, &body).await.expect_status(200);
-    let fields = [("auth_type", "none"), ("data_format", "jsonrpc"), ("allowed_networks", "10.0.0.0/8")];
+    let fields = [
+        ("auth_type", "none"),
+        ("data_format", "jsonrpc"),
+        ("allowed_networks", "10.0.0.0/8"),
+    ];
     account.post("/integration", &fields).await.expect(303);
     let stored = operator.get(&path).await.expect_status(200);
     assert_eq!(stored.data()["allowed_networks"], json!(["10.1.0.0/16"]));

@@ -18,18 +18,41 @@ async fn the_list_is_searched_and_filtered(world: &World) {
     assert_shows(&none, &["There is no invoice yet."]);
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let other = account.taxpayer.invoice(&documents::invoice()).await;
-    let [no, other_no] = [&invoice, &other].map(|one| one["invoice_no"].as_str().unwrap().to_owned());
-    account.taxpayer.set_status(&other, "approved").await.expect_status(200);
+    let [no, other_no] =
+        [&invoice, &other].map(|one| one["invoice_no"].as_str().unwrap().to_owned());
+    account
+        .taxpayer
+        .set_status(&other, "approved")
+        .await
+        .expect_status(200);
     assert_shows(
         &account.page("/invoices").await,
-        &[&no, &other_no, "NGN 1,075.00", "Draft", "On this page", "2,150.00"],
+        &[
+            &no,
+            &other_no,
+            "NGN 1,075.00",
+            "Draft",
+            "On this page",
+            "2,150.00",
+        ],
     );
     let approved = account.page("/invoices?status=approved").await;
-    assert!(approved.contains(&other_no) && !approved.contains(&no), "{approved}");
+    assert!(
+        approved.contains(&other_no) && !approved.contains(&no),
+        "{approved}"
+    );
     let found = account.page(&format!("/invoices?q={no}")).await;
     assert!(found.contains(&no) && !found.contains(&other_no), "{found}");
-    let odd = account.page("/invoices?date_from=yesterday&status=banana").await;
-    assert_shows(&odd, &["The date_from field must be a date", "The status field must be one of"]);
+    let odd = account
+        .page("/invoices?date_from=yesterday&status=banana")
+        .await;
+    assert_shows(
+        &odd,
+        &[
+            "The date_from field must be a date",
+            "The status field must be one of",
+        ],
+    );
     let page = account.page("/invoices?per_page=1").await;
     assert_shows(&page, &["per_page=1&#38;page=2", "1 / 2"]);
 }
@@ -42,13 +65,34 @@ async fn a_page_shows_the_whole_document_and_escapes_it(world: &World) {
     let invoice = account.taxpayer.invoice(&body).await;
     let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
     let irn = invoice["irn"].as_str().unwrap();
-    assert_shows(&page, &[irn, ESCAPED, "1,000.00", "75.00", "1,075.00", "Provisional", "<svg class=\"qr\""]);
-    assert_shows(&page, &["The invoice was created", "This invoice was not submitted."]);
+    assert_shows(
+        &page,
+        &[
+            irn,
+            ESCAPED,
+            "1,000.00",
+            "75.00",
+            "1,075.00",
+            "Provisional",
+            "<svg class=\"qr\"",
+        ],
+    );
+    assert_shows(
+        &page,
+        &["The invoice was created", "This invoice was not submitted."],
+    );
     assert!(!page.contains("<script>alert"), "{page}");
     let list = account.page("/invoices").await;
-    assert!(list.contains(ESCAPED) && !list.contains("<script>alert"), "{list}");
+    assert!(
+        list.contains(ESCAPED) && !list.contains("<script>alert"),
+        "{list}"
+    );
     for odd in ["0", "x", "99999999999"] {
-        account.owner.get(&account.path(&format!("/invoices/{odd}"))).await.expect(404);
+        account
+            .owner
+            .get(&account.path(&format!("/invoices/{odd}")))
+            .await
+            .expect(404);
     }
 }
 
@@ -57,11 +101,21 @@ async fn a_signed_invoice_shows_each_step(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let body = submission(&account.taxpayer, invoice["invoice_no"].as_str().unwrap());
-    account.taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    account
+        .taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
     let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
     assert_shows(
         &page,
-        &["Signed by the authority.", "Check of the IRN: done", "Signature: done", "It is done."],
+        &[
+            "Signed by the authority.",
+            "Check of the IRN: done",
+            "Signature: done",
+            "It is done.",
+        ],
     );
 }
 
@@ -71,8 +125,19 @@ async fn a_refused_invoice_says_why_and_how_to_correct_it(world: &World) {
     let invoice = account.refused_invoice().await;
     let path = format!("/invoices/{}", invoice["id"]);
     let page = account.page(&path).await;
-    assert_shows(&page, &["why it was refused", "Refused by the authority", "Suggest a correction"]);
-    let suggested = account.post(&format!("{path}/correction"), &[]).await.expect(200).html;
+    assert_shows(
+        &page,
+        &[
+            "why it was refused",
+            "Refused by the authority",
+            "Suggest a correction",
+        ],
+    );
+    let suggested = account
+        .post(&format!("{path}/correction"), &[])
+        .await
+        .expect(200)
+        .html;
     assert_shows(&suggested, &["Suggested correction"]);
 }
 
@@ -82,24 +147,79 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let path = format!("/invoices/{}", invoice["id"]);
     let short = [("status", "approved"), ("remark", "x")];
-    let refused = account.post(&format!("{path}/status"), &short).await.expect(422).html;
-    assert_shows(&refused, &["The remark field must be at least 3 characters.", "value=\"x\""]);
+    let refused = account
+        .post(&format!("{path}/status"), &short)
+        .await
+        .expect(422)
+        .html;
+    assert_shows(
+        &refused,
+        &[
+            "The remark field must be at least 3 characters.",
+            "value=\"x\"",
+        ],
+    );
     let early = [("payment_status", "paid"), ("remark", "all of it")];
-    let refused = account.post(&format!("{path}/payment"), &early).await.expect(422).html;
-    assert_shows(&refused, &["The invoice must be approved before it can be paid; it is draft"]);
+    let refused = account
+        .post(&format!("{path}/payment"), &early)
+        .await
+        .expect(422)
+        .html;
+    assert_shows(
+        &refused,
+        &["The invoice must be approved before it can be paid; it is draft"],
+    );
     let approve = [("status", "approved"), ("remark", "as agreed")];
-    let answer = account.post(&format!("{path}/status"), &approve).await.expect(303);
+    let answer = account
+        .post(&format!("{path}/status"), &approve)
+        .await
+        .expect(303);
     assert_eq!(answer.location, account.path(&path));
-    let part =
-        [("payment_status", "partial"), ("amount", "75.5"), ("reference", "R-1"), ("remark", "a part")];
-    account.post(&format!("{path}/payment"), &part).await.expect(303);
-    let too_much =
-        [("payment_status", "partial"), ("amount", "5000"), ("reference", "R-2"), ("remark", "more")];
-    let refused = account.post(&format!("{path}/payment"), &too_much).await.expect(422).html;
+    let part = [
+        ("payment_status", "partial"),
+        ("amount", "75.5"),
+        ("reference", "R-1"),
+        ("remark", "a part"),
+    ];
+    account
+        .post(&format!("{path}/payment"), &part)
+        .await
+        .expect(303);
+    let too_much = [
+        ("payment_status", "partial"),
+        ("amount", "5000"),
+        ("reference", "R-2"),
+        ("remark", "more"),
+    ];
+    let refused = account
+        .post(&format!("{path}/payment"), &too_much)
+        .await
+        .expect(422)
+        .html;
     assert_shows(&refused, &["left to pay of 1075"]);
-    let odd = [("payment_status", "partial"), ("amount", "lots"), ("reference", "R-2"), ("remark", "more")];
-    account.post(&format!("{path}/payment"), &odd).await.expect(422);
+    let odd = [
+        ("payment_status", "partial"),
+        ("amount", "lots"),
+        ("reference", "R-2"),
+        ("remark", "more"),
+    ];
+    account
+        .post(&format!("{path}/payment"), &odd)
+        .await
+        .expect(422);
     let page = account.page(&path).await;
-    assert_shows(&page, &["Partly paid", "75.5", "R-1", "999.50", "A payment of 75.5 was recorded"]);
-    assert_eq!(account.taxpayer.reread(&invoice).await["payment_status"], "PARTIAL");
+    assert_shows(
+        &page,
+        &[
+            "Partly paid",
+            "75.5",
+            "R-1",
+            "999.50",
+            "A payment of 75.5 was recorded",
+        ],
+    );
+    assert_eq!(
+        account.taxpayer.reread(&invoice).await["payment_status"],
+        "PARTIAL"
+    );
 }

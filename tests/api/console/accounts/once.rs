@@ -16,7 +16,11 @@ const DONE: &str = "This was done already.";
 /// The forms of an account that a test can send at any time, below the account's path, with their fields.
 fn forms(invoice: &Value) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
     let page = format!("/invoices/{}", invoice["id"]);
-    let part = vec![("payment_status", "partial"), ("amount", "7"), ("remark", "first part")];
+    let part = vec![
+        ("payment_status", "partial"),
+        ("amount", "7"),
+        ("remark", "first part"),
+    ];
     let person = vec![
         ("first_name", "Ada"),
         ("last_name", "Obi"),
@@ -24,9 +28,15 @@ fn forms(invoice: &Value) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
         ("role", "read_only"),
     ];
     vec![
-        (format!("{page}/status"), vec![("status", "approved"), ("remark", "as agreed")]),
+        (
+            format!("{page}/status"),
+            vec![("status", "approved"), ("remark", "as agreed")],
+        ),
         (format!("{page}/payment"), part),
-        ("/keys/rotate".to_owned(), vec![("overlap_s", "86400"), ("scope", "full")]),
+        (
+            "/keys/rotate".to_owned(),
+            vec![("overlap_s", "86400"), ("scope", "full")],
+        ),
         ("/webhooks/secret".to_owned(), vec![("type", "")]),
         ("/profile".to_owned(), vec![("city", "Ibadan")]),
         ("/contacts".to_owned(), person),
@@ -35,8 +45,14 @@ fn forms(invoice: &Value) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
 
 /// How much the log of the account and the audit hold about it.
 async fn footprint(account: &Account, operator: &Operator) -> (usize, Value) {
-    let audit = operator.audit(&format!("?taxpayer_id={}", account.taxpayer.id)).await.expect_status(200);
-    (account.taxpayer.events().await.len(), audit.data()["total"].clone())
+    let audit = operator
+        .audit(&format!("?taxpayer_id={}", account.taxpayer.id))
+        .await
+        .expect_status(200);
+    (
+        account.taxpayer.events().await.len(),
+        audit.data()["total"].clone(),
+    )
 }
 
 #[each_database]
@@ -44,7 +60,11 @@ async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &Worl
     let account = Account::new(world).await;
     let receiver = Receiver::start();
     let operator = world.new_operator().await;
-    world.integrator().set_webhook(account.taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
+    world
+        .integrator()
+        .set_webhook(account.taxpayer.id, &receiver.url(), &[])
+        .await
+        .expect_status(200);
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     for (form, fields) in forms(&invoice) {
         let path = account.path(&form);
@@ -54,13 +74,32 @@ async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &Worl
         let fields: Vec<_> = fields.into_iter().chain(tokens).collect();
         let before = footprint(&account, &operator).await;
         let first = account.owner.send(&path, &fields).await;
-        assert!(first.status < 400, "{form}: {} {}", first.status, first.html);
+        assert!(
+            first.status < 400,
+            "{form}: {} {}",
+            first.status,
+            first.html
+        );
         let done = footprint(&account, &operator).await;
         assert_ne!(before, done, "{form} did nothing");
         let second = account.owner.send(&path, &fields).await.expect(303);
-        assert_eq!(footprint(&account, &operator).await, done, "{form} had a second effect");
-        account.owner.get(&second.location).await.expect(200).shows(DONE);
-        account.owner.get(&second.location).await.expect(200).hides(DONE);
+        assert_eq!(
+            footprint(&account, &operator).await,
+            done,
+            "{form} had a second effect"
+        );
+        account
+            .owner
+            .get(&second.location)
+            .await
+            .expect(200)
+            .shows(DONE);
+        account
+            .owner
+            .get(&second.location)
+            .await
+            .expect(200)
+            .hides(DONE);
     }
 }
 
@@ -68,7 +107,11 @@ async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &Worl
 async fn two_clicks_at_once_have_one_effect(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-    account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    account
+        .taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let path = account.path(&format!("/invoices/{}/payment", invoice["id"]));
     let csrf = account.owner.get("/account/password").await.csrf();
     let once = number().to_string();
@@ -83,7 +126,13 @@ async fn two_clicks_at_once_have_one_effect(world: &World) {
     for answer in futures_util::future::join_all(clicks).await {
         answer.leads_to(&account.path(&format!("/invoices/{}", invoice["id"])));
     }
-    assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 1);
+    assert_eq!(
+        account
+            .taxpayer
+            .count_events("payment.status-updated")
+            .await,
+        1
+    );
 }
 
 #[each_database]
@@ -93,9 +142,18 @@ async fn a_refused_form_can_be_sent_again(world: &World) {
     let path = account.path(&format!("/invoices/{}/payment", invoice["id"]));
     let csrf = account.owner.get("/account/password").await.csrf();
     let once = number().to_string();
-    let fields = [("csrf", &*csrf), ("once", &*once), ("payment_status", "paid"), ("remark", "all of it")];
+    let fields = [
+        ("csrf", &*csrf),
+        ("once", &*once),
+        ("payment_status", "paid"),
+        ("remark", "all of it"),
+    ];
     account.owner.send(&path, &fields).await.expect(422);
-    account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    account
+        .taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     account.owner.send(&path, &fields).await.expect(303);
 }
 
@@ -103,32 +161,74 @@ async fn a_refused_form_can_be_sent_again(world: &World) {
 async fn the_same_payment_by_another_form_asks_first(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-    account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    account
+        .taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let form = format!("/invoices/{}/payment", invoice["id"]);
-    let part = [("payment_status", "partial"), ("amount", "7"), ("remark", "first part")];
+    let part = [
+        ("payment_status", "partial"),
+        ("amount", "7"),
+        ("remark", "first part"),
+    ];
     account.post(&form, &part).await.expect(303);
     let asked = account.post(&form, &part).await.expect(422).html;
     assert_shows(
         &asked,
-        &["You recorded the same payment a moment ago. Record it again?", "Record it again"],
+        &[
+            "You recorded the same payment a moment ago. Record it again?",
+            "Record it again",
+        ],
     );
-    let other = [("payment_status", "partial"), ("amount", "8"), ("remark", "second part")];
+    let other = [
+        ("payment_status", "partial"),
+        ("amount", "8"),
+        ("remark", "second part"),
+    ];
     account.post(&form, &other).await.expect(303);
     let again: Vec<_> = part.into_iter().chain([("again", "yes")]).collect();
     account.post(&form, &again).await.expect(303);
-    assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 3);
+    assert_eq!(
+        account
+            .taxpayer
+            .count_events("payment.status-updated")
+            .await,
+        3
+    );
 }
 
 #[each_database]
 async fn a_payment_in_full_takes_no_amount_and_nothing_is_preselected(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-    account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    account
+        .taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let form = format!("/invoices/{}/payment", invoice["id"]);
-    let paid = [("payment_status", "paid"), ("amount", "5"), ("remark", "all of it")];
-    account.post(&form, &paid).await.expect(422).shows("Only a part payment takes an amount.");
-    account.post(&form, &[("payment_status", ""), ("remark", "all of it")]).await.expect(422);
-    assert_eq!(account.taxpayer.count_events("payment.status-updated").await, 0);
+    let paid = [
+        ("payment_status", "paid"),
+        ("amount", "5"),
+        ("remark", "all of it"),
+    ];
+    account
+        .post(&form, &paid)
+        .await
+        .expect(422)
+        .shows("Only a part payment takes an amount.");
+    account
+        .post(&form, &[("payment_status", ""), ("remark", "all of it")])
+        .await
+        .expect(422);
+    assert_eq!(
+        account
+            .taxpayer
+            .count_events("payment.status-updated")
+            .await,
+        0
+    );
 }
 
 /// Every form of every page goes through the same policy, so that a new one cannot be without it.
@@ -151,7 +251,11 @@ async fn no_form_counts_without_its_token(world: &World) {
         let path = pattern.replace("{taxpayer}", &account.taxpayer.id.to_string());
         let path = path.replace(['{', '}'], "");
         for tokens in [&[][..], &[("once", "")], &[("once", "a"), ("once", "b")]] {
-            let fields: Vec<_> = tokens.iter().copied().chain([("csrf", csrf.as_str())]).collect();
+            let fields: Vec<_> = tokens
+                .iter()
+                .copied()
+                .chain([("csrf", csrf.as_str())])
+                .collect();
             let refused = account.owner.send(&path, &fields).await.expect(422);
             refused.shows("This form has no token that makes it count once.");
         }

@@ -11,16 +11,39 @@ use crate::support::world::World;
 async fn a_new_account_is_led_to_its_first_invoice(world: &World) {
     let account = Account::newcomer(world, &world.integrator()).await;
     let page = account.page("").await;
-    assert_shows(&page, &["Next steps", "The business profile is not complete.", "There is no invoice yet."]);
+    assert_shows(
+        &page,
+        &[
+            "Next steps",
+            "The business profile is not complete.",
+            "There is no invoice yet.",
+        ],
+    );
     let profile = [("city", "Lagos"), ("state", "Lagos"), ("country", "NG")];
     account.post("/profile", &profile).await.expect(303);
     account.taxpayer.invoice(&documents::invoice()).await;
     let page = account.page("").await;
-    assert!(!page.contains("The business profile is not complete."), "{page}");
-    assert_shows(&page, &["/invoices?status=draft\">1<", "Nothing waits and nothing was refused."]);
+    assert!(
+        !page.contains("The business profile is not complete."),
+        "{page}"
+    );
+    assert_shows(
+        &page,
+        &[
+            "/invoices?status=draft\">1<",
+            "Nothing waits and nothing was refused.",
+        ],
+    );
     let refused = account.refused_invoice().await;
     let page = account.page("").await;
-    assert_shows(&page, &["Submission", "Refused", refused["invoice_no"].as_str().unwrap()]);
+    assert_shows(
+        &page,
+        &[
+            "Submission",
+            "Refused",
+            refused["invoice_no"].as_str().unwrap(),
+        ],
+    );
 }
 
 #[each_database]
@@ -28,15 +51,32 @@ async fn an_integrator_sees_the_usage_of_its_taxpayers(world: &World) {
     let (integrator, email, password) = world.new_integrator_person().await;
     let account = Account::newcomer(world, &integrator).await;
     let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    integrator.change_profile(account.taxpayer.id, &profile).await.expect_status(200);
+    integrator
+        .change_profile(account.taxpayer.id, &profile)
+        .await
+        .expect_status(200);
     account.taxpayer.invoice(&documents::invoice()).await;
     account.taxpayer.invoice(&documents::invoice()).await;
     let person = signed_in(world, &email, &password).await;
     let page = person.get("/dashboard/taxpayers").await.expect(200).html;
-    assert_shows(&page, &[&account.path(""), "Complete", "<td class=\"num\">2</td>"]);
-    let page = person.get("/dashboard/taxpayers?q=nobody%22%3E").await.expect(200).html;
-    assert_shows(&page, &["No taxpayer matches.", "value=\"nobody&#34;&#62;\""]);
-    let page = person.get(&account.path("/invoices")).await.expect(200).html;
+    assert_shows(
+        &page,
+        &[&account.path(""), "Complete", "<td class=\"num\">2</td>"],
+    );
+    let page = person
+        .get("/dashboard/taxpayers?q=nobody%22%3E")
+        .await
+        .expect(200)
+        .html;
+    assert_shows(
+        &page,
+        &["No taxpayer matches.", "value=\"nobody&#34;&#62;\""],
+    );
+    let page = person
+        .get(&account.path("/invoices"))
+        .await
+        .expect(200)
+        .html;
     assert_shows(&page, &["All taxpayers", "On this page"]);
     person.get(&account.path("/keys")).await.expect(200);
 }

@@ -13,8 +13,20 @@ use crate::support::world::World;
 
 /// The pages that everybody of the account may see.
 fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
-    let fixed = ["", "/invoices", "/batches", "/inbox", "/webhooks", "/webhooks/deliveries", "/profile"];
-    let own = [format!("/invoices/{invoice}"), format!("/inbox/{irn}"), format!("/batches/{batch}")];
+    let fixed = [
+        "",
+        "/invoices",
+        "/batches",
+        "/inbox",
+        "/webhooks",
+        "/webhooks/deliveries",
+        "/profile",
+    ];
+    let own = [
+        format!("/invoices/{invoice}"),
+        format!("/inbox/{irn}"),
+        format!("/batches/{batch}"),
+    ];
     fixed.map(str::to_owned).into_iter().chain(own).collect()
 }
 
@@ -59,15 +71,27 @@ async fn another_accounts_pages_and_forms_do_not_exist(world: &World) {
     let other = Account::new(world).await;
     let (invoice, irn, batch) = things_of(world, &account).await;
     let (owners, accountants) = forms(invoice, &irn);
-    for page in pages(invoice, &irn, &batch).iter().map(String::as_str).chain(OWNERS_PAGES) {
+    for page in pages(invoice, &irn, &batch)
+        .iter()
+        .map(String::as_str)
+        .chain(OWNERS_PAGES)
+    {
         account.owner.get(&account.path(page)).await.expect(200);
         other.owner.get(&account.path(page)).await.expect(404);
     }
     for form in owners.iter().chain(&accountants) {
-        other.owner.submit(&account.path(form), &[]).await.expect(404);
+        other
+            .owner
+            .submit(&account.path(form), &[])
+            .await
+            .expect(404);
     }
     // What belongs to another account is not found on one's own pages either.
-    for page in [format!("/invoices/{invoice}"), format!("/inbox/{irn}"), format!("/batches/{batch}")] {
+    for page in [
+        format!("/invoices/{invoice}"),
+        format!("/inbox/{irn}"),
+        format!("/batches/{batch}"),
+    ] {
         other.owner.get(&other.path(&page)).await.expect(404);
     }
     for form in &accountants {
@@ -79,7 +103,11 @@ async fn another_accounts_pages_and_forms_do_not_exist(world: &World) {
 async fn things_of(world: &World, account: &Account) -> (i64, String, String) {
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let irn = supplies::received(world, &account.taxpayer).await;
-    let batch = account.taxpayer.create_batch(&[documents::invoice()]).await.expect_status(201);
+    let batch = account
+        .taxpayer
+        .create_batch(&[documents::invoice()])
+        .await
+        .expect_status(201);
     let batch = batch.data()["batch_no"].as_str().unwrap().to_owned();
     (invoice["id"].as_i64().unwrap(), irn, batch)
 }
@@ -91,8 +119,17 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
     let (owners, accountants) = forms(invoice, &irn);
     account.set_role(world, "read_only").await;
     for page in pages(invoice, &irn, &batch) {
-        let page = account.owner.get(&account.path(&page)).await.expect(200).html;
-        assert_eq!(page.matches("method=\"post\"").count(), 1, "only the sign-out: {page}");
+        let page = account
+            .owner
+            .get(&account.path(&page))
+            .await
+            .expect(200)
+            .html;
+        assert_eq!(
+            page.matches("method=\"post\"").count(),
+            1,
+            "only the sign-out: {page}"
+        );
     }
     for page in OWNERS_PAGES {
         account.owner.get(&account.path(page)).await.expect(403);
@@ -105,7 +142,10 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
         account.post(form, &[]).await.expect(403);
     }
     let fields = [("status", "approved"), ("remark", "as agreed")];
-    account.post(&format!("/invoices/{invoice}/status"), &fields).await.expect(303);
+    account
+        .post(&format!("/invoices/{invoice}/status"), &fields)
+        .await
+        .expect(303);
 }
 
 #[each_database]
@@ -115,14 +155,26 @@ async fn a_form_without_its_token_and_a_stranger_are_refused(world: &World) {
     let (owners, accountants) = forms(invoice, &irn);
     for form in owners.iter().chain(&accountants) {
         let path = account.path(form);
-        account.owner.send(&path, &[("once", "1")]).await.expect(403);
-        account.owner.send(&path, &[("csrf", "odd"), ("once", "1")]).await.expect(403);
+        account
+            .owner
+            .send(&path, &[("once", "1")])
+            .await
+            .expect(403);
+        account
+            .owner
+            .send(&path, &[("csrf", "odd"), ("once", "1")])
+            .await
+            .expect(403);
         account.owner.get(&path).await;
     }
     let stranger = Visitor::new(world);
     for page in ["", "/invoices", "/keys"] {
         let answer = stranger.get(&account.path(page)).await.expect(303);
-        assert!(answer.location.starts_with("/sign-in"), "{}", answer.location);
+        assert!(
+            answer.location.starts_with("/sign-in"),
+            "{}",
+            answer.location
+        );
     }
 }
 
@@ -130,14 +182,25 @@ async fn a_form_without_its_token_and_a_stranger_are_refused(world: &World) {
 async fn an_integrator_sees_its_taxpayers_and_no_others(world: &World) {
     let receiver = Receiver::start();
     let account = Account::new(world).await;
-    world.integrator().set_webhook(account.taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
+    world
+        .integrator()
+        .set_webhook(account.taxpayer.id, &receiver.url(), &[])
+        .await
+        .expect_status(200);
     let (_, email, password) = world.new_integrator_person().await;
     let integrator = signed_in(world, &email, &password).await;
     integrator.get(&account.path("/invoices")).await.expect(404);
-    let none = integrator.get("/dashboard/taxpayers").await.expect(200).html;
+    let none = integrator
+        .get("/dashboard/taxpayers")
+        .await
+        .expect(200)
+        .html;
     assert!(none.contains("No taxpayer matches."), "{none}");
     account.owner.get("/dashboard/taxpayers").await.expect(404);
-    assert_eq!(account.owner.get("/dashboard").await.location, account.path(""));
+    assert_eq!(
+        account.owner.get("/dashboard").await.location,
+        account.path("")
+    );
     let again = signed_in(world, &account.email, PASSWORD).await;
     again.get(&account.path("")).await.expect(200);
 }

@@ -11,9 +11,16 @@ use crate::support::world::World;
 /// Sets the webhook up by its form and takes the secret over.
 async fn set_up(account: &Account, receiver: &Receiver) -> String {
     let url = receiver.url();
-    let fields = [("webhook_url", url.as_str()), ("enabled_events", "invoice.created")];
+    let fields = [
+        ("webhook_url", url.as_str()),
+        ("enabled_events", "invoice.created"),
+    ];
     account.post("/webhooks", &fields).await.expect(303);
-    let page = account.post("/webhooks/secret", &[("type", "hmac")]).await.expect(200).html;
+    let page = account
+        .post("/webhooks/secret", &[("type", "hmac")])
+        .await
+        .expect(200)
+        .html;
     let text = page.split(r#"id="secret">"#).nth(1).unwrap();
     text.split('<').next().unwrap().to_owned()
 }
@@ -37,12 +44,25 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
         log.contains(irn).then_some(log)
     };
     let log = eventually("a delivery in the log", delivered).await;
-    let id = log.split("/webhooks/deliveries/").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let id = log
+        .split("/webhooks/deliveries/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned();
     let path = format!("/webhooks/deliveries/{id}");
     let page = account.page(&path).await;
-    assert_shows(&page, &["invoice.created", irn, "Delivered", "&#34;irn&#34;"]);
+    assert_shows(
+        &page,
+        &["invoice.created", irn, "Delivered", "&#34;irn&#34;"],
+    );
     let before = receiver.received_notifications().len();
-    account.post(&format!("{path}/resend"), &[]).await.expect(303);
+    account
+        .post(&format!("{path}/resend"), &[])
+        .await
+        .expect(303);
     let again = async || (receiver.received_notifications().len() > before).then_some(());
     eventually("the same event again", again).await;
     let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
@@ -66,7 +86,10 @@ async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
     let page = eventually("a disabled webhook", disabled).await;
     assert_shows(&page, &["Put it back into service", "410"]);
     receiver.answer_always(Reply::Status(200));
-    account.post("/webhooks/enable", &[("replay", "none")]).await.expect(303);
+    account
+        .post("/webhooks/enable", &[("replay", "none")])
+        .await
+        .expect(303);
     assert_shows(&account.page("/webhooks").await, &["Well"]);
     let replay = [("since", "2020-01-01"), ("only", "all")];
     account.post("/webhooks/replay", &replay).await.expect(303);
@@ -78,9 +101,19 @@ async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
 #[each_database]
 async fn a_fault_stands_beside_its_field(world: &World) {
     let account = Account::new(world).await;
-    let fields = [("webhook_url", "ftp://x\"><script>"), ("retry_schedule_s", "0, soon")];
+    let fields = [
+        ("webhook_url", "ftp://x\"><script>"),
+        ("retry_schedule_s", "0, soon"),
+    ];
     let page = account.post("/webhooks", &fields).await.expect(422).html;
-    assert_shows(&page, &["The webhook_url field", "The retry_schedule_s.1 field", "value=\"0, soon\""]);
+    assert_shows(
+        &page,
+        &[
+            "The webhook_url field",
+            "The retry_schedule_s.1 field",
+            "value=\"0, soon\"",
+        ],
+    );
     assert!(!page.contains("\"><script>"), "{page}");
     account.post("/webhooks/test", &[]).await.expect(422);
 }

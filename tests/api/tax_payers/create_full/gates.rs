@@ -11,7 +11,10 @@ use crate::support::world::World;
 async fn an_incomplete_profile_creates_nothing_whatever_is_sent(world: &World) {
     let taxpayer = world.newcomer().await;
     for body in [documents::full_invoice(&taxpayer), json!({})] {
-        let answer = taxpayer.create_full(&body).await.expect_refusal(403, "PROFILE_INCOMPLETE");
+        let answer = taxpayer
+            .create_full(&body)
+            .await
+            .expect_refusal(403, "PROFILE_INCOMPLETE");
         assert_eq!(answer.faulty_paths(), ["city", "country", "state"]);
     }
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
@@ -22,6 +25,9 @@ async fn an_inactive_subscription_creates_nothing_whatever_is_sent(world: &World
     let taxpayer = world.taxpayer().await;
     world.set_subscription(taxpayer.id, Subscription::Inactive);
     for body in [documents::full_invoice(&taxpayer), json!({})] {
-        taxpayer.create_full(&body).await.expect_refusal(403, "SUBSCRIPTION_INACTIVE");
+        taxpayer
+            .create_full(&body)
+            .await
+            .expect_refusal(403, "SUBSCRIPTION_INACTIVE");
     }
 }

@@ -21,10 +21,19 @@ async fn a_malformed_irn_and_one_of_another_account_have_codes_of_their_own(worl
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
     let foreign = documents::irn(&other, &documents::invoice_no());
-    for (irn, code) in [("INV1", "IRN_MALFORMED"), (&foreign, "IRN_SERVICE_ID_MISMATCH")] {
-        let answer = taxpayer.create_full(&with_irn(&taxpayer, irn)).await.expect_refusal(422, code);
+    for (irn, code) in [
+        ("INV1", "IRN_MALFORMED"),
+        (&foreign, "IRN_SERVICE_ID_MISMATCH"),
+    ] {
+        let answer = taxpayer
+            .create_full(&with_irn(&taxpayer, irn))
+            .await
+            .expect_refusal(422, code);
         assert_eq!(answer.faulty_paths(), ["irn"]);
-        assert_eq!(answer.message(), answer.body["errors"]["irn"][0].as_str().unwrap());
+        assert_eq!(
+            answer.message(),
+            answer.body["errors"]["irn"][0].as_str().unwrap()
+        );
     }
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
@@ -35,7 +44,10 @@ async fn beside_other_faults_an_irn_is_one_of_them(world: &World) {
     let other = world.taxpayer().await;
     for irn in ["INV1".to_owned(), documents::irn(&other, "INV1")] {
         let body = with(&with_irn(&taxpayer, irn), "note", json!(7));
-        taxpayer.create_full(&body).await.expect_faults(&["irn", "note"]);
+        taxpayer
+            .create_full(&body)
+            .await
+            .expect_faults(&["irn", "note"]);
     }
 }
 
@@ -48,10 +60,16 @@ async fn the_case_of_the_service_id_does_not_matter_and_stays(world: &World) {
     let lower = upper.to_lowercase().replace("inv", "INV");
     assert_ne!(lower, upper);
     let invoice = taxpayer.full(&with(&body, "irn", json!(lower))).await;
-    assert_eq!((&invoice["irn"], &invoice["invoice_no"]), (&json!(lower), &json!(no)));
+    assert_eq!(
+        (&invoice["irn"], &invoice["invoice_no"]),
+        (&json!(lower), &json!(no))
+    );
     let again = taxpayer.create_full(&body).await.expect_status(200);
     assert_eq!(again.data()["id"], invoice["id"]);
-    taxpayer.set_status(&json!({ "irn": upper }), "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&json!({ "irn": upper }), "approved")
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -61,7 +79,10 @@ async fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number(world: &Wor
         let no = format!("{no}{}", documents::invoice_no());
         let body = with_irn(&taxpayer, documents::irn(&taxpayer, &no));
         let invoice = taxpayer.full(&with(&body, "invoice_no", json!(no))).await;
-        assert_eq!((&invoice["invoice_no"], &invoice["irn"]), (&json!(no), &body["irn"]));
+        assert_eq!(
+            (&invoice["invoice_no"], &invoice["irn"]),
+            (&json!(no), &body["irn"])
+        );
         for (kind, text) in [("IRN", &body["irn"]), ("INTERNAL_INVOICE_NO", &json!(no))] {
             let named = json!({ "unique_no": text, "unique_no_type": kind });
             let path = "/v1/tax-payers/invoices/get-by-unique-no";
@@ -74,12 +95,26 @@ async fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number(world: &Wor
 #[each_database]
 async fn another_number_or_day_in_the_irn_and_an_unknown_field_are_warnings(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let irn = format!("{}-{}-20260114", documents::invoice_no(), taxpayer.registration.service_id);
-    let body = with(&with_irn(&taxpayer, irn.clone()), "invoice_line.0.item.colour", json!("red"));
+    let irn = format!(
+        "{}-{}-20260114",
+        documents::invoice_no(),
+        taxpayer.registration.service_id
+    );
+    let body = with(
+        &with_irn(&taxpayer, irn.clone()),
+        "invoice_line.0.item.colour",
+        json!("red"),
+    );
     let answer = taxpayer.create_full(&body).await.expect_status(201);
     let warnings = answer.warnings();
-    assert!(warnings.contains("invoice number") && warnings.contains("date"), "{warnings}");
-    assert!(warnings.contains("invoice_line.0.item.colour"), "{warnings}");
+    assert!(
+        warnings.contains("invoice number") && warnings.contains("date"),
+        "{warnings}"
+    );
+    assert!(
+        warnings.contains("invoice_line.0.item.colour"),
+        "{warnings}"
+    );
     assert_eq!(answer.data()["irn"], json!(irn));
 }
 
@@ -94,6 +129,9 @@ async fn an_invoice_is_not_issued_in_the_future(world: &World) {
         let body = with(&body, "due_date", json!(day));
         with(&body, "issue_date", json!(day))
     };
-    taxpayer.create_full(&dated(2)).await.expect_faults(&["issue_date"]);
+    taxpayer
+        .create_full(&dated(2))
+        .await
+        .expect_faults(&["issue_date"]);
     taxpayer.create_full(&dated(0)).await.expect_status(201);
 }

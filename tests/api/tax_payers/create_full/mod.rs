@@ -20,16 +20,29 @@ async fn a_full_invoice_is_a_pending_draft_and_one_event(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::full_invoice(&taxpayer);
     let answer = taxpayer.create_full(&body).await.expect_status(201);
-    assert_eq!((&answer.data()["irn"], answer.warnings()), (&body["irn"], String::new()));
+    assert_eq!(
+        (&answer.data()["irn"], answer.warnings()),
+        (&body["irn"], String::new())
+    );
     assert_eq!(*answer.data(), taxpayer.reread(answer.data()).await);
     assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
     let event = taxpayer.invoice_events().await.remove(0);
-    assert_eq!((&event["irn"], &event["data"]["invoice"]), (&body["irn"], answer.data()));
+    assert_eq!(
+        (&event["irn"], &event["data"]["invoice"]),
+        (&body["irn"], answer.data())
+    );
     assert_eq!(
         (&event["data"]["previous_status"], &event["data"]["status"]),
         (&json!(null), &json!("draft"))
     );
-    let unsteady = ["id", "irn", "invoice_no", "external_invoice_no", "created_at", "updated_at"];
+    let unsteady = [
+        "id",
+        "irn",
+        "invoice_no",
+        "external_invoice_no",
+        "created_at",
+        "updated_at",
+    ];
     let unsteady = unsteady.map(|name| format!("/data/{name}"));
     let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
     unsteady.push("/data/authority_data/qr_code");
@@ -85,7 +98,11 @@ async fn what_a_consumers_invoice_of_a_service_leaves_out_is_null(world: &World)
     let taxpayer = world.taxpayer().await;
     let customer = "accounting_customer_party";
     let item = "invoice_line.0.item";
-    let mut body = with(&documents::full_invoice(&taxpayer), "invoice_category", json!("B2C"));
+    let mut body = with(
+        &documents::full_invoice(&taxpayer),
+        "invoice_category",
+        json!("B2C"),
+    );
     for path in [
         "due_date",
         &format!("{customer}.tin"),
@@ -100,12 +117,29 @@ async fn what_a_consumers_invoice_of_a_service_leaves_out_is_null(world: &World)
     let body = with(&body, "invoice_line.0.service_category", json!("6201"));
     let body = with(&body, "invoice_line.0.isic_code", json!("6201"));
     let invoice = taxpayer.full(&body).await;
-    assert_eq!((&invoice["due_date"], &invoice["customer"]["tin"]), (&json!(null), &json!(null)));
+    assert_eq!(
+        (&invoice["due_date"], &invoice["customer"]["tin"]),
+        (&json!(null), &json!(null))
+    );
     let line = &invoice["invoice_lines"][0];
-    assert_eq!((&line["item_type"], &line["service_category"]), (&json!("service"), &json!("6201")));
-    assert_eq!((&line["product_category"], line.get("isic_code")), (&json!(null), None));
-    assert_eq!(line["item_no"], json!("Laptop"), "an item without a number is known by its name");
-    assert_eq!(taxpayer.whole(&invoice).await["lines"][0]["item_no"], json!(null), "as it was sent");
+    assert_eq!(
+        (&line["item_type"], &line["service_category"]),
+        (&json!("service"), &json!("6201"))
+    );
+    assert_eq!(
+        (&line["product_category"], line.get("isic_code")),
+        (&json!(null), None)
+    );
+    assert_eq!(
+        line["item_no"],
+        json!("Laptop"),
+        "an item without a number is known by its name"
+    );
+    assert_eq!(
+        taxpayer.whole(&invoice).await["lines"][0]["item_no"],
+        json!(null),
+        "as it was sent"
+    );
 }
 
 #[each_database]
@@ -114,5 +148,8 @@ async fn a_full_invoice_is_submitted_like_any_other(world: &World) {
     let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
     let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
     taxpayer.app().submit(&body).await.expect_status(200);
-    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+    assert_eq!(
+        taxpayer.reread(&invoice).await["status"],
+        json!("submitted")
+    );
 }

@@ -10,44 +10,76 @@ use crate::support::world::World;
 #[each_database]
 async fn the_payable_is_what_was_sent(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let body =
-        with(&documents::full_invoice(&taxpayer), "legal_monetary_total.payable_amount", exact("900.005"));
+    let body = with(
+        &documents::full_invoice(&taxpayer),
+        "legal_monetary_total.payable_amount",
+        exact("900.005"),
+    );
     let invoice = taxpayer.full(&body).await;
     let ledger = &taxpayer.whole(&invoice).await["ledger"];
-    assert_eq!(ledger.to_string(), r#"{"amount_paid":0,"entries":[],"payable_amount":900.005}"#);
+    assert_eq!(
+        ledger.to_string(),
+        r#"{"amount_paid":0,"entries":[],"payable_amount":900.005}"#
+    );
 }
 
 #[each_database]
 async fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledger(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let body = with(&documents::full_invoice(&taxpayer), "payment_status", json!("paid"));
+    let body = with(
+        &documents::full_invoice(&taxpayer),
+        "payment_status",
+        json!("paid"),
+    );
     let invoice = taxpayer.full(&body).await;
-    assert_eq!((&invoice["payment_status"], &invoice["status"]), (&json!("PAID"), &json!("draft")));
+    assert_eq!(
+        (&invoice["payment_status"], &invoice["status"]),
+        (&json!("PAID"), &json!("draft"))
+    );
     let ledger = taxpayer.whole(&invoice).await["ledger"].clone();
-    assert_eq!((&ledger["payable_amount"], &ledger["amount_paid"]), (&json!(1075), &json!(1075)));
+    assert_eq!(
+        (&ledger["payable_amount"], &ledger["amount_paid"]),
+        (&json!(1075), &json!(1075))
+    );
     let entries = ledger["entries"].as_array().unwrap();
     assert_eq!(
         (entries.len(), &entries[0]["status"], &entries[0]["amount"]),
         (1, &json!("PAID"), &json!(1075))
     );
-    assert_eq!((&entries[0]["reference"], &entries[0]["remark"]), (&json!(null), &json!(null)));
+    assert_eq!(
+        (&entries[0]["reference"], &entries[0]["remark"]),
+        (&json!(null), &json!(null))
+    );
     assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
 }
 
 #[each_database]
 async fn an_invoice_declared_cancelled_reads_rejected(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let body = with(&documents::full_invoice(&taxpayer), "payment_status", json!("CANCELLED"));
+    let body = with(
+        &documents::full_invoice(&taxpayer),
+        "payment_status",
+        json!("CANCELLED"),
+    );
     let invoice = taxpayer.full(&body).await;
-    assert_eq!((&invoice["payment_status"], &invoice["status"]), (&json!("REJECTED"), &json!("draft")));
-    assert_eq!(taxpayer.whole(&invoice).await["ledger"]["entries"], json!([]));
+    assert_eq!(
+        (&invoice["payment_status"], &invoice["status"]),
+        (&json!("REJECTED"), &json!("draft"))
+    );
+    assert_eq!(
+        taxpayer.whole(&invoice).await["ledger"]["entries"],
+        json!([])
+    );
 }
 
 #[each_database]
 async fn a_full_invoice_is_paid_in_parts_up_to_its_payable(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
     let part = |amount: i64| {
         json!({
             "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial",
@@ -55,7 +87,10 @@ async fn a_full_invoice_is_paid_in_parts_up_to_its_payable(world: &World) {
         })
     };
     taxpayer.pay(&part(1_000)).await.expect_status(200);
-    taxpayer.pay(&part(76)).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    taxpayer
+        .pay(&part(76))
+        .await
+        .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
     taxpayer.pay(&part(75)).await.expect_status(200);
     let ledger = taxpayer.whole(&invoice).await["ledger"].clone();
     assert_eq!(ledger["amount_paid"], json!(1075));

@@ -28,7 +28,11 @@ async fn the_longest_texts_are_stored(world: &World) {
     ] {
         body = with(&body, path, json!("é".repeat(255)));
     }
-    let body = with(&body, "customer.business_description", json!("é".repeat(1_000)));
+    let body = with(
+        &body,
+        "customer.business_description",
+        json!("é".repeat(1_000)),
+    );
     let invoice = taxpayer.invoice(&body).await;
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
     assert_eq!(invoice["customer"]["name"], body["customer"]["name"]);
@@ -41,13 +45,29 @@ async fn all_faults_are_reported_at_once(world: &World) {
     let body = with(&body, "invoice_lines.0.quantity", json!("two"));
     let two = taxpayer.create_invoice(&body).await;
     let two = two.expect_faults(&["customer.email", "invoice_lines.0.quantity"]);
-    assert!(two.message().ends_with("(and 1 more error)"), "{}", two.message());
+    assert!(
+        two.message().ends_with("(and 1 more error)"),
+        "{}",
+        two.message()
+    );
     let body = with(&without(&body, "invoice_no"), "currency", json!("QQQ"));
     let four = taxpayer.create_invoice(&body).await;
-    let paths = ["customer.email", "invoice_lines.0.quantity", "invoice_no", "currency"];
-    assert!(four.message().ends_with("(and 3 more errors)"), "{}", four.message());
+    let paths = [
+        "customer.email",
+        "invoice_lines.0.quantity",
+        "invoice_no",
+        "currency",
+    ];
+    assert!(
+        four.message().ends_with("(and 3 more errors)"),
+        "{}",
+        four.message()
+    );
     four.expect_faults(&paths);
-    let empty = taxpayer.create_invoice(&json!({})).await.expect_refusal(422, "VALIDATION_FAILED");
+    let empty = taxpayer
+        .create_invoice(&json!({}))
+        .await
+        .expect_refusal(422, "VALIDATION_FAILED");
     assert!(empty.faulty_paths().len() >= 8, "{}", empty.text);
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }

@@ -28,11 +28,23 @@ async fn a_new_invoice_is_a_pending_draft(world: &World) {
     for stamp in ["created_at", "updated_at"] {
         let stamp = answer.data()[stamp].as_str().unwrap();
         assert_eq!(stamp.len(), "2026-01-15 10:00:00".len(), "{stamp}");
-        assert!(jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(), "{stamp}");
+        assert!(
+            jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", stamp).is_ok(),
+            "{stamp}"
+        );
     }
-    let qr_code = STANDARD.decode(answer.data()["authority_data"]["qr_code"].as_str().unwrap()).unwrap();
+    let qr_code = STANDARD
+        .decode(answer.data()["authority_data"]["qr_code"].as_str().unwrap())
+        .unwrap();
     assert!(!qr_code.is_empty());
-    let unsteady = ["id", "irn", "invoice_no", "external_invoice_no", "created_at", "updated_at"];
+    let unsteady = [
+        "id",
+        "irn",
+        "invoice_no",
+        "external_invoice_no",
+        "created_at",
+        "updated_at",
+    ];
     let unsteady = unsteady.map(|name| format!("/data/{name}"));
     let mut unsteady: Vec<_> = unsteady.iter().map(String::as_str).collect();
     unsteady.push("/data/authority_data/qr_code");
@@ -87,18 +99,33 @@ async fn a_new_invoice_is_a_pending_draft(world: &World) {
 async fn what_is_sent_in_another_way_reads_back_in_the_canonical_one(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(&documents::invoice(), "invoice_no", json!("INV-2026-7"));
-    let body = with(&with(&body, "invoice_category", json!("b2g")), "invoice_type", json!("Commercial"));
+    let body = with(
+        &with(&body, "invoice_category", json!("b2g")),
+        "invoice_type",
+        json!("Commercial"),
+    );
     let body = with(&body, "invoice_lines.0.item_type", json!("Service"));
     let body = without(&body, "invoice_lines.0.product_category");
     let body = with(&body, "invoice_lines.0.service_category", json!("6201"));
     let invoice = taxpayer.invoice(&body).await;
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
-    assert_eq!(invoice["irn"], json!(documents::irn(&taxpayer, "INV-2026-7")), "hyphens stay");
+    assert_eq!(
+        invoice["irn"],
+        json!(documents::irn(&taxpayer, "INV-2026-7")),
+        "hyphens stay"
+    );
     assert_eq!(invoice["invoice_category"], json!("B2G"));
-    assert_eq!(invoice["invoice_type"], json!("Commercial"), "the text where there is one, else the code");
+    assert_eq!(
+        invoice["invoice_type"],
+        json!("Commercial"),
+        "the text where there is one, else the code"
+    );
     let line = &invoice["invoice_lines"][0];
     assert_eq!(line["item_type"], json!("service"));
-    assert_eq!((&line["service_category"], &line["product_category"]), (&json!("6201"), &json!(null)));
+    assert_eq!(
+        (&line["service_category"], &line["product_category"]),
+        (&json!("6201"), &json!(null))
+    );
 }
 
 #[each_database]
@@ -109,12 +136,26 @@ async fn an_invoice_number_that_exists_is_answered_with_the_existing_invoice(wor
     let again = taxpayer.create_invoice(&body).await.expect_status(200);
     assert_eq!(again.body["success"], json!(true));
     assert_eq!(again.message(), "Invoice already exist");
-    assert_eq!((again.data(), again.header("x-duplicate")), (&first, "identical"));
+    assert_eq!(
+        (again.data(), again.header("x-duplicate")),
+        (&first, "identical")
+    );
     let other = with(&body, "invoice_lines.0.quantity", json!(3));
     let other = taxpayer.create_invoice(&other).await.expect_status(200);
     assert_eq!(other.message(), "Invoice already exist");
-    assert_eq!((other.data(), other.header("x-duplicate")), (&first, "different"));
-    assert_eq!(taxpayer.event_names().await.iter().filter(|name| *name == "invoice.created").count(), 1);
+    assert_eq!(
+        (other.data(), other.header("x-duplicate")),
+        (&first, "different")
+    );
+    assert_eq!(
+        taxpayer
+            .event_names()
+            .await
+            .iter()
+            .filter(|name| *name == "invoice.created")
+            .count(),
+        1
+    );
 }
 
 #[each_database]
@@ -131,27 +172,62 @@ async fn of_64_concurrent_creates_of_one_number_one_is_new(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::invoice();
     let answers = join_all((0..64).map(|_| taxpayer.create_invoice(&body))).await;
-    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    let count = |status| {
+        answers
+            .iter()
+            .filter(|answer| answer.status == status)
+            .count()
+    };
     assert_eq!((count(201), count(200)), (1, 63));
     let first = &answers[0].data()["id"];
-    assert!(answers.iter().all(|answer| answer.data()["id"] == *first && first.is_i64()));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.data()["id"] == *first && first.is_i64())
+    );
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(1));
 }
 
 #[each_database]
 async fn what_is_odd_but_accepted_is_named_in_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let create = async |body| taxpayer.create_invoice(&body).await.expect_status(201).warnings();
+    let create = async |body| {
+        taxpayer
+            .create_invoice(&body)
+            .await
+            .expect_status(201)
+            .warnings()
+    };
     assert_eq!(create(documents::invoice()).await, "");
-    assert!(create(with(&documents::invoice(), "due_date", json!("2026-01-14"))).await.contains("due_date"));
-    assert!(create(with(&documents::invoice(), "colour", json!("red"))).await.contains("colour"));
+    assert!(
+        create(with(&documents::invoice(), "due_date", json!("2026-01-14")))
+            .await
+            .contains("due_date")
+    );
+    assert!(
+        create(with(&documents::invoice(), "colour", json!("red")))
+            .await
+            .contains("colour")
+    );
     let nested = with(&documents::invoice(), "customer.nickname", json!("Al"));
     assert!(create(nested).await.contains("nickname"));
-    let in_line = with(&documents::invoice(), "invoice_lines.0.weight", json!([1, { "a": null }]));
+    let in_line = with(
+        &documents::invoice(),
+        "invoice_lines.0.weight",
+        json!([1, { "a": null }]),
+    );
     assert!(create(in_line).await.contains("weight"));
-    for kind in ["IRN", "EXTERNAL_INVOICE_NO", "INTERNAL_INVOICE_NO", "PORTAL_ID"] {
+    for kind in [
+        "IRN",
+        "EXTERNAL_INVOICE_NO",
+        "INTERNAL_INVOICE_NO",
+        "PORTAL_ID",
+    ] {
         let warning = create(credit_note(kind, "no-such-invoice")).await;
-        assert!(warning.contains("original_invoice_reference"), "{kind}: {warning}");
+        assert!(
+            warning.contains("original_invoice_reference"),
+            "{kind}: {warning}"
+        );
     }
 }
 
@@ -165,16 +241,34 @@ fn credit_note(kind: &str, original: &str) -> serde_json::Value {
 async fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let original = taxpayer.invoice(&documents::invoice()).await;
-    let body = credit_note("INTERNAL_INVOICE_NO", original["invoice_no"].as_str().unwrap());
-    assert_eq!(taxpayer.create_invoice(&body).await.expect_status(201).warnings(), "");
+    let body = credit_note(
+        "INTERNAL_INVOICE_NO",
+        original["invoice_no"].as_str().unwrap(),
+    );
+    assert_eq!(
+        taxpayer
+            .create_invoice(&body)
+            .await
+            .expect_status(201)
+            .warnings(),
+        ""
+    );
 }
 
 /// The customer of an invoice for a customer of these numbers.
-async fn customer(taxpayer: &Taxpayer, no: &str, tin: Option<&str>, name: &str) -> serde_json::Value {
+async fn customer(
+    taxpayer: &Taxpayer,
+    no: &str,
+    tin: Option<&str>,
+    name: &str,
+) -> serde_json::Value {
     let body = with(&documents::invoice(), "invoice_category", json!("B2C"));
     let body = with(&body, "customer.no", json!(no));
     let body = with(&body, "customer.tin", json!(tin));
-    taxpayer.invoice(&with(&body, "customer.name", json!(name))).await["customer"].clone()
+    taxpayer
+        .invoice(&with(&body, "customer.name", json!(name)))
+        .await["customer"]
+        .clone()
 }
 
 #[each_database]
@@ -188,7 +282,10 @@ async fn a_customer_is_matched_by_number_and_else_by_tin_and_kept_as_stored(worl
     });
     assert_eq!(by_number, stored);
     let by_tin = customer(&taxpayer, "C-2", Some("11111111-0001"), "Second Name").await;
-    assert_eq!((&by_tin["name"], &by_tin["external_customer_no"]), (&json!("First Name"), &json!("C-2")));
+    assert_eq!(
+        (&by_tin["name"], &by_tin["external_customer_no"]),
+        (&json!("First Name"), &json!("C-2"))
+    );
     let other = customer(&taxpayer, "C-3", Some("33333333-0001"), "Third Name").await;
     assert_eq!(other["name"], json!("Third Name"));
 }

@@ -34,29 +34,58 @@ async fn follow(taxpayer: &Taxpayer, first: &str) -> Vec<Value> {
 async fn links_lead_through_the_whole_list(world: &World) {
     let taxpayer = world.taxpayer().await;
     let all = create(&taxpayer, 7).await;
-    assert_eq!(follow(&taxpayer, &format!("{INVOICES}?per_page=3")).await, all);
-    assert_eq!(follow(&taxpayer, &format!("{INVOICES}?per_page=7")).await, all, "nothing follows the last");
-    assert_eq!(follow(&taxpayer, &format!("{INVOICES}?per_page=2&page=2")).await, all[2..]);
+    assert_eq!(
+        follow(&taxpayer, &format!("{INVOICES}?per_page=3")).await,
+        all
+    );
+    assert_eq!(
+        follow(&taxpayer, &format!("{INVOICES}?per_page=7")).await,
+        all,
+        "nothing follows the last"
+    );
+    assert_eq!(
+        follow(&taxpayer, &format!("{INVOICES}?per_page=2&page=2")).await,
+        all[2..]
+    );
     let batch: Vec<_> = (0..9).map(|_| documents::invoice()).collect();
     taxpayer.create_batch(&batch).await.expect_status(201);
     let whole = follow(&taxpayer, &format!("{INVOICES}?per_page=2")).await;
-    assert_eq!((whole.len(), &whole[9..]), (16, all.as_slice()), "also of invoices of one moment");
+    assert_eq!(
+        (whole.len(), &whole[9..]),
+        (16, all.as_slice()),
+        "also of invoices of one moment"
+    );
 }
 
 #[each_database]
 async fn a_cursor_stays_where_it_is_when_invoices_are_added(world: &World) {
     let taxpayer = world.taxpayer().await;
     let all = create(&taxpayer, 6).await;
-    let first = taxpayer.list_invoices("?per_page=3").await.expect_status(200);
+    let first = taxpayer
+        .list_invoices("?per_page=3")
+        .await
+        .expect_status(200);
     let cursor = first.header("x-next-cursor").to_owned();
     create(&taxpayer, 4).await;
     let path = format!("?per_page=3&cursor={cursor}");
     let second = taxpayer.list_invoices(&path).await.expect_status(200);
-    assert_eq!((ids(&second), numbers(&second)), (all[3..].to_vec(), [1, 10, 3, 4]));
-    assert_eq!((second.header("x-next-cursor"), second.header("link")), ("", ""));
+    assert_eq!(
+        (ids(&second), numbers(&second)),
+        (all[3..].to_vec(), [1, 10, 3, 4])
+    );
+    assert_eq!(
+        (second.header("x-next-cursor"), second.header("link")),
+        ("", "")
+    );
     let fields: Vec<_> = second.data().as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["current_page", "data", "last_page", "per_page", "total"]);
-    let with_page = taxpayer.list_invoices(&format!("{path}&page=2")).await.expect_status(200);
+    assert_eq!(
+        fields,
+        ["current_page", "data", "last_page", "per_page", "total"]
+    );
+    let with_page = taxpayer
+        .list_invoices(&format!("{path}&page=2"))
+        .await
+        .expect_status(200);
     assert_eq!(ids(&with_page), all[3..], "a cursor goes before a page");
 }
 
@@ -66,9 +95,16 @@ async fn a_link_repeats_the_filters(world: &World) {
     let mut matching = Vec::new();
     for at in 0..6 {
         let name = if at % 2 == 0 { "A&B=C%" } else { "Other" };
-        let body = with(&documents::invoice(), "customer.no", json!(format!("N{at}")));
+        let body = with(
+            &documents::invoice(),
+            "customer.no",
+            json!(format!("N{at}")),
+        );
         let body = with(&body, "customer.tin", json!(format!("T{at}")));
-        let id = taxpayer.invoice(&with(&body, "customer.name", json!(name))).await["id"].clone();
+        let id = taxpayer
+            .invoice(&with(&body, "customer.name", json!(name)))
+            .await["id"]
+            .clone();
         if at % 2 == 0 {
             matching.insert(0, id);
         }
@@ -77,7 +113,9 @@ async fn a_link_repeats_the_filters(world: &World) {
     let answer = taxpayer.get(&first).await.expect_status(200);
     let link = linked(&answer).unwrap();
     assert!(
-        link.starts_with(&format!("{INVOICES}?q=a%26b%3Dc%25&status=draft&per_page=1&cursor=")),
+        link.starts_with(&format!(
+            "{INVOICES}?q=a%26b%3Dc%25&status=draft&per_page=1&cursor="
+        )),
         "{link}"
     );
     assert_eq!(follow(&taxpayer, &first).await, matching);
@@ -89,7 +127,14 @@ async fn a_cursor_of_another_account_shows_nothing_of_it(world: &World) {
     let other = world.taxpayer().await;
     let mine = create(&one, 2).await;
     create(&other, 3).await;
-    let theirs = other.list_invoices("?per_page=1").await.header("x-next-cursor").to_owned();
-    let found = ids(&one.list_invoices(&format!("?cursor={theirs}")).await.expect_status(200));
+    let theirs = other
+        .list_invoices("?per_page=1")
+        .await
+        .header("x-next-cursor")
+        .to_owned();
+    let found = ids(&one
+        .list_invoices(&format!("?cursor={theirs}"))
+        .await
+        .expect_status(200));
     assert_eq!(found, mine, "a cursor is a place in time, and nothing else");
 }

@@ -11,7 +11,10 @@ use crate::support::world::World;
 
 /// The ids that a query finds, newest first, all on one page.
 async fn found(taxpayer: &Taxpayer, query: &str) -> Vec<Value> {
-    let answer = taxpayer.list_invoices(&format!("?per_page=100&{query}")).await.expect_status(200);
+    let answer = taxpayer
+        .list_invoices(&format!("?per_page=100&{query}"))
+        .await
+        .expect_status(200);
     let [_, total, _, _] = numbers(&answer);
     let ids = ids(&answer);
     assert_eq!(total, i64::try_from(ids.len()).unwrap(), "{query}");
@@ -29,15 +32,37 @@ async fn invoices_are_found_by_their_batch(world: &World) {
     let sent: Vec<_> = (0..3).map(|_| documents::invoice()).collect();
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
     let batch = taxpayer.outcome(&answer).await;
-    let mut expected: Vec<_> =
-        batch["items"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
+    let mut expected: Vec<_> = batch["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["id"].clone())
+        .collect();
     expected.reverse();
     let batch_no = answer.data()["batch_no"].as_str().unwrap();
-    assert_eq!(found(&taxpayer, &format!("batch_no={batch_no}")).await, expected);
-    for unknown in ["nonsense", "%00", "%FF", "%25", "B", &batch_no.to_lowercase()] {
-        assert_eq!(found(&taxpayer, &format!("batch_no={unknown}")).await, [] as [Value; 0], "{unknown}");
+    assert_eq!(
+        found(&taxpayer, &format!("batch_no={batch_no}")).await,
+        expected
+    );
+    for unknown in [
+        "nonsense",
+        "%00",
+        "%FF",
+        "%25",
+        "B",
+        &batch_no.to_lowercase(),
+    ] {
+        assert_eq!(
+            found(&taxpayer, &format!("batch_no={unknown}")).await,
+            [] as [Value; 0],
+            "{unknown}"
+        );
     }
-    assert_eq!(found(&taxpayer, "batch_no=").await.len(), 4, "blank is as good as absent");
+    assert_eq!(
+        found(&taxpayer, "batch_no=").await.len(),
+        4,
+        "blank is as good as absent"
+    );
 }
 
 #[each_database]
@@ -45,18 +70,39 @@ async fn invoices_are_found_by_their_statuses(world: &World) {
     let taxpayer = world.taxpayer().await;
     let one = taxpayer.invoice(&documents::invoice()).await;
     let other = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&one, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&one, "approved")
+        .await
+        .expect_status(200);
     let paid = json!({
         "unique_no": one["irn"], "unique_no_type": "IRN", "status": "rejected", "remark": "not good",
     });
     taxpayer.pay(&paid).await.expect_status(200);
-    assert_eq!(found(&taxpayer, "status=APPROVED").await, [one["id"].clone()]);
-    assert_eq!(found(&taxpayer, "status=draft").await, [other["id"].clone()]);
+    assert_eq!(
+        found(&taxpayer, "status=APPROVED").await,
+        [one["id"].clone()]
+    );
+    assert_eq!(
+        found(&taxpayer, "status=draft").await,
+        [other["id"].clone()]
+    );
     assert_eq!(found(&taxpayer, "status=reported").await, [] as [Value; 0]);
-    assert_eq!(found(&taxpayer, "payment_status=rejected").await, [one["id"].clone()]);
-    assert_eq!(found(&taxpayer, "payment_status=PENDING").await, [other["id"].clone()]);
-    assert_eq!(found(&taxpayer, "status=approved&payment_status=pending").await, [] as [Value; 0]);
-    assert_eq!(found(&taxpayer, "status=approved&payment_status=rejected").await, [one["id"].clone()]);
+    assert_eq!(
+        found(&taxpayer, "payment_status=rejected").await,
+        [one["id"].clone()]
+    );
+    assert_eq!(
+        found(&taxpayer, "payment_status=PENDING").await,
+        [other["id"].clone()]
+    );
+    assert_eq!(
+        found(&taxpayer, "status=approved&payment_status=pending").await,
+        [] as [Value; 0]
+    );
+    assert_eq!(
+        found(&taxpayer, "status=approved&payment_status=rejected").await,
+        [one["id"].clone()]
+    );
 }
 
 #[each_database]
@@ -68,7 +114,10 @@ async fn invoices_are_found_by_their_category(world: &World) {
     let business = id_of(&taxpayer, &documents::invoice()).await;
     assert_eq!(found(&taxpayer, "invoice_category=b2g").await, [government]);
     assert_eq!(found(&taxpayer, "invoice_category=B2B").await, [business]);
-    assert_eq!(found(&taxpayer, "invoice_category=B2C").await, [] as [Value; 0]);
+    assert_eq!(
+        found(&taxpayer, "invoice_category=B2C").await,
+        [] as [Value; 0]
+    );
 }
 
 #[each_database]
@@ -79,7 +128,8 @@ async fn dates_are_those_of_the_invoice_and_both_ends_count(world: &World) {
         let body = with(&documents::invoice(), "invoice_date", json!(date));
         all.push(id_of(&taxpayer, &body).await);
     }
-    let newest_first = |places: &[usize]| places.iter().map(|at| all[*at].clone()).collect::<Vec<_>>();
+    let newest_first =
+        |places: &[usize]| places.iter().map(|at| all[*at].clone()).collect::<Vec<_>>();
     for (query, places) in [
         ("date_from=2026-01-31", [2, 1].as_slice()),
         ("date_to=2026-01-31", &[1, 0]),
@@ -88,7 +138,11 @@ async fn dates_are_those_of_the_invoice_and_both_ends_count(world: &World) {
         ("date_from=2026-02-02", &[]),
         ("date_to=2025-12-31", &[]),
     ] {
-        assert_eq!(found(&taxpayer, query).await, newest_first(places), "{query}");
+        assert_eq!(
+            found(&taxpayer, query).await,
+            newest_first(places),
+            "{query}"
+        );
     }
 }
 
@@ -101,7 +155,11 @@ async fn invoices_are_found_by_the_customers_number_as_it_was_sent(world: &World
     assert_eq!(found(&taxpayer, "customer_no=C%251").await, [one]);
     assert_eq!(found(&taxpayer, "customer_no=+C_1+").await, [two]);
     for other in ["C", "c_1", "%25", "C_", "%00", "C_1%00", &"x".repeat(3_000)] {
-        assert_eq!(found(&taxpayer, &format!("customer_no={other}")).await, [] as [Value; 0], "{other}");
+        assert_eq!(
+            found(&taxpayer, &format!("customer_no={other}")).await,
+            [] as [Value; 0],
+            "{other}"
+        );
     }
 }
 
@@ -111,7 +169,11 @@ async fn a_search_finds_parts_of_numbers_and_of_the_customer_in_any_case(world: 
     let body = with(&documents::invoice(), "invoice_no", json!("Ab-100%_\\x"));
     let body = with(&body, "customer.no", json!("Kunde-9"));
     let body = with(&body, "customer.tin", json!("99999999-0009"));
-    let one = id_of(&taxpayer, &with(&body, "customer.name", json!("M\u{fc}ller & S\u{f6}hne"))).await;
+    let one = id_of(
+        &taxpayer,
+        &with(&body, "customer.name", json!("M\u{fc}ller & S\u{f6}hne")),
+    )
+    .await;
     let two = id_of(&taxpayer, &documents::invoice()).await;
     let service_id = taxpayer.registration.service_id.to_lowercase();
     for (text, expected) in [
@@ -133,7 +195,11 @@ async fn a_search_finds_parts_of_numbers_and_of_the_customer_in_any_case(world: 
         ("+", vec![&two, &one]),
     ] {
         let expected: Vec<_> = expected.into_iter().cloned().collect();
-        assert_eq!(found(&taxpayer, &format!("q={text}")).await, expected, "{text}");
+        assert_eq!(
+            found(&taxpayer, &format!("q={text}")).await,
+            expected,
+            "{text}"
+        );
     }
 }
 
@@ -142,22 +208,47 @@ async fn updates_are_found_by_their_time(world: &World) {
     let taxpayer = world.taxpayer().await;
     let first = taxpayer.invoice(&documents::invoice()).await;
     let second = taxpayer.invoice(&documents::invoice()).await;
-    let after_second = taxpayer.events().await[2]["timestamp"].as_str().unwrap().to_owned();
-    assert_eq!(found(&taxpayer, &format!("updated_since={after_second}")).await, [second["id"].clone()]);
-    taxpayer.set_status(&first, "approved").await.expect_status(200);
+    let after_second = taxpayer.events().await[2]["timestamp"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        found(&taxpayer, &format!("updated_since={after_second}")).await,
+        [second["id"].clone()]
+    );
+    taxpayer
+        .set_status(&first, "approved")
+        .await
+        .expect_status(200);
     let both = [second["id"].clone(), first["id"].clone()];
-    assert_eq!(found(&taxpayer, &format!("updated_since={after_second}")).await, both);
+    assert_eq!(
+        found(&taxpayer, &format!("updated_since={after_second}")).await,
+        both
+    );
     let shown = second["updated_at"].as_str().unwrap().replace(' ', "%20");
-    assert_eq!(found(&taxpayer, &format!("updated_since={shown}")).await, both);
+    assert_eq!(
+        found(&taxpayer, &format!("updated_since={shown}")).await,
+        both
+    );
     assert_eq!(found(&taxpayer, "updated_since=2020-01-01").await, both);
-    assert_eq!(found(&taxpayer, "updated_since=9998-12-31T23:59:59Z").await, [] as [Value; 0]);
-    assert_eq!(found(&taxpayer, "updated_since=2020-01-01T00:00:00+01:00").await, both);
+    assert_eq!(
+        found(&taxpayer, "updated_since=9998-12-31T23:59:59Z").await,
+        [] as [Value; 0]
+    );
+    assert_eq!(
+        found(&taxpayer, "updated_since=2020-01-01T00:00:00+01:00").await,
+        both
+    );
 }
 
 #[each_database]
-async fn filters_that_make_no_sense_are_refused_at_once_and_the_longest_search_is_taken(world: &World) {
+async fn filters_that_make_no_sense_are_refused_at_once_and_the_longest_search_is_taken(
+    world: &World,
+) {
     let taxpayer = world.taxpayer().await;
-    let odd = taxpayer.list_invoices("?status=x&date_from=y&cursor=MS4x.").await;
+    let odd = taxpayer
+        .list_invoices("?status=x&date_from=y&cursor=MS4x.")
+        .await;
     odd.expect_faults(&["cursor", "date_from", "status"]);
     let longest = format!("q={}", "%5C".repeat(255));
     assert_eq!(found(&taxpayer, &longest).await, [] as [Value; 0]);
@@ -169,9 +260,13 @@ async fn a_filter_is_over_the_callers_own_invoices(world: &World) {
     let other = world.taxpayer().await;
     let mine = create(&one, 1).await;
     create(&other, 2).await;
-    for query in
-        ["status=draft", "q=inv", "customer_no=C-001", "updated_since=2020-01-01", "date_from=2026-01-15"]
-    {
+    for query in [
+        "status=draft",
+        "q=inv",
+        "customer_no=C-001",
+        "updated_since=2020-01-01",
+        "date_from=2026-01-15",
+    ] {
         assert_eq!(found(&one, query).await, mine, "{query}");
     }
 }

@@ -19,15 +19,27 @@ use crate::support::world::World;
 async fn an_update_replaces_customer_lines_and_details_and_is_one_event(world: &World) {
     let taxpayer = world.taxpayer().await;
     let before = taxpayer.invoice(&documents::invoice()).await;
-    let before = taxpayer.set_status(&before, "approved").await.expect_status(200).data().clone();
+    let before = taxpayer
+        .set_status(&before, "approved")
+        .await
+        .expect_status(200)
+        .data()
+        .clone();
     let customer = json!({ "no": "C-900", "tin": "99999999-0001", "name": "Other Stores Ltd" });
     let mut body = with(&documents::update(&before), "invoice_type", json!("384"));
     for (name, value) in customer.as_object().unwrap() {
         body = with(&body, &format!("customer.{name}"), value.clone());
     }
-    let body = with(&with(&body, "invoice_category", json!("b2g")), "note", json!("As agreed"));
+    let body = with(
+        &with(&body, "invoice_category", json!("b2g")),
+        "note",
+        json!("As agreed"),
+    );
     let answer = taxpayer.update(&body).await.expect_status(200);
-    assert_eq!((answer.message(), answer.warnings()), ("Invoice updated successfully", String::new()));
+    assert_eq!(
+        (answer.message(), answer.warnings()),
+        ("Invoice updated successfully", String::new())
+    );
     let after = answer.data();
     assert_eq!(*after, taxpayer.reread(&before).await);
     let mut expected = before.clone();
@@ -58,12 +70,25 @@ async fn an_update_replaces_customer_lines_and_details_and_is_one_event(world: &
     }
     assert_eq!(*after, expected);
     let edited_at = after["edited_at"].as_str().unwrap();
-    assert!(jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", edited_at).is_ok(), "{edited_at}");
+    assert!(
+        jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", edited_at).is_ok(),
+        "{edited_at}"
+    );
     let names = taxpayer.invoice_event_names().await;
-    assert_eq!(names, ["invoice.created", "invoice.status-updated", "invoice.updated"]);
+    assert_eq!(
+        names,
+        [
+            "invoice.created",
+            "invoice.status-updated",
+            "invoice.updated"
+        ]
+    );
     let data = &taxpayer.invoice_events().await[2]["data"];
     assert_eq!((&data["invoice"], &data["irn"]), (after, &before["irn"]));
-    assert_eq!((&data["previous_status"], &data["status"]), (&json!("approved"), &json!("approved")));
+    assert_eq!(
+        (&data["previous_status"], &data["status"]),
+        (&json!("approved"), &json!("approved"))
+    );
 }
 
 #[each_database]
@@ -73,11 +98,17 @@ async fn every_name_of_an_invoice_finds_it(world: &World) {
     for (kind, text) in [
         ("PORTAL_ID", json!(invoice["id"].to_string())),
         ("IRN", invoice["irn"].clone()),
-        ("external_invoice_no", invoice["external_invoice_no"].clone()),
+        (
+            "external_invoice_no",
+            invoice["external_invoice_no"].clone(),
+        ),
         ("INTERNAL_INVOICE_NO", invoice["invoice_no"].clone()),
     ] {
         let body = with(&documents::update(&invoice), "unique_no_type", json!(kind));
-        let answer = taxpayer.update(&with(&body, "unique_no", text)).await.expect_status(200);
+        let answer = taxpayer
+            .update(&with(&body, "unique_no", text))
+            .await
+            .expect_status(200);
         assert_eq!(answer.data()["id"], invoice["id"]);
     }
 }
@@ -88,8 +119,13 @@ async fn what_names_no_invoice_of_the_account_is_not_found(world: &World) {
     let other = world.taxpayer().await;
     let invoice = other.invoice(&documents::invoice()).await;
     let update = documents::update(&invoice);
-    let named =
-        |kind: &str, text: Value| with(&with(&update, "unique_no_type", json!(kind)), "unique_no", text);
+    let named = |kind: &str, text: Value| {
+        with(
+            &with(&update, "unique_no_type", json!(kind)),
+            "unique_no",
+            text,
+        )
+    };
     for body in [
         update.clone(),
         named("PORTAL_ID", json!(invoice["id"].to_string())),
@@ -98,7 +134,10 @@ async fn what_names_no_invoice_of_the_account_is_not_found(world: &World) {
         named("INTERNAL_INVOICE_NO", invoice["invoice_no"].clone()),
         named("IRN", json!("no irn")),
     ] {
-        let answer = taxpayer.update(&body).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+        let answer = taxpayer
+            .update(&body)
+            .await
+            .expect_refusal(404, "INVOICE_NOT_FOUND");
         assert_eq!(answer.message(), "Invoice not found");
     }
     assert_eq!(other.reread(&invoice).await, invoice);
@@ -109,7 +148,10 @@ async fn an_account_that_may_not_create_may_still_correct(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     world.set_subscription(taxpayer.id, einvoice::internals::Subscription::Inactive);
-    taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+    taxpayer
+        .update(&documents::update(&invoice))
+        .await
+        .expect_status(200);
 }
 
 #[each_database]
@@ -117,15 +159,30 @@ async fn a_full_invoice_is_updated_like_any_other(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = without(&documents::full_invoice(&taxpayer), "due_date");
     let invoice = taxpayer.full(&with(&body, "note", json!("first"))).await;
-    let after = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
-    assert_eq!((&after.data()["due_date"], &after.data()["currency"]), (&json!("2026-03-15"), &json!("NGN")));
-    assert_eq!(taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(), "215.00");
+    let after = taxpayer
+        .update(&documents::update(&invoice))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (&after.data()["due_date"], &after.data()["currency"]),
+        (&json!("2026-03-15"), &json!("NGN"))
+    );
+    assert_eq!(
+        taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(),
+        "215.00"
+    );
 }
 
 #[each_database]
 async fn a_due_date_before_the_invoices_own_is_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let answer = taxpayer.update(&with(&documents::update(&invoice), "due_date", json!("2026-01-14"))).await;
+    let answer = taxpayer
+        .update(&with(
+            &documents::update(&invoice),
+            "due_date",
+            json!("2026-01-14"),
+        ))
+        .await;
     assert!(answer.expect_status(200).warnings().contains("due_date"));
 }

@@ -11,8 +11,14 @@ use crate::support::world::World;
 /// An approved invoice of 1,075.00 of which this was paid.
 async fn partly_paid(taxpayer: &Taxpayer, amount: &str) -> Value {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&invoice, "approved").await.expect_status(200);
-    taxpayer.pay(&part(&invoice, amount)).await.expect_status(200);
+    taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
+    taxpayer
+        .pay(&part(&invoice, amount))
+        .await
+        .expect_status(200);
     invoice
 }
 
@@ -25,7 +31,11 @@ fn part(invoice: &Value, amount: &str) -> Value {
 
 /// An update to a payable of this, without tax.
 fn coming_to(invoice: &Value, amount: &str) -> Value {
-    let body = with(&documents::update(invoice), "lines.0.unit_price", exact(amount));
+    let body = with(
+        &documents::update(invoice),
+        "lines.0.unit_price",
+        exact(amount),
+    );
     with(&body, "lines.0.tax_category", json!("ZERO_VAT"))
 }
 
@@ -33,12 +43,19 @@ fn coming_to(invoice: &Value, amount: &str) -> Value {
 async fn the_payable_follows_from_the_new_lines(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let body = with(&documents::update(&invoice), "lines.0.quantity", exact("1.5"));
+    let body = with(
+        &documents::update(&invoice),
+        "lines.0.quantity",
+        exact("1.5"),
+    );
     let body = with(&body, "lines.0.discount_rate", json!(10));
     let body = with(&body, "lines.0.discount_amount", json!(20));
     taxpayer.update(&body).await.expect_status(200);
     // 1.5 × 200 − 30 − 20 = 250, and 7.5 percent of it.
-    assert_eq!(taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(), "268.75");
+    assert_eq!(
+        taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(),
+        "268.75"
+    );
 }
 
 #[each_database]
@@ -50,34 +67,68 @@ async fn a_payable_below_what_was_paid_is_refused_and_nothing_changes(world: &Wo
     let answer = answer.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
     assert_eq!(answer.faulty_paths(), ["lines"]);
     assert_eq!(taxpayer.whole(&invoice).await, before);
-    let after = taxpayer.update(&coming_to(&invoice, "500")).await.expect_status(200);
+    let after = taxpayer
+        .update(&coming_to(&invoice, "500"))
+        .await
+        .expect_status(200);
     assert_eq!(
         (&after.data()["payment_status"], &after.data()["status"]),
         (&json!("PARTIAL"), &json!("approved"))
     );
-    taxpayer.pay(&part(&invoice, "0.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    taxpayer
+        .pay(&part(&invoice, "0.01"))
+        .await
+        .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
 }
 
 #[each_database]
 async fn a_payable_above_what_was_paid_leaves_the_rest_to_pay(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = partly_paid(&taxpayer, "500").await;
-    taxpayer.update(&coming_to(&invoice, "2000")).await.expect_status(200);
-    taxpayer.pay(&part(&invoice, "1500.01")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-    taxpayer.pay(&part(&invoice, "1500")).await.expect_status(200);
+    taxpayer
+        .update(&coming_to(&invoice, "2000"))
+        .await
+        .expect_status(200);
+    taxpayer
+        .pay(&part(&invoice, "1500.01"))
+        .await
+        .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    taxpayer
+        .pay(&part(&invoice, "1500"))
+        .await
+        .expect_status(200);
     let ledger = &taxpayer.whole(&invoice).await["ledger"];
-    assert_eq!((&ledger["amount_paid"], ledger["entries"].as_array().unwrap().len()), (&json!(2000), 2));
+    assert_eq!(
+        (
+            &ledger["amount_paid"],
+            ledger["entries"].as_array().unwrap().len()
+        ),
+        (&json!(2000), 2)
+    );
 }
 
 #[each_database]
 async fn an_invoice_declared_paid_that_comes_to_more_is_paid_in_part(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let paid = with(&documents::full_invoice(&taxpayer), "payment_status", json!("PAID"));
+    let paid = with(
+        &documents::full_invoice(&taxpayer),
+        "payment_status",
+        json!("PAID"),
+    );
     let invoice = taxpayer.full(&paid).await;
-    taxpayer.update(&coming_to(&invoice, "1074.99")).await.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
-    let same = taxpayer.update(&coming_to(&invoice, "1075")).await.expect_status(200);
+    taxpayer
+        .update(&coming_to(&invoice, "1074.99"))
+        .await
+        .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
+    let same = taxpayer
+        .update(&coming_to(&invoice, "1075"))
+        .await
+        .expect_status(200);
     assert_eq!(same.data()["payment_status"], json!("PAID"));
-    let more = taxpayer.update(&coming_to(&invoice, "1100")).await.expect_status(200);
+    let more = taxpayer
+        .update(&coming_to(&invoice, "1100"))
+        .await
+        .expect_status(200);
     assert_eq!(more.data()["payment_status"], json!("PARTIAL"));
     assert_eq!(
         taxpayer.invoice_event_names().await,

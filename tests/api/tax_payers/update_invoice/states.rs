@@ -12,9 +12,18 @@ async fn drafts_and_approved_invoices_are_edited_and_keep_their_status(world: &W
     let taxpayer = world.taxpayer().await;
     for status in ["draft", "approved"] {
         let invoice = taxpayer.invoice(&documents::invoice()).await;
-        taxpayer.set_status(&invoice, status).await.expect_status(200);
-        let after = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
-        assert_eq!((&after.data()["status"], &after.data()["is_edited"]), (&json!(status), &json!(true)));
+        taxpayer
+            .set_status(&invoice, status)
+            .await
+            .expect_status(200);
+        let after = taxpayer
+            .update(&documents::update(&invoice))
+            .await
+            .expect_status(200);
+        assert_eq!(
+            (&after.data()["status"], &after.data()["is_edited"]),
+            (&json!(status), &json!(true))
+        );
     }
 }
 
@@ -32,10 +41,16 @@ async fn expect_closed(taxpayer: &Taxpayer, invoice: &Value, code: &str) {
 async fn paid_and_cancelled_invoices_are_not_edited(world: &World) {
     let taxpayer = world.taxpayer().await;
     let cancelled = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&cancelled, "cancelled").await.expect_status(200);
+    taxpayer
+        .set_status(&cancelled, "cancelled")
+        .await
+        .expect_status(200);
     expect_closed(&taxpayer, &cancelled, "INVALID_TRANSITION").await;
     let paid = taxpayer.invoice(&documents::invoice()).await;
-    taxpayer.set_status(&paid, "approved").await.expect_status(200);
+    taxpayer
+        .set_status(&paid, "approved")
+        .await
+        .expect_status(200);
     let body = json!({
         "unique_no": paid["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
     });
@@ -50,7 +65,11 @@ async fn what_the_pipeline_has_reached_is_locked(world: &World) {
     let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
     taxpayer.app().submit(&body).await.expect_status(200);
     expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
-    taxpayer.app().transmit(invoice["irn"].as_str().unwrap()).await.expect_status(200);
+    taxpayer
+        .app()
+        .transmit(invoice["irn"].as_str().unwrap())
+        .await
+        .expect_status(200);
     expect_closed(&taxpayer, &invoice, "INVOICE_LOCKED").await;
 }
 

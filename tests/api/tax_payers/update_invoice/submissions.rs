@@ -22,7 +22,10 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let irn = invoice["irn"].as_str().unwrap();
     let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
+    world
+        .authority
+        .add_fault(FaultOrder::new(FaultKind::Outage))
+        .unwrap();
     let other = documents::submission(&taxpayer, &documents::invoice_no());
     taxpayer.app().submit_async(&other).await.expect_status(202);
     let waiting = async { taxpayer.app().submit(&old).await };
@@ -32,13 +35,23 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
             (run.data()["state"] == json!("waiting")).then_some(())
         })
         .await;
-        taxpayer.update(&documents::update(&invoice)).await.expect_status(200)
+        taxpayer
+            .update(&documents::update(&invoice))
+            .await
+            .expect_status(200)
     };
     let (submitted, edited) = join(waiting, edit).await;
     submitted.expect_refusal(409, "INVALID_TRANSITION");
-    assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
+    assert!(
+        edited.warnings().contains("called off"),
+        "{}",
+        edited.warnings()
+    );
     assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
-    assert_eq!(taxpayer.app().run(irn).await.data()["state"], json!("cancelled"));
+    assert_eq!(
+        taxpayer.app().run(irn).await.data()["state"],
+        json!("cancelled")
+    );
     world.authority.clear_faults();
     eventually("a run that waited for the same authority", async || {
         let run = taxpayer.app().run(other["irn"].as_str().unwrap()).await;
@@ -46,13 +59,23 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     })
     .await;
     assert_eq!(
-        (sign_attempts(world, &invoice["irn"]), &taxpayer.reread(&invoice).await["status"]),
+        (
+            sign_attempts(world, &invoice["irn"]),
+            &taxpayer.reread(&invoice).await["status"]
+        ),
         (0, &json!("draft"))
     );
     let new = with(&old, "note", json!("as edited"));
     taxpayer.app().submit(&new).await.expect_status(200);
-    assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
-    taxpayer.app().submit(&old).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    assert_eq!(
+        taxpayer.reread(&invoice).await["status"],
+        json!("submitted")
+    );
+    taxpayer
+        .app()
+        .submit(&old)
+        .await
+        .expect_refusal(409, "IRN_CONTENT_CHANGED");
     assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
 }
 
@@ -63,15 +86,30 @@ async fn an_update_after_a_refusal_is_pending_again(world: &World) {
     let no = format!("INV{}SBXREJECT", documents::number());
     let invoice = taxpayer.invoice(&documents::invoice_numbered(&no)).await;
     let submission = documents::submission(&taxpayer, &no);
-    taxpayer.app().submit_to_the_end(&submission).await.expect_refusal(422, "AUTHORITY_REJECTED");
-    assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("REJECTED"));
-    let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission)
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
+    assert_eq!(
+        taxpayer.reread(&invoice).await["authority_data"]["status"],
+        json!("REJECTED")
+    );
+    let edited = taxpayer
+        .update(&documents::update(&invoice))
+        .await
+        .expect_status(200);
     assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
-    assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("PENDING"));
+    assert_eq!(
+        taxpayer.reread(&invoice).await["authority_data"]["status"],
+        json!("PENDING")
+    );
 }
 
 #[each_database]
-async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing(world: &World) {
+async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing(
+    world: &World,
+) {
     let taxpayer = world.taxpayer().await;
     for operation in [Operation::IrnValidate, Operation::Validate] {
         for is_new in [false, true] {
@@ -86,9 +124,20 @@ async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_n
             world.authority.add_fault(late).unwrap();
             taxpayer.app().submit_async(&old).await.expect_status(202);
             world.under_way(operation, irn, 1).await;
-            let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
-            assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
-            let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
+            let edited = taxpayer
+                .update(&documents::update(&invoice))
+                .await
+                .expect_status(200);
+            assert!(
+                edited.warnings().contains("called off"),
+                "{}",
+                edited.warnings()
+            );
+            let next = if is_new {
+                with(&old, "note", json!("as edited"))
+            } else {
+                old
+            };
             if !is_new {
                 world.under_way(operation, irn, 0).await;
                 assert_eq!(sign_attempts(world, &invoice["irn"]), 0);
@@ -96,7 +145,10 @@ async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_n
             }
             // Well before the lease of the first run would have ended.
             taxpayer.app().submit(&next).await.expect_status(200);
-            assert_eq!(taxpayer.reread(&invoice).await["status"], json!("submitted"));
+            assert_eq!(
+                taxpayer.reread(&invoice).await["status"],
+                json!("submitted")
+            );
             assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
         }
     }
@@ -115,12 +167,23 @@ async fn of_an_update_and_a_submission_at_once_one_comes_first(world: &World) {
         let signed = sign_attempts(world, &invoice["irn"]);
         match (submitted.status, updated.status) {
             // The update came first, or the submission was called off before it was signed and sent again.
-            (200, 200) => assert!(!updated.warnings().contains("called off"), "{}", updated.warnings()),
+            (200, 200) => assert!(
+                !updated.warnings().contains("called off"),
+                "{}",
+                updated.warnings()
+            ),
             (200, 409) => {
-                assert_eq!((updated.code(), &after["is_edited"]), ("INVOICE_LOCKED", &json!(false)));
+                assert_eq!(
+                    (updated.code(), &after["is_edited"]),
+                    ("INVOICE_LOCKED", &json!(false))
+                );
             }
             (409, 200) => {
-                assert!(updated.warnings().contains("called off"), "{}", updated.warnings());
+                assert!(
+                    updated.warnings().contains("called off"),
+                    "{}",
+                    updated.warnings()
+                );
                 assert_eq!((signed, &after["status"]), (0, &json!("draft")));
             }
             other => panic!("{other:?}: {} {}", submitted.text, updated.text),
@@ -132,9 +195,18 @@ async fn of_an_update_and_a_submission_at_once_one_comes_first(world: &World) {
 async fn a_refused_submission_does_not_stand_in_the_way(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = format!("{}SBXREJECT", documents::invoice_no());
-    let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
+    let invoice = taxpayer
+        .invoice(&with(&documents::invoice(), "invoice_no", json!(no)))
+        .await;
     let submission = documents::submission(&taxpayer, &no);
-    taxpayer.app().submit(&submission).await.expect_refusal(422, "AUTHORITY_REJECTED");
-    let answer = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+    taxpayer
+        .app()
+        .submit(&submission)
+        .await
+        .expect_refusal(422, "AUTHORITY_REJECTED");
+    let answer = taxpayer
+        .update(&documents::update(&invoice))
+        .await
+        .expect_status(200);
     assert_eq!(answer.warnings(), "");
 }

@@ -37,14 +37,16 @@ pub(super) async fn create_invoice(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
-    let read = move |body: &Map<String, Value>| report::read(body, &catalog, standard_invoice::read);
+    let read =
+        move |body: &Map<String, Value>| report::read(body, &catalog, standard_invoice::read);
     let (_, read) = body.object_and_form(read).await?;
     let mut form = match read {
         Ok(form) => form,
         Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
     if let Some(original) = &form.value.original {
-        form.warnings.extend(unknown_original_warning(&state, id, original).await?);
+        form.warnings
+            .extend(unknown_original_warning(&state, id, original).await?);
     }
     let draft = form.value.draft;
     let warnings = form.warnings;
@@ -67,7 +69,9 @@ async fn unknown_original_warning(
         }
         Err(_) => None,
     };
-    Ok(found.is_none().then(|| "original_invoice_reference names no invoice of this account".to_owned()))
+    Ok(found
+        .is_none()
+        .then(|| "original_invoice_reference names no invoice of this account".to_owned()))
 }
 
 const IRN_EXISTS_MESSAGE: &str = "Invoice with this IRN already exists";
@@ -81,14 +85,22 @@ pub(super) async fn create_full_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
     let today = state.today();
-    let account = FormAccount { today, service_id: None };
-    let (body, read) = body.object_and_form(move |body| full_invoice::read(body, account, &catalog)).await?;
+    let account = FormAccount {
+        today,
+        service_id: None,
+    };
+    let (body, read) = body
+        .object_and_form(move |body| full_invoice::read(body, account, &catalog))
+        .await?;
     let form = match read {
         Ok(form) => form,
         Err(faults) => {
             // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong service id.
             let taxpayer = check_preconditions(&state, id).await?;
-            let account = FormAccount { today, service_id: Some(&taxpayer.service_id) };
+            let account = FormAccount {
+                today,
+                service_id: Some(&taxpayer.service_id),
+            };
             let catalog = state.catalog.get();
             let all = full_invoice::read(&body, account, &catalog).err();
             return Err(all.unwrap_or(faults).into());
@@ -114,23 +126,30 @@ pub(super) async fn create_batch(
     let text = body.text().await?;
     let _turn = text.bulk_turn(&state).await?;
     let catalog = state.catalog.get();
-    let form = match text.read(&state, move |text, _room| read_batch(text, &catalog)).await?? {
+    let form = match text
+        .read(&state, move |text, _room| read_batch(text, &catalog))
+        .await??
+    {
         Ok(form) => form,
         Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
     let candidates = form.value;
     let warnings = form.warnings;
     idempotent
-        .answer(&state.taxpayers, id, CreateBatch(candidates), move |batch| {
-            batch_response(batch).warn(&warnings)
-        })
+        .answer(
+            &state.taxpayers,
+            id,
+            CreateBatch(candidates),
+            move |batch| batch_response(batch).warn(&warnings),
+        )
         .await
 }
 
 fn batch_response(batch: &Batch) -> ApiResponse {
     let place = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
     let message = "Invoices created successfully";
-    ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch)).with_location(&place)
+    ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch))
+        .with_location(&place)
 }
 
 type BatchForm = Result<Accepted<Vec<Candidate>>, Faults>;
@@ -145,8 +164,14 @@ fn read_batch(text: &[u8], catalog: &Catalog) -> Result<BatchForm, ApiError> {
 }
 
 /// Returns the error for a body with faults. If the taxpayer may not create invoices at all, the error says only that.
-async fn precondition_or_faults_error(state: &ApiState, id: TaxpayerId, faults: Faults) -> ApiError {
-    check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
+async fn precondition_or_faults_error(
+    state: &ApiState,
+    id: TaxpayerId,
+    faults: Faults,
+) -> ApiError {
+    check_preconditions(state, id)
+        .await
+        .map_or_else(|refused| refused, |_| faults.into())
 }
 
 /// Returns the taxpayer if it may create invoices. The taxpayer actor checks this too; this check makes a failed
@@ -165,7 +190,11 @@ const DUPLICATE_HEADER: HeaderName = HeaderName::from_static("x-duplicate");
 fn create_response(created: &CreatedInvoice, exists: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {
-        return ApiResponse::with_status(StatusCode::CREATED, "Invoice created successfully", invoice);
+        return ApiResponse::with_status(
+            StatusCode::CREATED,
+            "Invoice created successfully",
+            invoice,
+        );
     };
     let word = match duplicate {
         Duplicate::Identical => "identical",

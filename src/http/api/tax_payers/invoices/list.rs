@@ -35,22 +35,45 @@ pub(super) async fn list_invoices(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let asked = invoice_filters::read(&query)?;
-    let page =
-        list::owned_by(&state.store, taxpayer, &asked.filters, asked.start, asked.page.per_page).await?;
+    let page = list::owned_by(
+        &state.store,
+        taxpayer,
+        &asked.filters,
+        asked.start,
+        asked.page.per_page,
+    )
+    .await?;
     let answer = if page.long_invoices.is_empty() {
         let items = page.invoices.iter().map(InvoiceObject::from).collect();
-        ApiResponse::ok(SUCCESS_MESSAGE, Paginator::new(asked.page, page.total, items))
+        ApiResponse::ok(
+            SUCCESS_MESSAGE,
+            Paginator::new(asked.page, page.total, items),
+        )
     } else {
-        let frame = success_text(SUCCESS_MESSAGE, Paginator::<()>::new(asked.page, page.total, Vec::new()))?;
+        let frame = success_text(
+            SUCCESS_MESSAGE,
+            Paginator::<()>::new(asked.page, page.total, Vec::new()),
+        )?;
         let invoices = page.invoices.into_iter();
         let holder = AnswerHolder {
-            caller: RateKey::Account(KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 }),
+            caller: RateKey::Account(KeyOwner {
+                kind: KeyKind::Taxpayer,
+                id: taxpayer.0,
+            }),
             payer: auth::paying_account(&request).map(PayingAccount::payer),
         };
-        let page = LongPage { state, taxpayer, holder, invoices, long: page.long_invoices };
+        let page = LongPage {
+            state,
+            taxpayer,
+            holder,
+            invoices,
+            long: page.long_invoices,
+        };
         ApiResponse::from_stream(stream_page(page, &frame))
     };
-    let Some(place) = page.next else { return Ok(answer) };
+    let Some(place) = page.next else {
+        return Ok(answer);
+    };
     let cursor = invoice_filters::encode_cursor(place);
     Ok(answer.with_next_page(&cursor, &invoice_filters::next_page_path(&query, &cursor)))
 }
@@ -73,8 +96,12 @@ struct AnswerPart {
 impl AnswerPart {
     fn new(invoice: &Invoice, separator: &str, room: Option<AnswerRoom>) -> Result<Self, ApiError> {
         let mut text = separator.as_bytes().to_vec();
-        serde_json::to_writer(&mut text, &InvoiceObject::from(invoice)).map_err(ApiError::internal)?;
-        Ok(Self { rest: text.into(), _room: room })
+        serde_json::to_writer(&mut text, &InvoiceObject::from(invoice))
+            .map_err(ApiError::internal)?;
+        Ok(Self {
+            rest: text.into(),
+            _room: room,
+        })
     }
 }
 
@@ -89,12 +116,22 @@ struct PageSender {
 /// Returns the answer in parts. `frame` is the answer without invoices.
 fn stream_page(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let (start, end) = frame.split_once("[]").unwrap_or((frame, ""));
-    let part = AnswerPart { rest: Bytes::from(format!("{start}[")), _room: None };
+    let part = AnswerPart {
+        rest: Bytes::from(format!("{start}[")),
+        _room: None,
+    };
     let end = Some(Bytes::from(format!("]{end}")));
-    let sender = PageSender { page, part, separator: "", end };
+    let sender = PageSender {
+        page,
+        part,
+        separator: "",
+        end,
+    };
     stream::try_unfold(sender, |mut sender| async {
         if sender.part.rest.is_empty() {
-            let Some(next) = sender.next_part().await? else { return Ok(None) };
+            let Some(next) = sender.next_part().await? else {
+                return Ok(None);
+            };
             sender.part = next;
         }
         let length = sender.part.rest.len().min(ANSWER_PART_BYTES);
@@ -106,7 +143,10 @@ fn stream_page(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, 
 impl PageSender {
     async fn next_part(&mut self) -> Result<Option<AnswerPart>, ApiError> {
         // Frees the memory of the last part before memory is reserved for the next one.
-        self.part = AnswerPart { rest: Bytes::new(), _room: None };
+        self.part = AnswerPart {
+            rest: Bytes::new(),
+            _room: None,
+        };
         let Some(invoice) = self.page.invoices.next() else {
             return Ok(self.end.take().map(|rest| AnswerPart { rest, _room: None }));
         };
@@ -125,7 +165,8 @@ impl LongPage {
         let room = self.state.answers.reserve(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
         let _turn = self.state.answers.rendering_turn().await;
-        let found = invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
+        let found =
+            invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
         AnswerPart::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))
     }
 }

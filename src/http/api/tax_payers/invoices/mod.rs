@@ -13,7 +13,9 @@ use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::{batch, payment_update, standard_invoice, unique_no, update_invoice, update_status};
+use crate::http::forms::{
+    batch, payment_update, standard_invoice, unique_no, update_invoice, update_status,
+};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::views::batch::{BatchCreated, BatchView};
@@ -21,11 +23,21 @@ use crate::http::views::invoice::InvoiceView;
 use crate::http::views::timeline::TimelineView;
 
 /// Error codes for a taxpayer that may not create invoices.
-const PRECONDITION_ERROR_CODES: [ErrorCode; 3] =
-    [ErrorCode::SubscriptionInactive, ErrorCode::ProfileIncomplete, ErrorCode::TaxpayerUnverified];
+const PRECONDITION_ERROR_CODES: [ErrorCode; 3] = [
+    ErrorCode::SubscriptionInactive,
+    ErrorCode::ProfileIncomplete,
+    ErrorCode::TaxpayerUnverified,
+];
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    [create_and_list_endpoints(), read_endpoints(), update_endpoints()].into_iter().flatten().collect()
+    [
+        create_and_list_endpoints(),
+        read_endpoints(),
+        update_endpoints(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn create_and_list_endpoints() -> Vec<Path> {
@@ -53,28 +65,39 @@ fn create_and_list_endpoints() -> Vec<Path> {
                     .query("customer_no", "of a customer, by the number that was sent")
                     .query("q", "part of a number, an IRN or a customer's name")
                     .query("updated_since", "changed at this moment or later, RFC 3339")
-                    .query("cursor", "where to go on: the x-next-cursor of the page before")
+                    .query(
+                        "cursor",
+                        "where to go on: the x-next-cursor of the page before",
+                    )
                     .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
                     .fails(&[ErrorCode::ValidationFailed])
             }),
         path("/v1/tax-payers/invoices/full").post(create::create_full_invoice, || {
-            let account = FormAccount { today: Date::MAX, service_id: None };
+            let account = FormAccount {
+                today: Date::MAX,
+                service_id: None,
+            };
             doc("create_full_invoice", "Create Invoice (Full)")
-                .takes(|reader| full_invoice::full_invoice(reader, account), example!("create_full_invoice"))
+                .takes(
+                    |reader| full_invoice::full_invoice(reader, account),
+                    example!("create_full_invoice"),
+                )
                 .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                 .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
                 .writes()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
         }),
-        path("/v1/tax-payers/invoices/bulk").bulk().post(create::create_batch, || {
-            doc("create_batch", "Create Invoices (Bulk)")
-                .takes(batch::read, example!("create_bulk"))
-                .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
-                .writes()
-                .fails(&PRECONDITION_ERROR_CODES)
-                .fails(&[ErrorCode::BatchTooLarge])
-        }),
+        path("/v1/tax-payers/invoices/bulk")
+            .bulk()
+            .post(create::create_batch, || {
+                doc("create_batch", "Create Invoices (Bulk)")
+                    .takes(batch::read, example!("create_bulk"))
+                    .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
+                    .writes()
+                    .fails(&PRECONDITION_ERROR_CODES)
+                    .fails(&[ErrorCode::BatchTooLarge])
+            }),
     ]
 }
 
@@ -85,15 +108,20 @@ fn read_endpoints() -> Vec<Path> {
                 .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
                 .fails(&[ErrorCode::BatchNotFound])
         }),
-        path("/v1/tax-payers/invoices/get-by-unique-no").reads().post(read::get_by_unique_no, || {
-            doc("get_by_unique_no", "Get Invoice by Unique Number")
-                .takes(unique_no::read, example!("unique_no"))
-                .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
-                .fails(&[ErrorCode::InvoiceNotFound])
-        }),
+        path("/v1/tax-payers/invoices/get-by-unique-no")
+            .reads()
+            .post(read::get_by_unique_no, || {
+                doc("get_by_unique_no", "Get Invoice by Unique Number")
+                    .takes(unique_no::read, example!("unique_no"))
+                    .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
+                    .fails(&[ErrorCode::InvoiceNotFound])
+            }),
         path("/v1/tax-payers/invoices/{id}").get(read::get_invoice, || {
             doc("get_invoice", "Get Invoice by ID")
-                .query("include", "lines, ledger or both, with a comma between them")
+                .query(
+                    "include",
+                    "lines, ledger or both, with a comma between them",
+                )
                 .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
                 .fails(&[ErrorCode::InvoiceNotFound])
         }),
@@ -110,7 +138,10 @@ fn update_endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices/update").put(update::update_invoice, || {
             let catalog = Arc::new(Catalog::default());
             doc("update_invoice", "Update Invoice")
-                .takes(|reader| update_invoice::read(reader, &catalog), example!("update_invoice"))
+                .takes(
+                    |reader| update_invoice::read(reader, &catalog),
+                    example!("update_invoice"),
+                )
                 .gives::<InvoiceObject<'_>>(200, "Invoice updated successfully")
                 .writes()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
@@ -125,13 +156,19 @@ fn update_endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
                 .fails(&[ErrorCode::InvalidTransition])
         }),
-        path("/v1/tax-payers/invoices/update-payment-status").patch(update::update_payment_status, || {
-            doc("update_payment_status", "Update Payment Status")
-                .takes(payment_update::read, example!("update_payment_status"))
-                .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
-                .writes()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
-                .fails(&[ErrorCode::PaymentExceedsPayable, ErrorCode::InvalidTransition])
-        }),
+        path("/v1/tax-payers/invoices/update-payment-status").patch(
+            update::update_payment_status,
+            || {
+                doc("update_payment_status", "Update Payment Status")
+                    .takes(payment_update::read, example!("update_payment_status"))
+                    .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
+                    .writes()
+                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
+                    .fails(&[
+                        ErrorCode::PaymentExceedsPayable,
+                        ErrorCode::InvalidTransition,
+                    ])
+            },
+        ),
     ]
 }

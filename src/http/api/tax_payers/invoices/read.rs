@@ -36,8 +36,12 @@ pub(super) async fn get_invoice(
         None
     };
     let view = InvoiceView::new(&invoice, &included, entries);
-    let unknown = included.unknown.iter().map(|word| format!("include knows lines and ledger, not {word}"));
-    Ok(ApiResponse::ok("Invoice retrieved successfully", view).warn(&unknown.take(20).collect::<Vec<_>>()))
+    let unknown = included
+        .unknown
+        .iter()
+        .map(|word| format!("include knows lines and ledger, not {word}"));
+    Ok(ApiResponse::ok("Invoice retrieved successfully", view)
+        .warn(&unknown.take(20).collect::<Vec<_>>()))
 }
 
 /// POST /v1/tax-payers/invoices/get-by-unique-no: Get Invoice by Unique Number.
@@ -46,11 +50,19 @@ pub(super) async fn get_by_unique_no(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), unique_no::read)?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        unique_no::read,
+    )?;
     let which = path_ids::check_invoice_ref(form.value)?;
-    let found = invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
+    let found =
+        invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let answer = ApiResponse::ok("Invoice retrieved successfully", InvoiceObject::from(&invoice));
+    let answer = ApiResponse::ok(
+        "Invoice retrieved successfully",
+        InvoiceObject::from(&invoice),
+    );
     Ok(answer.warn(&form.warnings))
 }
 
@@ -66,7 +78,10 @@ pub(super) async fn get_timeline(
     let timeline = timeline::owned_by_with_irn(&state.store, taxpayer, &irn).await?;
     let cut = format!("only the newest {ENTRIES_MAX} entries are shown");
     let warning = timeline.is_cut.then_some(cut);
-    let answer = ApiResponse::ok("Timeline retrieved successfully", TimelineView::new(&irn, &timeline));
+    let answer = ApiResponse::ok(
+        "Timeline retrieved successfully",
+        TimelineView::new(&irn, &timeline),
+    );
     Ok(answer.warn(warning.as_slice()))
 }
 
@@ -82,5 +97,8 @@ pub(super) async fn get_batch(
     }
     let batch = batches::owned_by_with_number(&state.store, id, &batch_no).await?;
     let batch = batch.ok_or_else(not_found)?;
-    Ok(ApiResponse::ok("Batch retrieved successfully", BatchView::from(&batch)))
+    Ok(ApiResponse::ok(
+        "Batch retrieved successfully",
+        BatchView::from(&batch),
+    ))
 }

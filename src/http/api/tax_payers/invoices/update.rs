@@ -28,7 +28,9 @@ pub(super) async fn update_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
     let read = move |body: &Map<String, Value>| {
-        report::read(body, &catalog, |reader| update_invoice::read(reader, &catalog))
+        report::read(body, &catalog, |reader| {
+            update_invoice::read(reader, &catalog)
+        })
     };
     let (body, read) = body.object_and_form(read).await?;
     let form = match read {
@@ -40,21 +42,37 @@ pub(super) async fn update_invoice(
     let revision = form.value.revision;
     let warnings = form.warnings;
     idempotent
-        .answer(&state.taxpayers, id, ReviseInvoice { invoice: which, revision }, move |revised| {
-            update_response(revised).warn(&warnings)
-        })
+        .answer(
+            &state.taxpayers,
+            id,
+            ReviseInvoice {
+                invoice: which,
+                revision,
+            },
+            move |revised| update_response(revised).warn(&warnings),
+        )
         .await
 }
 
 fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     let mut warnings = Vec::new();
     if revised.has_withdrawn_submission {
-        warnings.push("the submission of the earlier content was called off: submit it again".to_owned());
+        warnings.push(
+            "the submission of the earlier content was called off: submit it again".to_owned(),
+        );
     }
-    if revised.invoice.due_date.is_some_and(|due| due < revised.invoice.invoice_date) {
+    if revised
+        .invoice
+        .due_date
+        .is_some_and(|due| due < revised.invoice.invoice_date)
+    {
         warnings.push("due_date is before invoice_date".to_owned());
     }
-    ApiResponse::ok("Invoice updated successfully", InvoiceObject::from(&revised.invoice)).warn(&warnings)
+    ApiResponse::ok(
+        "Invoice updated successfully",
+        InvoiceObject::from(&revised.invoice),
+    )
+    .warn(&warnings)
 }
 
 /// Returns the error for a body with faults. If the invoice can no longer be edited, the error says only that.
@@ -65,7 +83,10 @@ async fn locked_or_faults_error(
     faults: Faults,
 ) -> ApiError {
     let named = report::read(body, &state.catalog.get(), unique_no::read);
-    let Some(which) = named.ok().and_then(|form| path_ids::check_invoice_ref(form.value).ok()) else {
+    let Some(which) = named
+        .ok()
+        .and_then(|form| path_ids::check_invoice_ref(form.value).ok())
+    else {
         return faults.into();
     };
     match invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await {
@@ -85,10 +106,18 @@ pub(super) async fn update_status(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), update_status::read)?;
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        update_status::read,
+    )?;
     let update = form.value;
     let which = path_ids::check_invoice_ref(update.invoice)?;
-    let change = SetStatus { invoice: which, status: update.status, remark: update.remark };
+    let change = SetStatus {
+        invoice: which,
+        status: update.status,
+        remark: update.remark,
+    };
     idempotent
         .answer(&state.taxpayers, id, change, move |invoice| {
             let view = InvoiceObject::from(invoice);
@@ -104,12 +133,20 @@ pub(super) async fn update_payment_status(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), payment_update::read)?;
-    let update = PaymentUpdate { invoice: path_ids::check_invoice_ref(form.value.invoice)?, ..form.value };
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        payment_update::read,
+    )?;
+    let update = PaymentUpdate {
+        invoice: path_ids::check_invoice_ref(form.value.invoice)?,
+        ..form.value
+    };
     idempotent
         .answer(&state.taxpayers, id, Pay(update), move |invoice| {
             let view = InvoiceObject::from(invoice);
-            ApiResponse::ok("Invoice payment status updated successfully", view).warn(&form.warnings)
+            ApiResponse::ok("Invoice payment status updated successfully", view)
+                .warn(&form.warnings)
         })
         .await
 }
