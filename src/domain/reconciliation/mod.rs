@@ -11,8 +11,8 @@
 //! | waiting | `unfinished_locally`, resumed with a query | in progress |
 //! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if our run has signed it |
 //! | paused by an operator | `held_locally`, listed | agreed; `missing_remotely` if our run has signed it |
-//! | refused | `refused_locally`, listed | agreed |
-//! | cancelled | `cancelled_locally`, listed | agreed |
+//! | refused | `refused_locally`, listed | agreed; `missing_remotely` if our run has signed it |
+//! | cancelled | `cancelled_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | succeeded, and the invoice was cancelled | `cancelled_locally`, listed | `missing_remotely`, listed |
 //! | succeeded | compared below | `missing_remotely`, listed |
 //!
