@@ -20,12 +20,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use einvoice::internals::{Clock, SystemClock};
 use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::roles::{SUBMIT, Taxpayer};
+use timing::clock::{Clock, SystemClock};
 use tokio::time::sleep;
 
 use crate::plot::Prediction;

@@ -279,7 +279,7 @@ async fn fresh_database(server: Option<&str>) -> String {
     let Some(server) = server else {
         return String::new();
     };
-    let name = format!("bench_{}", einvoice::internals::new_id().simple());
+    let name = format!("bench_{}", timing::clock::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
     admin
         .execute_unprepared(&format!("CREATE DATABASE {name}"))

@@ -34,7 +34,6 @@ pub mod internals {
     pub use crate::domain::invoice::irn::Irn;
     pub use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
     pub use crate::domain::kernel::audit::Actor;
-    pub use crate::domain::kernel::clock::{Clock, SystemClock, new_id};
     pub use crate::domain::kernel::codes::{
         Category, DeclaredPaymentStatus, ItemType, SettableStatus, Subscription, UniqueNoType,
     };

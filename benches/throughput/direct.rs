@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use einvoice::app::open_store;
 use einvoice::config::Settings;
 use einvoice::internals::{
-    Address, Category, Clock, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
+    Address, Category, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
     EventStamp, IfTaken, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn,
-    ItemType, LaneKind, LaneName, Line, NewEvent, Store, SystemClock, TaxpayerId, append_events,
-    event_head, lock_lanes, new_id, save_invoices,
+    ItemType, LaneKind, LaneName, Line, NewEvent, Store, TaxpayerId, append_events, event_head,
+    lock_lanes, save_invoices,
 };
 use futures_util::future::join_all;
+use timing::clock::{Clock, SystemClock, new_id};
 
 /// The first of the writers' owners, which no account has, so that nothing else touches their rows.
 const FIRST_OWNER: i64 = 1_000_000_000;

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, CheckpointTail};
 use crate::domain::events::event::LogHead;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use timing::clock::SharedClock;
 use tokio::time::sleep;
 
-use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LeasesToEnd};
@@ -149,8 +149,9 @@ impl ClockWatch {
 
 #[cfg(test)]
 mod tests {
+    use timing::clock::MockClock;
+
     use super::*;
-    use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::leases::LaneRelease;
     use crate::store::lanes::{self, LaneKind, Lease, Wake};
     use crate::store::testing::{claim_due, stores};

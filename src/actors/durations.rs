@@ -5,8 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::histogram::Histogram;
-
-use crate::telemetry::histograms::{self, Histograms};
+use timing::histograms::{self, Histograms};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct AttemptLabels {
@@ -26,9 +25,18 @@ impl Default for WorkDurations {
         let attempts = Histograms::new_with_constructor(histograms::for_calls);
         Self {
             attempts,
-            signatures: histograms::for_runs(),
+            signatures: histogram_for_runs(),
         }
     }
+}
+
+/// Returns a histogram for durations, in seconds, of runs (operations for one IRN at the authority). A run may wait for
+/// days.
+fn histogram_for_runs() -> Histogram {
+    Histogram::new([
+        0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0, 21_600.0,
+        86_400.0, 259_200.0,
+    ])
 }
 
 impl WorkDurations {

@@ -2,8 +2,8 @@
 //! increments one counter. URLs and the receivers' answers are not logged, because they may contain secrets.
 
 use jiff::Timestamp;
+use supervision::Counter;
 
-use crate::actors::supervision::counters::Counter;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::pipeline::Run;

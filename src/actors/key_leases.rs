@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use supervision::{Arbiters, RestartPolicy, Tree, supervise};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
+use crate::actors::kinds;
 use crate::store::accounts::key_leases::KeyLease;
 use crate::store::db::connections::Store;
 
@@ -22,7 +23,7 @@ pub struct KeyLeaseActor {
 impl KeyLeaseActor {
     /// Starts the actor under supervision on the background arbiter.
     pub fn start(store: Store, tree: &Tree, arbiters: &Arbiters) -> Addr<Self> {
-        let node = tree.node(NodeKind::Janitor, 0, "key-leases");
+        let node = tree.node(kinds::JANITOR, 0, "key-leases");
         supervise(
             arbiters.background(),
             node,

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::domain::kernel::clock::SharedClock;
+use timing::clock::SharedClock;
+
 use crate::store::accounts::keys::{self, ValidKey};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -46,12 +47,12 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::Timestamp;
+    use timing::clock::MockClock;
 
     use super::*;
     use crate::domain::access::api_key::{KeyOwner, NewKey};
     use crate::domain::access::caller::KeyKind;
     use crate::domain::access::session::OperatorRole;
-    use crate::domain::kernel::clock::MockClock;
     use crate::store::accounts::{NewOperator, add_operator};
     use crate::store::testing::stores;
 

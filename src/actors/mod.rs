@@ -1,8 +1,8 @@
-//! The actors, and the parts that several actors share.
+//! The actors, and the parts that several actors share. The crate `supervision` keeps them alive.
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | `supervision` | supervision of actix actors: restarts, quarantine, watchdog, admission |
+//! | `kinds` | the kinds of actors, by which operators and metrics group them |
 //! | `taxpayer` | one actor per active taxpayer, the only writer of its data |
 //! | `pipeline` | one actor per active run, which drives an invoice through the authority |
 //! | `delivery` | one actor per endpoint with due deliveries |
@@ -34,6 +34,7 @@ pub mod incidents;
 pub mod key_leases;
 pub mod key_usage;
 pub mod keyed_notify;
+pub mod kinds;
 pub mod notifiers;
 pub(crate) mod on_behalf;
 pub mod outage;
@@ -41,7 +42,6 @@ pub mod pipeline;
 pub mod quarantine_lift;
 pub mod reconciliation;
 pub mod reference;
-pub mod supervision;
 pub mod sweeper;
 pub mod taxpayer;
 pub(crate) mod turn_gate;

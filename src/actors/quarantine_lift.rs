@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use timing::clock::SharedClock;
 
 use crate::actors::taxpayer::commands::{LiftRun, StoppedRun};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::runs;
@@ -83,11 +83,12 @@ impl QuarantineLift {
 
 #[cfg(test)]
 mod tests {
+    use supervision::Arbiters;
+    use timing::clock::{Clock, MockClock};
+
     use super::*;
-    use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::commands::{Onboard, OpenRun};
     use crate::domain::invoice::irn::Irn;
-    use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
     use crate::store::testing::{TestStore, stores};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use timing::clock::SharedClock;
+
 use crate::authority::{Authority, ResourceList};
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -82,10 +83,10 @@ mod tests {
 
     use jiff::Timestamp;
     use serde_json::json;
+    use timing::clock::{Clock, MockClock};
 
     use super::*;
     use crate::authority::testing::authority;
-    use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::store::testing::stores;
 
     #[tokio::test]

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use timing::clock::SharedClock;
 
-use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::idempotency;

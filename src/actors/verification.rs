@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::commands::RecordVerification;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, Entity};
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ListedBusiness, UnverifiedReason, Verification};

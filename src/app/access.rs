@@ -2,6 +2,7 @@
 //! that ends keys returns only when no running service accepts these keys any more.
 
 use serde_json::{Value, json};
+use timing::clock::{Clock, SystemClock};
 
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
@@ -9,7 +10,6 @@ use crate::config::Settings;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::http::views::account::{ChangedContact, ChangedRole, EnabledAccount, RevokedKeys};
 use crate::store::accounts::AccountChange;

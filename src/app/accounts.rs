@@ -8,9 +8,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use supervision::{AdmissionLimits, Arbiters, Tree};
+use timing::clock::{self, Clock, SharedClock, SystemClock};
 
+use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
-use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::commands::SetSubscription;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
@@ -23,7 +25,6 @@ use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
-use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
@@ -227,7 +228,7 @@ pub async fn set_subscription(
     };
     let taxpayers = TaxpayerHandle::new(
         taxpayer_deps,
-        &Tree::new(clock),
+        &Tree::new(clock, kinds::ALL),
         &arbiters,
         AdmissionLimits::default(),
     );

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use sandbox::Sandbox;
 use secrecy::ExposeSecret;
+use timing::clock::SharedClock;
 
 use crate::app::error::StartError;
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::config::Settings;
 use crate::config::authority::AuthorityMode;
-use crate::domain::kernel::clock::SharedClock;
 
 /// The seed of the embedded simulator until `/sandbox/seed` changes it.
 const SANDBOX_SEED: u64 = 1;
@@ -136,8 +136,9 @@ pub(super) fn retry_policy(settings: &Settings) -> RetryPolicy {
 mod tests {
     use std::sync::Arc;
 
+    use timing::clock::SystemClock;
+
     use super::*;
-    use crate::domain::kernel::clock::SystemClock;
 
     #[actix_web::test]
     async fn a_file_that_cannot_be_used_is_named() {

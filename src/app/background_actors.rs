@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix::Addr;
 use jiff::SignedDuration;
+use supervision::{NodeKind, Period, PeriodicActor, watchdog};
 use tokio::sync::Notify;
 
 use crate::actors::checkpoint::{self, Checkpointer};
@@ -15,12 +16,12 @@ use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, Wor
 use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
 use crate::actors::key_usage::{self, KeyUsage};
+use crate::actors::kinds;
 use crate::actors::outage::{NOTICES_MAX, OBSERVE_EVERY, OutageDetector, OutageNotifier};
 use crate::actors::pipeline::{PipelineDeps, RunPool};
 use crate::actors::quarantine_lift::{self, QuarantineLift};
 use crate::actors::reconciliation::Reconciler;
 use crate::actors::reference::ReferenceRefresher;
-use crate::actors::supervision::{NodeKind, Period, PeriodicActor, watchdog};
 use crate::actors::sweeper;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
@@ -104,8 +105,8 @@ impl BackgroundActors {
             .dispatcher(endpoints)
             .with_direct_dispatch(&notifiers.direct);
         let mut dispatchers = vec![
-            run_dispatcher.start(tree, arbiters, NodeKind::Pipeline),
-            endpoint_dispatcher.start(tree, arbiters, NodeKind::Webhook),
+            run_dispatcher.start(tree, arbiters, kinds::PIPELINE),
+            endpoint_dispatcher.start(tree, arbiters, kinds::WEBHOOK),
         ];
         let config = |kind, concurrency_max| DispatcherConfig {
             poll: POLL_INTERVAL,
@@ -135,7 +136,7 @@ impl BackgroundActors {
                 })
                 .with_blocked_steps(move || blocking.blocked_steps()),
         ];
-        dispatchers.extend(others.map(|one| one.start(tree, arbiters, NodeKind::Inbound)));
+        dispatchers.extend(others.map(|one| one.start(tree, arbiters, kinds::INBOUND)));
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
             context.start_janitor(),
@@ -208,7 +209,7 @@ impl BuildContext<'_> {
         if every.is_zero() {
             return None;
         }
-        let period = Period::new(NodeKind::Janitor, "checkpoints", every);
+        let period = Period::new(kinds::JANITOR, "checkpoints", every);
         let period = Period {
             first_after: every.min(checkpoint::FIRST_DELAY_MAX),
             ..period
@@ -222,7 +223,7 @@ impl BuildContext<'_> {
         let usage = Arc::clone(usage);
         let store = self.store.clone();
         let clock = self.clock.clone();
-        let period = Period::new(NodeKind::Janitor, "key-usage", key_usage::WRITE_EVERY);
+        let period = Period::new(kinds::JANITOR, "key-usage", key_usage::WRITE_EVERY);
         self.start_periodic(period, async move || {
             usage.write(&store, &clock).await.map(|()| None)
         })
@@ -231,14 +232,14 @@ impl BuildContext<'_> {
     fn start_sweeper(&self) -> Addr<PeriodicActor> {
         let store = self.store.clone();
         let clock = self.clock.clone();
-        let period = Period::new(NodeKind::Janitor, "sweeper", sweeper::SWEEP_EVERY);
+        let period = Period::new(kinds::JANITOR, "sweeper", sweeper::SWEEP_EVERY);
         self.start_periodic(period, async move || sweeper::sweep(&store, &clock).await)
     }
 
     fn start_quarantine(&self) -> Addr<PeriodicActor> {
         let store = self.store.clone();
         let tree = self.tree.clone();
-        let period = Period::new(NodeKind::Janitor, "quarantine", quarantined::STORE_EVERY);
+        let period = Period::new(kinds::JANITOR, "quarantine", quarantined::STORE_EVERY);
         self.start_periodic(period, async move || {
             quarantined::store_all(&store, &tree).await.map(|()| None)
         })
@@ -259,13 +260,13 @@ impl BuildContext<'_> {
             lift_after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
         };
         let every = after.min(quarantine_lift::LOOK_EVERY);
-        let period = Period::new(NodeKind::Janitor, "quarantine-lift", every);
+        let period = Period::new(kinds::JANITOR, "quarantine-lift", every);
         Some(self.start_periodic(period, async move || lift.lift_due().await))
     }
 
     fn start_clock_watch(&self) -> Addr<PeriodicActor> {
         let watch = ClockWatch::new(self.store.clone(), self.clock.clone(), self.lease);
-        let period = Period::new(NodeKind::Janitor, "clock-watch", clock_watch::LOOK_EVERY);
+        let period = Period::new(kinds::JANITOR, "clock-watch", clock_watch::LOOK_EVERY);
         let period = Period {
             first_after: Duration::ZERO,
             ..period
@@ -282,7 +283,7 @@ impl BuildContext<'_> {
             quiet: SignedDuration::from_secs(clear_after),
         };
         let authority = self.authority.clone();
-        let period = Period::new(NodeKind::Inbound, "outages", OBSERVE_EVERY);
+        let period = Period::new(kinds::INBOUND, "outages", OBSERVE_EVERY);
         self.start_periodic(period, async move || {
             detector.observe_authority(&authority).await.map(|()| None)
         })
@@ -293,7 +294,7 @@ impl BuildContext<'_> {
         refresher: ReferenceRefresher,
         fresh_for: Duration,
     ) -> Addr<PeriodicActor> {
-        let period = Period::new(NodeKind::Reference, "reference-lists", fresh_for);
+        let period = Period::new(kinds::REFERENCE, "reference-lists", fresh_for);
         self.start_periodic(period, async move || {
             Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await))
         })
@@ -313,7 +314,7 @@ impl BuildContext<'_> {
                 .timeout_s
                 .max(settings.webhooks.timeout_s),
         );
-        let period = Period::new(NodeKind::Janitor, "janitor", JANITOR_INTERVAL);
+        let period = Period::new(kinds::JANITOR, "janitor", JANITOR_INTERVAL);
         self.start_periodic(period, async move || {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
@@ -328,16 +329,14 @@ impl BuildContext<'_> {
 /// busy or as stuck. A batch may make several external calls, so the limits are multiples of the time for one call.
 fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
-        NodeKind::Pipeline => watchdog::WatchdogLimits {
+        kinds::PIPELINE => watchdog::WatchdogLimits {
             busy_after: external_timeout.saturating_mul(2),
             stuck_after: external_timeout.saturating_mul(5),
         },
-        NodeKind::Webhook => watchdog::WatchdogLimits {
+        kinds::WEBHOOK => watchdog::WatchdogLimits {
             busy_after: external_timeout,
             stuck_after: external_timeout.saturating_mul(3),
         },
-        NodeKind::Taxpayer | NodeKind::Reference | NodeKind::Inbound | NodeKind::Janitor => {
-            watchdog::WatchdogLimits::default()
-        }
+        _ => watchdog::WatchdogLimits::default(),
     }
 }

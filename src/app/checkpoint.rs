@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use timing::clock::{SharedClock, SystemClock};
 use tokio::sync::Mutex;
 
 use crate::actors::checkpoint::Checkpointer;
@@ -12,7 +13,6 @@ use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::CheckpointKey;
-use crate::domain::kernel::clock::{SharedClock, SystemClock};
 use crate::store::db::connections::Store;
 use crate::store::events::checkpoint_file::CheckpointFile;
 

@@ -5,18 +5,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use sandbox::Sandbox;
+use supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
+use timing::clock::{SharedClock, SystemClock, new_id};
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::dispatch::Turns;
 use crate::actors::inbound::{Inbound, TransitPoller};
 use crate::actors::key_usage::KeyUsage;
+use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::pipeline::PipelineDeps;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::reconciliation::{Reconciler, ReconciliationHandle, ReconciliationSchedule};
 use crate::actors::reference::ReferenceRefresher;
-use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
@@ -29,7 +31,6 @@ use crate::app::process_lock::ProcessLock;
 use crate::authority::{Authority, CryptoKeys};
 use crate::config::{Environment, Settings};
 use crate::domain::events::endpoint_health::CircuitPolicy;
-use crate::domain::kernel::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::db::connections::Store;
@@ -89,7 +90,7 @@ impl App {
             keys,
             sandbox,
         } = AuthorityConnection::connect(settings, &clock).await?;
-        let tree = Tree::new(clock.clone());
+        let tree = Tree::new(clock.clone(), kinds::ALL);
         let arbiters = Arc::new(Arbiters::start(
             std::thread::available_parallelism().map_or(1, Into::into),
         ));

@@ -7,6 +7,7 @@ use rand::RngExt;
 use sandbox::PartyEnrolment;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use timing::clock;
 
 use crate::actors::taxpayer::commands::{ChangeProfile, Onboard, RotateKey};
 use crate::actors::taxpayer::handle::TaxpayerError;
@@ -19,7 +20,6 @@ use crate::domain::access::api_key::NewKey;
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::NewContact;

@@ -3,6 +3,7 @@
 
 use rand::RngExt;
 use serde_json::{Value, json};
+use timing::clock::{self, Clock, SystemClock};
 
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
@@ -12,7 +13,6 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock::{self, Clock, SystemClock};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::store::accounts::invitations::{self, NewInvitation};
 

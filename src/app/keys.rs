@@ -4,6 +4,7 @@
 use rand::RngExt;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use timing::clock::{self, Clock, SystemClock};
 
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
@@ -11,7 +12,6 @@ use crate::config::Settings;
 use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock::{self, Clock, SystemClock};
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::store::accounts::{self, AccountChange, RotationOutcome, access};
 use crate::store::db::connections::Store;

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
+use supervision::{AdmissionLimits, Arbiters, Tree};
+use timing::clock::{SharedClock, SystemClock, new_id};
 use tokio::time::Instant;
 
 use crate::actors::dispatch::{Dispatcher, DispatcherConfig};
+use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::reconciliation::{
     Reconciler, ReconciliationHandle, ReconciliationSchedule, timer_step,
 };
-use crate::actors::supervision::{AdmissionLimits, Arbiters, NodeKind, Tree};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::app::authority_connection;
 use crate::app::composition;
@@ -22,7 +24,6 @@ use crate::app::composition::{reconciler_schedule, release_leases, taxpayer_deps
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::domain::kernel::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
@@ -92,7 +93,7 @@ pub async fn reconcile(
     let reconciliations = composition::reconciliations(&settings, &store, &clock);
     let owner = new_id().to_string();
     let dispatcher = authority.map(|authority| {
-        let tree = Tree::new(clock.clone());
+        let tree = Tree::new(clock.clone(), kinds::ALL);
         let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Notifiers::default());
         let taxpayers =
             TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default());
@@ -123,7 +124,7 @@ pub async fn reconcile(
             reconciler.work(lease).await
         })
         .with_blocked_steps(|| vec![timer_step()])
-        .start(&tree, &arbiters, NodeKind::Inbound)
+        .start(&tree, &arbiters, kinds::INBOUND)
     });
     let needs_service = dispatcher.is_none();
     let ended = run_to_end(

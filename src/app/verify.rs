@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use timing::clock::{Clock, SystemClock};
 
 use crate::app::checkpoint::read_signing_key;
 use crate::app::database::open_existing;
@@ -16,7 +17,6 @@ use crate::domain::events::checkpoint::{
     ChainHead, Checkpoint, CheckpointPublicKey, CheckpointTail,
 };
 use crate::domain::events::event::LogHead;
-use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
@@ -282,13 +282,13 @@ mod tests {
     use sea_orm::ConnectionTrait;
     use serde_json::json;
     use tempfile::TempDir;
+    use timing::clock::new_id;
     use tokio::sync::Mutex;
 
     use super::*;
     use crate::actors::checkpoint::Checkpointer;
     use crate::domain::events::checkpoint::CheckpointKey;
     use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
-    use crate::domain::kernel::clock::new_id;
     use crate::store::events::checkpoint_file::CheckpointFile;
     use crate::store::testing::{add_taxpayer, stores};
 

@@ -9,6 +9,8 @@ use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Certificate, Client, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use timing::clock::SharedClock;
+use timing::histograms::Histograms;
 
 use crate::authority::admission::breaker::BreakerView;
 use crate::authority::admission::call_limits::LimitView;
@@ -24,8 +26,6 @@ use crate::authority::transport::exchange::{RawResponse, exchange};
 use crate::authority::transport::failure::{AuthorityFailure, Cause};
 use crate::authority::transport::request::AuthorityRequest;
 use crate::config::authority::AuthoritySettings;
-use crate::domain::kernel::clock::SharedClock;
-use crate::telemetry::histograms::Histograms;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -339,6 +339,7 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE;
     use jiff::Timestamp;
+    use timing::clock::{MockClock, SystemClock};
     use tokio::io::AsyncWriteExt;
 
     use super::*;
@@ -348,7 +349,6 @@ mod tests {
     use crate::authority::testing::{
         Behaviour, PUBLIC_PART, Server, authority, encrypt, http, settings,
     };
-    use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     /// A taxpayer that has an integrator of its own.

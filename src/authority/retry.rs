@@ -5,8 +5,7 @@ use std::time::Duration;
 use backoff::SystemClock;
 use backoff::backoff::Backoff;
 use backoff::exponential::ExponentialBackoffBuilder;
-
-use crate::domain::kernel::jitter::full_jitter;
+use timing::jitter::full_jitter;
 
 /// An interval that was doubled this often has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, EncryptingKey, UnboundCipherKey};
 use secrecy::SecretString;
+use timing::clock::{SharedClock, SystemClock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -14,7 +15,6 @@ use tokio::sync::Semaphore;
 use crate::authority::client::Authority;
 use crate::config::Settings;
 use crate::config::authority::AuthoritySettings;
-use crate::domain::kernel::clock::{SharedClock, SystemClock};
 
 /// How the server handles a request.
 #[derive(Debug, Clone)]

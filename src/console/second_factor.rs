@@ -9,6 +9,7 @@ use askama::Template;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use timing::clock;
 
 use crate::console::frame::Frame;
 use crate::console::landing::{home_path, is_own_path};
@@ -21,7 +22,6 @@ use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::kernel::audit::AuditAction;
-use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
 use crate::http::limits::{Attempt, CountedAttempt, TriedPerson};
 use crate::http::middleware::client_address::client_address;

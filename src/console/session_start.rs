@@ -6,11 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::RngExt;
 use secrecy::SecretString;
+use timing::clock;
 
 use crate::console::page::{Answer, redirect};
 use crate::console::session;
 use crate::domain::access::session::{SessionOwner, SignInPlace};
-use crate::domain::kernel::clock;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::people;

@@ -1,9 +1,9 @@
 //! The domain makes decisions only. It does no I/O: the caller passes times, random numbers and stored data as
-//! arguments. Only `kernel::clock` uses the clock and the random generator of the system.
+//! arguments. Only the crate `kernel` uses the clock and the random generator of the system.
 //!
 //! | Concept | Module |
 //! |---|---|
-//! | ids, time, digests and faults, used by all other modules | `kernel` |
+//! | ids, digests and faults, used by all other modules | `kernel` |
 //! | authenticated callers, their API keys, and idempotency claims | `access` |
 //! | exact amounts; the payment of an invoice and its ledger postings | `money`, `payment` |
 //! | an invoice: its number, states, updates, totals, items and views | `invoice` |

@@ -3,12 +3,13 @@
 //! executed again only if an operator asks for that, and at most once.
 
 use jiff::Timestamp;
+use timing::CommandId;
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::crash::CrashHistory;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Run;
 use crate::domain::pipeline::operator_action::OperatorAction;
 
@@ -219,8 +220,9 @@ impl QuarantinedCommand {
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::*;
-    use crate::domain::kernel::clock;
     use crate::domain::pipeline::{Operation, RunRequest, Step, StepResult};
 
     #[test]

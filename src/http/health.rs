@@ -6,9 +6,10 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use serde::Serialize;
+use supervision::Tree;
 use tokio::time::timeout;
 
-use crate::actors::supervision::Tree;
+use crate::actors::kinds;
 use crate::authority::Authority;
 use crate::http::cached::Cached;
 use crate::store::db::connections::Store;
@@ -168,7 +169,7 @@ fn check_actors(tree: &Tree) -> Option<HealthIssue> {
     if let Err(reason) = tree.readiness() {
         return Some(HealthIssue::down(reason));
     }
-    let taxpayers = tree.busy_taxpayers();
+    let taxpayers = tree.busy_actors(kinds::TAXPAYER);
     stuck_issue(taxpayers.stuck, taxpayers.all)
 }
 

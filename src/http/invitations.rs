@@ -6,12 +6,12 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
 use jiff::Timestamp;
 use rand::RngExt as _;
+use timing::clock;
 
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock;
 use crate::http::listener::Listener;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;

@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
 use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect, QueryTrait};
+use timing::CommandId;
 
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
-use crate::domain::kernel::ids::CommandId;
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction, statement_portions};
 use crate::store::db::error::StoreError;
@@ -208,10 +208,11 @@ pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, St
 mod tests {
     use std::time::Duration;
 
+    use timing::clock;
+
     use super::*;
     use crate::domain::access::api_key::KeyOwner;
     use crate::domain::access::caller::KeyKind;
-    use crate::domain::kernel::clock;
     use crate::store::testing::stores;
 
     fn at(second: i64) -> Timestamp {

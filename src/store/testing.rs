@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sea_orm::{ConnectionTrait, Database, DbBackend, Order, Statement, Value};
 use tempfile::TempDir;
+use timing::clock;
 
-use crate::domain::kernel::clock;
 use crate::store::db::connections::{PoolSettings, Store};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql;

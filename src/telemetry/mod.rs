@@ -1,8 +1,6 @@
 //! Logging: lines of text or JSON on standard error. Nothing is logged to standard output, which is for the results
 //! of commands.
 
-pub mod histograms;
-
 use std::io::{IsTerminal as _, stderr};
 
 use tracing_subscriber::EnvFilter;

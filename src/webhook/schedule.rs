@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::domain::kernel::jitter::full_jitter;
+use timing::jitter::full_jitter;
 
 /// A longer Retry-After is cut to this.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);

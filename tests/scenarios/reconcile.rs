@@ -3,13 +3,14 @@
 use std::process::Output;
 use std::time::Duration;
 
-use einvoice::internals::{Clock, SystemClock, day_at};
+use einvoice::internals::day_at;
 use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission};
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
+use timing::clock::{Clock, SystemClock};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use rand::RngExt;
+use timing::clock;
 
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::token_cache::TokenRequest;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
-use crate::domain::kernel::clock;
 use crate::store::webhooks;
 use crate::webhook::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
 use crate::webhook::format::{FormattedRequest, interpret_body};

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use supervision::{Arbiters, Node, RestartPolicy, Tree, hash_key, supervise, survive_panic};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::yield_now;
 
 use crate::actors::delivery::error::DeliveryError;
-use crate::actors::supervision::node::Node;
-use crate::actors::supervision::task::survive_panic;
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, hash_key, supervise};
+use crate::actors::kinds;
 use crate::store::db::error::StoreError;
 
 /// Work that handles several requests in one query or transaction.
@@ -51,7 +50,7 @@ impl<W: BatchWork> Batches<W> {
     pub(super) fn start(work: W, tree: &Tree, arbiters: &Arbiters) -> Self {
         let (queue, requests) = mpsc::unbounded_channel();
         let (shard, arbiter) = arbiters.for_key(hash_key(W::NAME));
-        let node = tree.node(NodeKind::Webhook, shard, W::NAME);
+        let node = tree.node(kinds::WEBHOOK, shard, W::NAME);
         let runner = BatchRunner {
             work: Arc::new(work),
             requests: Arc::new(Mutex::new(requests)),
@@ -182,10 +181,10 @@ async fn answer_one<W: BatchWork>(
 mod tests {
     use futures_util::future::join_all;
     use jiff::Timestamp;
+    use supervision::install_hook;
+    use timing::clock::MockClock;
 
     use super::*;
-    use crate::actors::supervision::panics;
-    use crate::domain::kernel::clock::MockClock;
 
     /// Halves numbers. Fails the whole batch if one number is negative, and panics if one is zero.
     struct Halves;
@@ -215,9 +214,9 @@ mod tests {
 
     #[actix::test]
     async fn a_request_that_fails_or_panics_does_so_alone() {
-        panics::install_hook();
+        install_hook();
         let arbiters = Arbiters::start(1);
-        let tree = Tree::new(Arc::new(MockClock::at(Timestamp::UNIX_EPOCH)));
+        let tree = Tree::new(Arc::new(MockClock::at(Timestamp::UNIX_EPOCH)), kinds::ALL);
         let batches = Batches::start(Halves, &tree, &arbiters);
         let halves = async |numbers: [i32; 6]| {
             let answers = join_all(numbers.map(|number| batches.ask(number))).await;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use timing::clock::SharedClock;
+
 use crate::actors::delivery::token_cache::TokenCache;
 use crate::actors::dispatch::Turns;
 use crate::actors::durations::WorkDurations;
@@ -10,7 +12,6 @@ use crate::actors::incidents::Incidents;
 use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::events::endpoint_health::CircuitPolicy;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::webhook::{GuardedClient, RetrySchedule};

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
+use supervision::Node;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,6 @@ use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight};
 use crate::actors::delivery::loaded_work::LoadedWork;
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
-use crate::actors::supervision::node::Node;
 use crate::actors::taxpayer::commands::DisableEndpoint;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;

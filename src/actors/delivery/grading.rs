@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use timing::clock;
 
 use crate::actors::delivery::attempt::{DeliveryTarget, OutgoingEvent};
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
-use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::webhook::{self, AttemptResult, GradeCheck, GradeReport, PostRequest, SigningSecret};
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rand::RngExt;
+use timing::clock;
 
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
@@ -13,7 +14,6 @@ use crate::domain::events::delivery::{
 };
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::clock;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::webhook::{self, AttemptOutcome, RetrySchedule};
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use timing::clock::SharedClock;
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -18,7 +19,6 @@ use crate::actors::incidents::{DeadLetterCause, Incidents};
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -240,8 +240,9 @@ fn idle_time(
 
 #[cfg(test)]
 mod tests {
+    use timing::clock::SystemClock;
+
     use super::*;
-    use crate::domain::kernel::clock::SystemClock;
     use crate::store::lanes::{self, LaneKind, LaneName, Wake};
     use crate::store::testing::{claim_due, stores};
 

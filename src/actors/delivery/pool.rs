@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -16,8 +17,7 @@ use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::delivery::serving::ServedEndpoints;
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
-use crate::actors::supervision::task::{TaskEnd, run_task};
-use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_key};
+use crate::actors::kinds;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -79,7 +79,7 @@ impl DeliveryPool {
         }
         let served = self.serving.begin(&lease).await;
         let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
-        let node = self.tree.node(NodeKind::Webhook, shard, lease.key.as_str());
+        let node = self.tree.node(kinds::WEBHOOK, shard, lease.key.as_str());
         let worker = EndpointWorker::new(
             Arc::clone(&self.deps),
             Arc::clone(&self.shared),

@@ -4,12 +4,12 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use timing::clock;
 
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
-use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::db::error::StoreError;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use jiff::Timestamp;
+use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 
 use crate::actors::delivery::deps::DeliveryDeps;
@@ -14,7 +15,6 @@ use crate::actors::taxpayer::commands::StoreRefreshToken;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Integration, SecretText};
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::store::webhooks::integrations;
@@ -266,18 +266,18 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::future::join_all;
+    use supervision::Arbiters;
+    use timing::clock::{Clock, SystemClock};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     use super::*;
     use crate::actors::dispatch::Turns;
     use crate::actors::keyed_notify::KeyedNotify;
-    use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::commands::{Onboard, SetIntegration};
     use crate::domain::events::endpoint_health::CircuitPolicy;
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
     use crate::domain::kernel::audit::Actor;
-    use crate::domain::kernel::clock::{Clock, SystemClock};
     use crate::store::testing::{TestStore, stores};
     use crate::webhook::auth::TokenError;
     use crate::webhook::{AddressPolicy, RetrySchedule};

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use futures_util::future::LocalBoxFuture;
+use supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
@@ -26,7 +27,6 @@ pub use self::direct::{DirectDispatch, ReservedSlot};
 pub use self::isolation::{Turn, Turns, run_in_turn};
 use self::recovery::CountCrashes;
 
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -366,10 +366,11 @@ mod tests {
     use futures_util::FutureExt;
     use futures_util::future::pending;
     use sea_orm::{ConnectionTrait, Statement};
+    use timing::clock::MockClock;
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::domain::kernel::clock::MockClock;
+    use crate::actors::kinds;
     use crate::store::db::sql::dialect;
     use crate::store::lanes::{QueuedLane, Wake};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
@@ -412,11 +413,11 @@ mod tests {
 
     fn start(dispatcher: Dispatcher) -> (Addr<DispatcherActor>, Arbiters) {
         let arbiters = Arbiters::start(1);
-        let tree = Tree::new(Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)));
-        (
-            dispatcher.start(&tree, &arbiters, NodeKind::Webhook),
-            arbiters,
-        )
+        let tree = Tree::new(
+            Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)),
+            kinds::ALL,
+        );
+        (dispatcher.start(&tree, &arbiters, kinds::WEBHOOK), arbiters)
     }
 
     #[actix::test]

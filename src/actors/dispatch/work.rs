@@ -4,9 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::future::FutureExt;
+use supervision::Tree;
 
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
-use crate::actors::supervision::Tree;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -65,12 +65,13 @@ where
 mod tests {
     use std::time::Duration;
 
+    use supervision::Arbiters;
+    use timing::clock::MockClock;
     use tokio::sync::mpsc;
     use tokio::time::timeout;
 
     use super::*;
-    use crate::actors::supervision::{Arbiters, NodeKind};
-    use crate::domain::kernel::clock::MockClock;
+    use crate::actors::kinds;
     use crate::store::lanes::{self, LaneKind, Wake};
     use crate::store::testing::stores;
 
@@ -98,13 +99,16 @@ mod tests {
             };
             let arbiters = Arbiters::start(1);
             let clock = MockClock::at(jiff::Timestamp::UNIX_EPOCH);
-            let (tree, (seen, mut keys)) = (Tree::new(Arc::new(clock)), mpsc::unbounded_channel());
+            let (tree, (seen, mut keys)) = (
+                Tree::new(Arc::new(clock), kinds::ALL),
+                mpsc::unbounded_channel(),
+            );
             let dispatcher =
                 Dispatcher::for_work(test.store.clone(), config, &tree, async move |lease| {
                     seen.send(lease.key.clone()).unwrap();
                     panic!("{}", lease.key)
                 });
-            let _address = dispatcher.start(&tree, &arbiters, NodeKind::Inbound);
+            let _address = dispatcher.start(&tree, &arbiters, kinds::INBOUND);
             let mut next = async || {
                 timeout(Duration::from_secs(20), keys.recv())
                     .await

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
 use crate::authority::{AuthorityFailure, PullQuery};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::parse_foreign_irn;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneRelease};

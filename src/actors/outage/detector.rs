@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use timing::clock::{self, SharedClock};
 
 use crate::authority::{Authority, BreakerView};
-use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;

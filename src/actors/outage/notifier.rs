@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use timing::clock::SharedClock;
+
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::commands::NotifyOutage;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -87,15 +88,15 @@ mod tests {
 
     use futures_util::future::join_all;
     use jiff::{SignedDuration, Timestamp};
+    use supervision::Arbiters;
+    use timing::clock::{Clock, MockClock};
 
     use super::*;
     use crate::actors::outage::OutageDetector;
-    use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::commands::{DisableEndpoint, Onboard, SetWebhook};
     use crate::domain::events::delivery::ScheduleChange;
     use crate::domain::events::event::{Event, EventKind, LogHead};
     use crate::domain::kernel::audit::Actor;
-    use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::outage::{OperationCalls, Outage, OutageEdge};
     use crate::store::db::page::Page;

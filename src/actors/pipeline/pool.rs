@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
+use crate::actors::kinds;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::runner::{PipelineDeps, RunStart};
-use crate::actors::supervision::task::{TaskEnd, run_task};
-use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_key};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
@@ -61,9 +61,7 @@ impl RunPool {
             return WorkStatus::Unfinished;
         }
         let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
-        let node = self
-            .tree
-            .node(NodeKind::Pipeline, shard, lease.key.as_str());
+        let node = self.tree.node(kinds::PIPELINE, shard, lease.key.as_str());
         let deps = Arc::clone(&self.deps);
         let is_closed = Arc::clone(&self.is_closed);
         let held = lease.clone();
@@ -127,13 +125,11 @@ mod tests {
 
     use super::*;
     use crate::actors::dispatch::Turns;
-    use crate::actors::supervision::panics;
     use crate::actors::taxpayer::commands::{Onboard, OpenRun};
     use crate::actors::taxpayer::handle::TaxpayerHandle;
     use crate::authority::RetryPolicy;
     use crate::authority::testing::authority;
     use crate::domain::invoice::irn::Irn;
-    use crate::domain::kernel::clock::{Clock, SharedClock, SystemClock};
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
@@ -144,6 +140,8 @@ mod tests {
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
     use jiff::Timestamp;
+    use supervision::install_hook;
+    use timing::clock::{Clock, SharedClock, SystemClock};
 
     const ID: TaxpayerId = TaxpayerId(1);
     const LEASE: Duration = Duration::from_secs(30);
@@ -203,7 +201,7 @@ mod tests {
                 incidents: Arc::default(),
                 durations: Arc::default(),
             };
-            let tree = Tree::new(clock);
+            let tree = Tree::new(clock, kinds::ALL);
             let pool = RunPool::new(deps, &tree, &arbiters);
             Self {
                 store,
@@ -317,7 +315,7 @@ mod tests {
 
     #[actix::test]
     async fn a_run_that_panics_twice_is_quarantined_at_its_third_start() {
-        panics::install_hook();
+        install_hook();
         for test in stores().await {
             let fixture = Fixture::new(&test.store, 2).await;
             let Fixture {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::throughput::Throughput;
 use crate::authority::Authority;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rand::RngExt;
+use supervision::Node;
+use timing::clock::{self, SharedClock};
 use uuid::Uuid;
 
 use crate::actors::dispatch::WorkStatus;
@@ -17,11 +19,9 @@ use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::step_executor::StepExecutor;
 use crate::actors::pipeline::throughput::Throughput;
-use crate::actors::supervision::node::Node;
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
-use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane};
 use crate::store::db::connections::Store;

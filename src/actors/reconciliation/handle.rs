@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::Offset;
+use timing::clock::{self, SharedClock};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
-use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;

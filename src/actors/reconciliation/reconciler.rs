@@ -9,11 +9,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
+use timing::clock::{self, SharedClock};
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, HeldCallers, Operation};
-use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
     ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, day_at, day_span, is_due,

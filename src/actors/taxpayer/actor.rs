@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
-
-use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
-use crate::actors::supervision::{
-    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings,
-    RestartPolicy, Task, Tree, Worker, on_own_thread,
+use supervision::batch_actor::{self, BATCH_MAX, Worker};
+use supervision::{
+    Admission, AdmissionLimits, Arbiters, CommandBatch, Registry, RegistrySettings, RestartPolicy,
+    Task, Tree, on_own_thread,
 };
+
+use crate::actors::kinds;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
 use crate::actors::taxpayer::deps::TaxpayerDeps;
@@ -62,7 +63,7 @@ impl TaxpayerHandle {
     ) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let settings = RegistrySettings {
-            kind: NodeKind::Taxpayer,
+            kind: kinds::TAXPAYER,
             policy: RestartPolicy::default(),
         };
         let store = deps.store.clone();

@@ -8,9 +8,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use supervision::{Arbiters, CommandBatch, hash_key};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actors::supervision::{Arbiters, CommandBatch, hash_key};
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::envelope::CommandEnvelope;

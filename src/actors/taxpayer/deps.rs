@@ -1,8 +1,9 @@
 //! The dependencies that the actors of all taxpayers share.
 
+use timing::clock::SharedClock;
+
 use crate::actors::notifiers::Notifiers;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::db::connections::Store;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
+use timing::clock;
 
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -11,7 +12,6 @@ use crate::actors::taxpayer::write_set::FirstContact;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
-use crate::domain::kernel::clock;
 use crate::domain::pipeline::{Run, Step, run_lane};
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;

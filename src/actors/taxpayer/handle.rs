@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::actors::supervision::{Registry, SendError};
+use supervision::{Registry, SendError};
+use timing::CommandId;
+
 use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult, OnceClaim};
 use crate::actors::taxpayer::panic_orders::PanicOrders;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::accounts::key_leases;
 use crate::store::db::connections::Store;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use timing::clock;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -10,7 +11,6 @@ use super::commands::{ApplyOperatorAction, CreateInvoice, OpenRun, RecordSteps};
 use super::tests::{ID, TestTaxpayers, draft, submission, webhook};
 use crate::actors::notifiers::Notifiers;
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::kernel::clock;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Run, RunState, Step};
 use crate::store::lanes::fair_queue::BlockedStep;

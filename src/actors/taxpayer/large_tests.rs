@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use supervision::Arbiters;
+use timing::clock::SystemClock;
 use tokio::time::timeout;
 
 use super::commands::{CreateInvoice, CreatedInvoice, Duplicate};
 use super::handle::TaxpayerHandle;
 use super::tests::{ID, TestTaxpayers, draft};
-use crate::actors::supervision::Arbiters;
 use crate::domain::invoice::{Draft, Line};
-use crate::domain::kernel::clock::SystemClock;
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::testing::stores;
 

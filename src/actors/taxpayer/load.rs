@@ -1,8 +1,9 @@
 //! Loads the rows that the commands of a transaction ask for, with one statement per table for all taxpayers.
 
 use jiff::Timestamp;
+use supervision::Task;
+use timing::CommandId;
 
-use crate::actors::supervision::Task;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::envelope::CommandEnvelope;
@@ -19,7 +20,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::Customer;
 use crate::domain::pipeline::Run;

@@ -1,11 +1,13 @@
 //! The commands of one taxpayer as a member of a transaction: the lanes, leases and idempotency keys
 //! that they need, and the outcome for the taxpayer.
 
-use crate::actors::supervision::{CommandBatch, Task};
+use supervision::{CommandBatch, Task};
+use timing::CommandId;
+
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandResult};
 use crate::domain::access::claim::IdempotencyClaim;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::lanes::{LaneKind, LaneName, Lease};
 
 pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use supervision::{Tree, UnstoredCommand};
+use timing::CommandId;
 
-use crate::actors::supervision::Tree;
-use crate::actors::supervision::quarantine::UnstoredCommand;
+use crate::actors::kinds;
 use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice, Duplicate};
 use crate::actors::taxpayer::envelope::CommandEnvelope;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
 use crate::store::db::connections::Store;
@@ -44,11 +45,15 @@ pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
 
 fn to_quarantined_command(unstored: &UnstoredCommand) -> QuarantinedCommand {
     let record = &unstored.record;
+    // The actor of a taxpayer has the taxpayer's id as its name.
+    let number = (unstored.kind == kinds::TAXPAYER)
+        .then(|| parse_number(&record.actor))
+        .flatten();
     QuarantinedCommand {
         reference: record.reference,
         actor: record.actor.clone(),
         command: record.command.to_owned(),
-        taxpayer_id: unstored.taxpayer_id,
+        taxpayer_id: number.map(TaxpayerId),
         at: unstored.at,
         panic: record.panic.clone(),
         state: QuarantineState::Kept,

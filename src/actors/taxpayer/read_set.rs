@@ -1,10 +1,12 @@
 //! The rows that the commands of a batch ask for before they are decided.
 
+use timing::CommandId;
+
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::{CustomerDetails, Taxpayer};
 use crate::store::invoices::InvoiceNames;
 use crate::store::invoices::customers::CustomerNames;

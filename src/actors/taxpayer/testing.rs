@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use supervision::{AdmissionLimits, Arbiters, Tree};
+use timing::clock::SharedClock;
+
+use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
-use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::commands::Onboard;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::NewContact;
@@ -29,7 +31,7 @@ impl TaxpayerHandle {
         };
         Self::new(
             deps,
-            &Tree::new(clock),
+            &Tree::new(clock, kinds::ALL),
             arbiters,
             AdmissionLimits::default(),
         )

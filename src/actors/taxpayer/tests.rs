@@ -8,6 +8,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use secrecy::ExposeSecret;
 use serde_json::json;
+use supervision::{AdmissionLimits, Arbiters, Tree};
+use timing::clock::{Clock, SharedClock, SystemClock};
 
 use super::TaxpayerDeps;
 use super::commands::{
@@ -16,8 +18,8 @@ use super::commands::{
 };
 use super::envelope::OnceClaim;
 use super::handle::{TaxpayerError, TaxpayerHandle};
+use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
-use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
@@ -28,7 +30,6 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock::{Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::{
     Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType,
 };
@@ -66,7 +67,7 @@ impl TestTaxpayers {
     pub(super) async fn with_wakers(test: TestStore, notifiers: Notifiers) -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let arbiters = Arc::new(Arbiters::start(2));
-        let tree = Tree::new(clock.clone());
+        let tree = Tree::new(clock.clone(), kinds::ALL);
         let deps = TaxpayerDeps {
             store: test.store.clone(),
             clock: clock.clone(),

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use supervision::Task;
 use tokio::time::sleep;
 
-use crate::actors::supervision::Task;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use timing::{CommandId, clock};
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::indexes::{Customers, Invoices};
@@ -19,10 +20,9 @@ use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::{Item, Items};
 use crate::domain::kernel::audit::{ActorWithName, NamedActor};
-use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::{CommandId, CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
+use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::verification::VerificationPolicy;

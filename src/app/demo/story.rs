@@ -8,6 +8,7 @@ use reqwest::Method;
 use sandbox::State;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use timing::clock::{Clock, SystemClock};
 use tokio::time::sleep;
 
 use crate::app::demo::buyer;
@@ -15,7 +16,6 @@ use crate::app::demo::client::{Answer, Client, Route};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
 use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, demo_invoice};
-use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::webhook::{SignedMessage, SigningSecret};
 
 /// How long the demo waits for the notifications, and for the invoice in the buyer's inbox.

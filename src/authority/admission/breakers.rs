@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use timing::clock::SharedClock;
 
 use crate::authority::admission::breaker::{Breaker, BreakerView, CallVerdict};
 use crate::authority::admission::call_origin::CallOrigin;
 use crate::authority::admission::open_breaker::{BreakerDecision, HeldCallers};
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
-use crate::domain::kernel::clock::SharedClock;
 
 pub(crate) struct Breakers {
     clock: SharedClock,
@@ -178,11 +178,12 @@ fn call_verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
 
 #[cfg(test)]
 mod tests {
+    use timing::clock::MockClock;
+
     use super::*;
     use crate::authority::admission::breaker::BreakerState;
     use crate::authority::admission::call_origin::CallerAccount;
     use crate::authority::transport::failure::Cause;
-    use crate::domain::kernel::clock::MockClock;
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use timing::clock::SharedClock;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::authority::admission::adaptive_limit::{AdaptiveLimit, CallStart, LoadSignal};
@@ -19,7 +20,6 @@ use crate::authority::admission::overload_source::OverloadSource;
 use crate::authority::admission::wait_queue::{QueueEntry, SlotsInUse, WaitQueue};
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
-use crate::domain::kernel::clock::SharedClock;
 
 /// While this many calls of a payer wait, further calls of its failing accounts fail at once, so that they do not block
 /// workers.
@@ -390,11 +390,11 @@ fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadS
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use timing::clock::SystemClock;
 
     use super::*;
     use crate::authority::admission::wait_queue::{WAITING_MAX, WAITING_PER_ACCOUNT_MAX};
     use crate::authority::transport::failure::Cause;
-    use crate::domain::kernel::clock::SystemClock;
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const OPERATION: Operation = Operation::Confirm;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
+use timing::histograms::{self, Histograms};
 
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
-use crate::telemetry::histograms::{self, Histograms};
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use timing::clock::SharedClock;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
@@ -18,7 +19,6 @@ use crate::authority::admission::call_limits::{AdmissionSlot, CallLimits, LimitV
 use crate::authority::admission::call_origin::CallOrigin;
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
-use crate::domain::kernel::clock::SharedClock;
 
 /// If at most this much is left of a pause that the authority asked for, calls wait for its end. Otherwise they fail at
 /// once.
@@ -221,6 +221,7 @@ mod tests {
     use futures_util::future::{join_all, pending};
     use jiff::Timestamp;
     use serde_json::Value;
+    use timing::clock::{MockClock, SystemClock};
     use tokio::time::timeout;
 
     use super::*;
@@ -230,7 +231,6 @@ mod tests {
     use crate::authority::client::Authority;
     use crate::authority::testing::{Behaviour, BusyServer, Server};
     use crate::authority::transport::failure::Cause;
-    use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const OPERATION: Operation = Operation::Confirm;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
+use timing::clock::SharedClock;
 
 use crate::authority::transport::failure::Cause;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::retry_after::RetryAfter;
 
 /// The largest response body that is read, in bytes. The longest answer is the list of products.

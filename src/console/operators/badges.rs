@@ -1,6 +1,7 @@
 //! The states that only operators see, each with the colour and the words that pages show.
 
-use crate::actors::supervision::node::NodeState;
+use supervision::NodeState;
+
 use crate::authority::BreakerState;
 use crate::console::badges::Badge;
 use crate::domain::reconciliation::day::ReconciliationState;

@@ -2,8 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use supervision::TreeSnapshot;
 
-use crate::actors::supervision::TreeSnapshot;
 use crate::authority::BreakerState;
 use crate::console::chart::Chart;
 use crate::console::frame::Frame;

@@ -3,10 +3,8 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use futures_util::future::LocalBoxFuture;
+use supervision::{ActorGroup, ActorView, NodeState, TreeSnapshot};
 
-use crate::actors::supervision::TreeSnapshot;
-use crate::actors::supervision::node::NodeState;
-use crate::actors::supervision::snapshot::{ActorGroup, ActorView};
 use crate::console::badges::Badge;
 use crate::console::frame::Frame;
 use crate::console::live::LiveParts;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use timing::jitter::equal_jitter;
 
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::jitter::equal_jitter;
 
 /// An endpoint is parked or disabled only after at least this many failures in a row.
 const FAILURES_MIN: u32 = 5;

@@ -3,11 +3,12 @@
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use timing::CommandId;
 
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::{CommandId, EventId, TaxpayerId};
+use crate::domain::kernel::ids::{EventId, TaxpayerId};
 
 words! {
     /// The kinds of events (docs/contract.md, "Events").

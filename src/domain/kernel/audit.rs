@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use timing::clock;
 
-use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, KeyId, TaxpayerId};
 

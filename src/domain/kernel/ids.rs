@@ -63,8 +63,6 @@ impl std::str::FromStr for KeyId {
     }
 }
 
-/// The id of a command and of its repetitions. Events carry it, so that the command's outcome can be looked up.
-pub type CommandId = Uuid;
 pub type RunId = Uuid;
 pub type OutageId = Uuid;
 /// The id of an event in the log. Each delivery of the event sends this id in the header `webhook-id`.

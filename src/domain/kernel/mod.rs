@@ -1,7 +1,6 @@
-//! Concepts that all other modules of the domain use, such as ids, time, codes, faults and refusals.
+//! Concepts that all other modules of the domain use, such as ids, codes, faults and refusals.
 
 pub mod audit;
-pub mod clock;
 pub mod codes;
 pub mod crash;
 pub mod digest;
@@ -9,7 +8,6 @@ pub mod fault;
 pub mod field_rule;
 pub mod ids;
 pub mod invisible;
-pub mod jitter;
 pub mod path_segment;
 pub mod refusal;
 pub mod retry_after;

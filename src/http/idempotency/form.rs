@@ -19,10 +19,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
+use timing::clock;
 use tokio::time::sleep;
 
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
-use crate::domain::kernel::clock;
 use crate::http::extract::form;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;

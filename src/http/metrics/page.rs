@@ -5,12 +5,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use supervision::{Counter as Count, CounterValues, Tree};
 
 use crate::actors::durations::WorkDurations;
 use crate::actors::inbound::Inbound;
 use crate::actors::incidents::Incidents;
-use crate::actors::supervision::Tree;
-use crate::actors::supervision::counters::{Counter as Count, CounterValues};
 use crate::authority::Authority;
 use crate::http::metrics::{database_page, process};
 use crate::http::respond::error::ApiError;

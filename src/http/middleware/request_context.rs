@@ -14,10 +14,10 @@ use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
+use timing::clock;
 use tracing::Instrument;
 
 use crate::actors::taxpayer::acting::run_request;
-use crate::domain::kernel::clock;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;

@@ -5,9 +5,9 @@
 
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
+use timing::clock;
 
 use crate::domain::access::session::SessionOwner;
-use crate::domain::kernel::clock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use jiff::Timestamp;
+use timing::clock;
 use tokio::sync::Notify;
 
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::session::OperatorRole;
-use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::IntegratorId;
 
 /// The SHA-256 of a key's text.

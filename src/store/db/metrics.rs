@@ -2,8 +2,7 @@
 //! commit.
 
 use prometheus_client::metrics::histogram::Histogram;
-
-use crate::telemetry::histograms;
+use timing::histograms;
 
 /// Clones share their values.
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend,
     DbErr, ExecResult, QueryResult, Statement, TransactionOptions, TransactionTrait,
 };
+use timing::histograms;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -24,7 +25,6 @@ use crate::store::db::pool_settings::{
     BUSY_WAIT, PoolSettings, READER_CACHE_SIZE, WRITER_CACHE_SIZE, postgres_options, sqlite_options,
 };
 use crate::store::db::readers::Readers;
-use crate::telemetry::histograms;
 
 const SQLITE_READERS_MAX: u32 = 4;
 const SQLITE_PAGE_READERS_MAX: u32 = 2;

@@ -83,8 +83,9 @@ pub async fn has_changed_runs_since(
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::*;
-    use crate::domain::kernel::clock;
     use crate::domain::pipeline::{Run, RunRequest};
     use crate::store::runs;
     use crate::store::testing::stores;

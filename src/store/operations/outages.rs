@@ -244,11 +244,11 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
+    use timing::clock;
 
     use super::*;
     use crate::domain::events::delivery::Endpoint;
     use crate::domain::events::event::EventKind;
-    use crate::domain::kernel::clock;
     use crate::domain::outage::AffectedOperation;
     use crate::store::testing::{TestStore, claim_due, stores};
     use crate::store::webhooks;

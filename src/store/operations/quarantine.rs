@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
+use timing::CommandId;
 
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -197,9 +198,9 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
+    use timing::clock;
 
     use super::*;
-    use crate::domain::kernel::clock;
     use crate::domain::quarantine::WorkKind;
     use crate::store::db::page::Page;
     use crate::store::operations::quarantine_list::{self, QuarantineFilter};

@@ -269,9 +269,10 @@ pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> 
 mod tests {
     use std::time::Duration;
 
+    use timing::clock;
+
     use super::*;
     use crate::domain::invoice::irn::Irn;
-    use crate::domain::kernel::clock;
     use crate::domain::pipeline::{Operation, Run, RunRequest};
     use crate::domain::reconciliation::day::ReconciliationCounts;
     use crate::domain::reconciliation::finding_kind::FindingKind;

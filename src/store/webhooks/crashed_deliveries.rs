@@ -317,8 +317,9 @@ async fn lift_owned_by(
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::*;
-    use crate::domain::kernel::clock;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::attempt_row;
 

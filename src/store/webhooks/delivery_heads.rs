@@ -107,13 +107,13 @@ fn promote_statement(dialect: &dyn Dialect) -> String {
 mod tests {
     use jiff::Timestamp;
     use sea_orm::{EntityTrait, QueryFilter, QueryOrder};
+    use timing::clock;
 
     use sea_orm::DbBackend;
 
     use super::*;
     use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
     use crate::domain::events::event::EventKind;
-    use crate::domain::kernel::clock;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;

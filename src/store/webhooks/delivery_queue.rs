@@ -183,11 +183,11 @@ mod tests {
     use std::time::Duration;
 
     use sea_orm::DbBackend;
+    use timing::clock;
 
     use super::*;
     use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
     use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
-    use crate::domain::kernel::clock;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::store::events;
     use crate::store::testing::{TestStore, query_plan, stores};

@@ -8,11 +8,11 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect,
 };
+use timing::clock;
 
 use crate::domain::events::delivery::{Delivery, DeliveryState};
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
-use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;

@@ -2,11 +2,12 @@
 //! everybody else on the public one. Without it, everybody signs in on the one there is.
 
 use einvoice::app;
-use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
+use einvoice::internals::{KeyTerms, OperatorRole};
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use testkit::documents::number;
 use testkit::each_database;
+use timing::clock::{Clock as _, SystemClock};
 use totp_rs::{Builder, Secret};
 
 use crate::support::visitor::{Seen, Visitor};

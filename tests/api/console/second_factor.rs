@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock, form_patterns};
+use einvoice::internals::{KeyTerms, OperatorRole, form_patterns};
 use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::each_database;
+use timing::clock::{Clock as _, SystemClock};
 
 use crate::support::account::{Account, PASSWORD, choose, code_of_app, link_path, signed_in};
 use crate::support::visitor::{Seen, Visitor};

@@ -1,12 +1,12 @@
 //! GET /ops/integrators and /ops/operators, and the rotation and revocation of their keys.
 
-use einvoice::internals::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::{INVOICES, Integrator, Operator, TAXPAYERS, webhook};
+use timing::clock::{Clock as _, SystemClock};
 
 use crate::support::world::World;
 

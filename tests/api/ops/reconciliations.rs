@@ -1,7 +1,7 @@
 //! /ops/reconciliations: our ledger beside the authority's. Most cases need an authority that tells nothing by
 //! itself, so that only the comparison can.
 
-use einvoice::internals::{Clock, SystemClock, day_at};
+use einvoice::internals::day_at;
 use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
+use timing::clock::{Clock, SystemClock};
 
 use crate::support::supplies::signed;
 use crate::support::world::{RETRY_LATE, World};

@@ -1,10 +1,10 @@
 //! An account with its owner at a browser.
 
-use einvoice::internals::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::edit::with;
 use testkit::roles::{Integrator, Taxpayer};
+use timing::clock::{Clock as _, SystemClock};
 use totp_rs::{Builder, Secret};
 
 use super::visitor::{Seen, Visitor};

@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::resolve_customer_and_items::{
@@ -17,7 +18,6 @@ use crate::domain::events::event::EventKind;
 use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
-use crate::domain::kernel::clock;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;

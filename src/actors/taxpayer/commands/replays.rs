@@ -1,5 +1,7 @@
 //! The commands about replays. A replay is only recorded here; the endpoint's worker carries it out.
 
+use timing::clock;
+
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::webhook::configured_endpoint;
@@ -8,7 +10,6 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::replay::{OPEN_REPLAYS_MAX, Replay, ReplayRange};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
-use crate::domain::kernel::clock;
 use crate::domain::kernel::refusal::Refusal;
 
 /// Starts a replay, or returns an open replay that covers the same events.

@@ -1,6 +1,7 @@
 //! The commands that open a run of the pipeline, make a stopped run ask the authority, and lift a run's quarantine.
 
 use jiff::Timestamp;
+use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
@@ -10,7 +11,6 @@ use crate::actors::taxpayer::weight::Size;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
-use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;

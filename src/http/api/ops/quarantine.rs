@@ -3,10 +3,10 @@
 //! the endpoints of runs and dead letters.
 
 use actix_web::web;
+use timing::CommandId;
 
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::quarantine::{QuarantineState, QuarantinedCommand, QuarantinedWork, WorkKind};
 use crate::http::endpoint::{Path, path};

@@ -1,6 +1,5 @@
 //! Which IRNs are taken.
 
-use einvoice::internals::{Clock, SystemClock};
 use jiff::ToSpan;
 use jiff::tz::Offset;
 use serde_json::{Value, json};
@@ -8,6 +7,7 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::Taxpayer;
+use timing::clock::{Clock, SystemClock};
 
 use crate::support::world::World;
 

@@ -65,22 +65,22 @@ impl Admission {
         }))
     }
 
-    pub fn limits(&self) -> AdmissionLimits {
+    pub(crate) fn limits(&self) -> AdmissionLimits {
         self.0.limits
     }
 
     /// Returns the number of permits that are issued and not yet returned, over all keys.
-    pub fn in_use(&self) -> usize {
+    pub(crate) fn in_use(&self) -> usize {
         self.0.process.load(Ordering::SeqCst)
     }
 
     #[cfg(test)]
-    pub fn keys_in_use(&self) -> usize {
+    pub(crate) fn keys_in_use(&self) -> usize {
         self.0.keys.len()
     }
 
     /// Issues a permit. Checks the limit of the key first: a sender that floods one key gets 429 and not 503.
-    pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
+    pub(crate) fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;
         if !pool.take_key(key) {

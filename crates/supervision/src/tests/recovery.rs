@@ -69,7 +69,7 @@ async fn a_batch_of_ten_with_one_poison_command_answers_nine_and_quarantines_one
     );
     assert_eq!(records[0].actor, "t");
     assert!(
-        records[0].panic.starts_with("poison at src"),
+        records[0].panic.starts_with("poison at ") && records[0].panic.contains("mod.rs:"),
         "{}",
         records[0].panic
     );

@@ -69,7 +69,7 @@ async fn a_periodic_scan_detects_an_actor_that_blocks_its_arbiter() {
         watchdog::scan(&tree, |_| limits, Instant::now());
         Ok::<_, Infallible>(None)
     };
-    let period = Period::new(NodeKind::Janitor, "janitor", Duration::from_millis(5));
+    let period = Period::new(PERMANENT, "janitor", Duration::from_millis(5));
     let _janitor = PeriodicActor::start(&harness.tree, &harness.arbiters, period, scan);
     let work = harness.send("t", TestCommand::Block(1, Duration::from_millis(200)));
     let seen = eventually("stuck", || {
@@ -93,7 +93,7 @@ async fn work_that_panics_does_not_end_a_periodic_actor() {
             Ok(None)
         }
     };
-    let period = Period::new(NodeKind::Janitor, "janitor", Duration::from_millis(2));
+    let period = Period::new(PERMANENT, "janitor", Duration::from_millis(2));
     drop(PeriodicActor::start(
         &harness.tree,
         &harness.arbiters,
@@ -110,8 +110,8 @@ async fn work_that_panics_does_not_end_a_periodic_actor() {
 
 #[actix::test]
 async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
-    let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(NodeKind::Taxpayer, 0, "t");
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
+    let node = tree.node(ON_DEMAND, 0, "t");
     node.record_panic(&"ü".repeat(500));
     assert_eq!(node.state(), NodeState::Restarting);
     assert_eq!(

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use actix::ArbiterHandle;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use timing::{CommandId, clock};
 use tokio::time::sleep;
 
 use super::actor_handle::{ActorHandle, Mailbox, Passivate};
@@ -24,8 +25,6 @@ use super::node::Node;
 use super::policy::RestartPolicy;
 use super::reply::{CommandOutcome, Envelope};
 use super::tree::{NodeKind, Tree};
-use crate::domain::kernel::clock;
-use crate::domain::kernel::ids::CommandId;
 
 /// The delays before a command that came back unstarted is sent again. After the last delay `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
@@ -283,7 +282,7 @@ where
 
     /// Returns the number of keys that have an actor, including escalated actors.
     #[cfg(test)]
-    pub fn active(&self) -> usize {
+    pub(crate) fn active(&self) -> usize {
         self.handles.len()
     }
 

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use timing::CommandId;
+
 use super::reply::Envelope;
-use crate::domain::kernel::ids::CommandId;
 
 /// One command of a batch. Dereferences to the command.
 #[derive(Debug)]
@@ -224,10 +225,11 @@ fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::super::admission::{Admission, AdmissionLimits};
     use super::super::reply::{CommandOutcome, OutcomeReceiver};
     use super::*;
-    use crate::domain::kernel::clock;
 
     type Sent = OutcomeReceiver<u32, u32>;
 

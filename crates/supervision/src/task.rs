@@ -90,16 +90,18 @@ async fn catch_panic<T>(work: impl Future<Output = T>) -> Result<T, CaughtPanic>
 mod tests {
     use std::sync::Arc;
 
+    use timing::clock::MockClock;
+
     use super::*;
-    use crate::actors::supervision::{Arbiters, NodeKind, Tree};
-    use crate::domain::kernel::clock::MockClock;
+    use crate::{Arbiters, NodeKind, Tree};
 
     #[actix::test]
     async fn a_panic_ends_only_its_own_work_and_is_counted() {
         panics::install_hook();
         let arbiters = Arbiters::start(1);
-        let tree = Tree::new(Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)));
-        let node = || tree.node(NodeKind::Pipeline, 0, "7/1");
+        let clock = MockClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let tree = Tree::new(Arc::new(clock), &[]);
+        let node = || tree.node(NodeKind::transient("run"), 0, "7/1");
         let (_, arbiter) = arbiters.for_key(0);
         let (go_on, waiting) = oneshot::channel();
         let other = run_task(arbiter, node(), move |_| waiting);

@@ -61,12 +61,13 @@ impl From<&NodeInner> for ActorView {
 impl Tree {
     /// Takes a snapshot of the tree with up to `nodes_max` actors per group.
     pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
-        let mut groups: BTreeMap<(NodeKind, usize), ActorGroup> = BTreeMap::new();
+        // The kind is part of the key, because all kinds that the tree does not know have one rank.
+        let mut groups: BTreeMap<(usize, NodeKind, usize), ActorGroup> = BTreeMap::new();
         self.for_each_node(|inner| {
             let kind = inner.kind;
             let shard = inner.shard;
             let group = groups
-                .entry((kind, shard))
+                .entry((self.rank(kind), kind, shard))
                 .or_insert_with(|| ActorGroup::new(kind, shard));
             group.add(inner.into(), nodes_max);
         });

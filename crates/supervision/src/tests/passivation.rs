@@ -187,11 +187,11 @@ impl Handler<Passivate> for StoppingActor {
 
 #[actix::test]
 async fn commands_that_return_unstarted_are_sent_again_and_done_exactly_once() {
-    let tree = Tree::new(Arc::new(SystemClock));
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
     let settings = RegistrySettings {
-        kind: NodeKind::Taxpayer,
+        kind: ON_DEMAND,
         policy: quick(),
     };
     let seen: Arc<Mutex<Vec<(u64, CommandId)>>> = Arc::default();

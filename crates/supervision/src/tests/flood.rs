@@ -44,17 +44,17 @@ impl Worker for SizeWorker {
 }
 
 #[actix::test]
-async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429() {
+async fn fifty_thousand_requests_at_one_key_keep_memory_flat_and_answer_429() {
     const BYTES: usize = 16 * 1024;
     let limits = AdmissionLimits {
         per_key_max: 64,
         ..AdmissionLimits::default()
     };
-    let tree = Tree::new(Arc::new(SystemClock));
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
     let settings = RegistrySettings {
-        kind: NodeKind::Taxpayer,
+        kind: ON_DEMAND,
         policy: quick(),
     };
     let start = |_: &u8, context| batch_actor::start(context, 64, || SizeWorker);

@@ -11,49 +11,45 @@ use std::time::Instant;
 use dashmap::DashMap;
 use jiff::Timestamp;
 use serde::Serialize;
+use timing::clock::SharedClock;
 
 use super::counters::Counters;
 use super::node::{Node, NodeInner};
 use super::quarantine::Quarantine;
 use super::watchdog::BatchLoad;
-use crate::domain::kernel::clock::SharedClock;
 
-/// The kind of an actor. The tree groups its actors by kind.
+/// The kind of an actor. The tree groups its actors by kind, and the kind's name is a label in the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NodeKind {
-    Taxpayer,
-    Pipeline,
-    Webhook,
-    Reference,
-    Inbound,
-    Janitor,
+#[serde(transparent)]
+pub struct NodeKind {
+    name: &'static str,
+    #[serde(skip)]
+    is_transient: bool,
 }
 
 impl NodeKind {
-    pub const ALL: [Self; 6] = [
-        Self::Taxpayer,
-        Self::Pipeline,
-        Self::Webhook,
-        Self::Reference,
-        Self::Inbound,
-        Self::Janitor,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Taxpayer => "taxpayer",
-            Self::Pipeline => "pipeline",
-            Self::Webhook => "webhook",
-            Self::Reference => "reference",
-            Self::Inbound => "inbound",
-            Self::Janitor => "janitor",
+    /// A kind whose actors are started on demand and stop when idle. A stopped actor leaves the tree.
+    pub const fn transient(name: &'static str) -> Self {
+        Self {
+            name,
+            is_transient: true,
         }
     }
 
-    /// True for actors that are started on demand and stop when idle. A stopped actor leaves the tree.
-    pub fn is_transient(self) -> bool {
-        matches!(self, Self::Taxpayer | Self::Pipeline | Self::Webhook)
+    /// A kind whose actors run as long as the process. A stopped actor stays in the tree.
+    pub const fn permanent(name: &'static str) -> Self {
+        Self {
+            name,
+            is_transient: false,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn is_transient(self) -> bool {
+        self.is_transient
     }
 }
 
@@ -71,6 +67,7 @@ pub struct Tree(Arc<TreeInner>);
 
 struct TreeInner {
     clock: SharedClock,
+    kinds: &'static [NodeKind],
     started_at: Instant,
     ids: AtomicU64,
     nodes: DashMap<u64, Arc<NodeInner>>,
@@ -80,14 +77,21 @@ struct TreeInner {
 }
 
 impl Tree {
-    pub fn new(clock: SharedClock) -> Self {
+    /// Creates a tree for actors of these kinds. Operators see the kinds in this order, and the metrics have a count of
+    /// restarts for each from the start.
+    pub fn new(clock: SharedClock, kinds: &'static [NodeKind]) -> Self {
+        let counters = Counters::default();
+        for kind in kinds {
+            counters.by_kind.start_at_zero(*kind);
+        }
         Self(Arc::new(TreeInner {
             clock,
+            kinds,
             started_at: Instant::now(),
             ids: AtomicU64::new(1),
             nodes: DashMap::new(),
             failures: Mutex::default(),
-            counters: Arc::default(),
+            counters: Arc::new(counters),
             quarantine: Quarantine::default(),
         }))
     }
@@ -122,11 +126,11 @@ impl Tree {
         }
     }
 
-    /// Counts the taxpayer actors that are processing a batch, and those that the watchdog's last scan found stuck.
-    pub fn busy_taxpayers(&self) -> BusyActors {
+    /// Counts the actors of a kind that are processing a batch, and those that the watchdog's last scan found stuck.
+    pub fn busy_actors(&self, kind: NodeKind) -> BusyActors {
         let mut found = BusyActors::default();
         self.for_each_node(|inner| {
-            if inner.kind == NodeKind::Taxpayer && inner.heartbeat().is_running() {
+            if inner.kind == kind && inner.heartbeat().is_running() {
                 found.all += 1;
                 found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
             }
@@ -134,29 +138,38 @@ impl Tree {
         found
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
+    /// Returns the place of a kind in the order that the tree was created with.
+    pub(crate) fn rank(&self, kind: NodeKind) -> usize {
+        let kinds = self.0.kinds;
+        kinds
+            .iter()
+            .position(|known| *known == kind)
+            .unwrap_or(kinds.len())
+    }
+
     /// Converts `at` to microseconds since the tree was created.
-    pub(super) fn micros_at(&self, at: Instant) -> u64 {
+    pub(crate) fn micros_at(&self, at: Instant) -> u64 {
         u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros())
             .unwrap_or(u64::MAX)
     }
 
-    pub(super) fn for_each_node(&self, mut inspect: impl FnMut(&NodeInner)) {
+    pub(crate) fn for_each_node(&self, mut inspect: impl FnMut(&NodeInner)) {
         for inner in &self.0.nodes {
             inspect(&inner);
         }
     }
 
-    pub(super) fn escalate(&self, id: u64, reason: String) {
+    pub(crate) fn escalate(&self, id: u64, reason: String) {
         self.0.counters.escalations.up();
         tracing::error!(reason, "actor escalated; the process is not ready");
         self.failures().insert(id, reason);
     }
 
-    pub(super) fn forget(&self, id: u64) {
+    pub(crate) fn forget(&self, id: u64) {
         self.0.nodes.remove(&id);
         self.failures().remove(&id);
     }

@@ -7,9 +7,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
-
-use crate::domain::kernel::clock;
-use crate::domain::kernel::jitter::equal_jitter;
+use timing::clock;
+use timing::jitter::equal_jitter;
 
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {

@@ -22,7 +22,7 @@ impl Default for WatchdogLimits {
 
 /// The duration of the current batch, compared with the watchdog's two limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BatchLoad {
+pub(crate) enum BatchLoad {
     Light,
     Busy,
     Stuck,
@@ -50,26 +50,26 @@ impl BatchLoad {
 
 /// The heartbeat of one actor. Times are in microseconds since the tree was created; `since` is 0 while no batch runs.
 #[derive(Debug, Default)]
-pub struct Heartbeat {
+pub(crate) struct Heartbeat {
     since: AtomicU64,
     level: AtomicU8,
 }
 
 impl Heartbeat {
-    pub(super) fn start(&self, moment: u64) {
+    pub(crate) fn start(&self, moment: u64) {
         self.since.store(moment.max(1), Ordering::Relaxed);
     }
 
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.since.store(0, Ordering::Relaxed);
     }
 
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.since.load(Ordering::Relaxed) != 0
     }
 
     /// Returns the level of the last scan, or `Light` if the batch has ended since.
-    pub(super) fn level(&self) -> BatchLoad {
+    pub(crate) fn level(&self) -> BatchLoad {
         match self.since.load(Ordering::Relaxed) {
             0 => BatchLoad::Light,
             _ => BatchLoad::from_byte(self.level.load(Ordering::Relaxed)),

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use actix::fut::ActorFutureExt;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, WrapFuture};
+use timing::CommandId;
 
 use secrecy::SecretString;
 
@@ -19,7 +20,6 @@ use super::node::Node;
 use super::queue::{BatchLimits, CommandBatch, WorkQueue};
 use super::registry::StartContext;
 use super::reply::Envelope;
-use crate::domain::kernel::ids::CommandId;
 
 /// The default limit of commands in one batch.
 pub const BATCH_MAX: usize = 64;
@@ -130,7 +130,7 @@ impl StartedBatch {
     }
 }
 
-pub struct BatchActor<W: Worker> {
+struct BatchActor<W: Worker> {
     context: StartContext,
     limits: BatchLimits<W::Command>,
     make: Box<dyn Fn() -> W>,

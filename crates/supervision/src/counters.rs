@@ -18,7 +18,7 @@ impl Counter {
         self.0.fetch_add(by, Ordering::Relaxed);
     }
 
-    pub fn down(&self) {
+    pub(crate) fn down(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -1,6 +1,6 @@
 //! The latest commands that panicked twice. The list is bounded, and a record never holds the command's contents.
 //!
-//! The contents wait in a second bounded list until they are sealed (encrypted) and stored (`taxpayer::quarantined`).
+//! The contents wait in a second bounded list until the service has stored them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Serialize;
+use timing::CommandId;
 
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use super::tree::NodeKind;
 
-pub const RECORDS_MAX: usize = 1_000;
+const RECORDS_MAX: usize = 1_000;
 /// The maximum number of commands that wait to be stored. If more come while the database is down, the oldest ones are
 /// not stored and are only in the log.
 const UNSTORED_MAX: usize = 200;
@@ -31,8 +32,9 @@ pub struct QuarantineRecord {
 #[derive(Debug, Clone)]
 pub struct UnstoredCommand {
     pub record: QuarantineRecord,
+    /// The kind of the actor. With the name of the actor it says whose command this is.
+    pub kind: NodeKind,
     pub at: Timestamp,
-    pub taxpayer_id: Option<TaxpayerId>,
     /// The contents, for a replay. `None` if the command cannot be replayed.
     pub contents: Option<SecretString>,
 }
@@ -44,12 +46,12 @@ pub struct Quarantine {
 }
 
 impl Quarantine {
-    pub fn put(&self, command: UnstoredCommand) {
+    pub(crate) fn put(&self, command: UnstoredCommand) {
         push(&self.records, RECORDS_MAX, command.record.clone());
         push(&self.unstored, UNSTORED_MAX, command);
     }
 
-    pub fn records(&self) -> Vec<QuarantineRecord> {
+    pub(crate) fn records(&self) -> Vec<QuarantineRecord> {
         self.records
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -84,8 +86,9 @@ fn push<T>(list: &Mutex<VecDeque<T>>, max: usize, element: T) {
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::*;
-    use crate::domain::kernel::clock;
 
     #[test]
     fn the_oldest_record_is_removed_for_the_newest() {
@@ -94,7 +97,7 @@ mod tests {
         for reference in &references {
             let record = QuarantineRecord {
                 reference: *reference,
-                actor: "taxpayer".to_owned(),
+                actor: "t".to_owned(),
                 command: "Create",
                 at: String::new(),
                 panic: String::new(),
@@ -102,8 +105,8 @@ mod tests {
             let at = Timestamp::UNIX_EPOCH;
             quarantine.put(UnstoredCommand {
                 record,
+                kind: NodeKind::transient("worker"),
                 at,
-                taxpayer_id: None,
                 contents: None,
             });
         }

@@ -10,15 +10,20 @@ mod watching;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use timing::CommandId;
+use timing::clock::SystemClock;
 use tokio::time::sleep;
 
-use super::batch_actor;
+use super::batch_actor::{self, Worker};
+use super::panics::install_hook;
 use super::{
     Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings,
-    RestartPolicy, SendError, Tree, Worker, install_hook,
+    RestartPolicy, SendError, Tree,
 };
-use crate::domain::kernel::clock::SystemClock;
-use crate::domain::kernel::ids::CommandId;
+
+const ON_DEMAND: NodeKind = NodeKind::transient("account");
+const PERMANENT: NodeKind = NodeKind::permanent("clerk");
+const KINDS: [NodeKind; 2] = [ON_DEMAND, PERMANENT];
 
 /// The commands of the test worker. The worker writes the command's number to the ledger.
 #[derive(Debug, Clone, Copy)]
@@ -138,13 +143,13 @@ impl Harness {
 
     fn with(batch_max: usize, limits: AdmissionLimits, policy: RestartPolicy) -> Self {
         install_hook();
-        let tree = Tree::new(Arc::new(SystemClock));
+        let tree = Tree::new(Arc::new(SystemClock), &KINDS);
         let arbiters = Arc::new(Arbiters::start(1));
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let ledger = Ledger::default();
         let panicked = Ledger::default();
         let settings = RegistrySettings {
-            kind: NodeKind::Taxpayer,
+            kind: ON_DEMAND,
             policy,
         };
         let written = Arc::clone(&ledger);

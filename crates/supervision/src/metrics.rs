@@ -5,9 +5,9 @@ use std::time::Duration;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use timing::histograms::{self, Histograms};
 
 use super::tree::NodeKind;
-use crate::telemetry::histograms::{self, Histograms};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct CommandLabels {
@@ -41,10 +41,6 @@ pub struct ActorMetrics {
 
 impl Default for ActorMetrics {
     fn default() -> Self {
-        let restarts = Family::default();
-        for kind in NodeKind::ALL {
-            drop(restarts.get_or_create(&KindLabels { kind: kind.name() }));
-        }
         let waits = Histograms::new_with_constructor(histograms::for_work);
         let durations = Histograms::new_with_constructor(histograms::for_work);
         let batch_sizes = Histograms::new_with_constructor(histograms::for_sizes);
@@ -52,13 +48,21 @@ impl Default for ActorMetrics {
             waits,
             durations,
             batch_sizes,
-            restarts,
+            restarts: Family::default(),
         }
     }
 }
 
 impl ActorMetrics {
-    pub(super) fn record_wait(&self, kind: NodeKind, command: &'static str, waited: Duration) {
+    /// Puts the restarts of this kind on the metrics page before there are any.
+    pub(crate) fn start_at_zero(&self, kind: NodeKind) {
+        drop(
+            self.restarts
+                .get_or_create(&KindLabels { kind: kind.name() }),
+        );
+    }
+
+    pub(crate) fn record_wait(&self, kind: NodeKind, command: &'static str, waited: Duration) {
         let labels = CommandLabels {
             kind: kind.name(),
             command,
@@ -68,7 +72,7 @@ impl ActorMetrics {
             .observe(waited.as_secs_f64());
     }
 
-    pub(super) fn record_duration(
+    pub(crate) fn record_duration(
         &self,
         kind: NodeKind,
         command: &'static str,
@@ -85,14 +89,14 @@ impl ActorMetrics {
             .observe(took.as_secs_f64());
     }
 
-    pub(super) fn record_batch(&self, kind: NodeKind, commands: usize) {
+    pub(crate) fn record_batch(&self, kind: NodeKind, commands: usize) {
         let size = u32::try_from(commands).unwrap_or(u32::MAX);
         self.batch_sizes
             .get_or_create(&KindLabels { kind: kind.name() })
             .observe(f64::from(size));
     }
 
-    pub(super) fn record_restart(&self, kind: NodeKind) {
+    pub(crate) fn record_restart(&self, kind: NodeKind) {
         self.restarts
             .get_or_create(&KindLabels { kind: kind.name() })
             .inc();

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::Message;
+use timing::CommandId;
 use tokio::sync::oneshot;
 
 use super::admission::Permit;
-use crate::domain::kernel::ids::CommandId;
 
 #[derive(Debug)]
 pub enum CommandOutcome<C, R> {
@@ -155,9 +155,10 @@ impl<C, R> Drop for Envelope<C, R> {
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::super::admission::{Admission, AdmissionLimits};
     use super::*;
-    use crate::domain::kernel::clock;
 
     fn envelope(
         admission: &Admission,

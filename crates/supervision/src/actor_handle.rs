@@ -15,7 +15,7 @@ use super::reply::Envelope;
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     uses: u64,
     asked: Arc<AtomicBool>,
 }
@@ -50,14 +50,14 @@ where
     }
 }
 
-pub(super) struct ActorHandle<C, R>
+pub(crate) struct ActorHandle<C, R>
 where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
     generation: u64,
     mailbox: Mailbox<C, R>,
-    pub(super) node: Node,
+    pub(crate) node: Node,
     /// The number of commands that were posted through this handle.
     uses: AtomicU64,
     /// True while a `Passivate` is in the actor's mailbox.
@@ -71,7 +71,7 @@ where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
-    pub(super) fn new(generation: u64, mailbox: Mailbox<C, R>, node: Node) -> Self {
+    pub(crate) fn new(generation: u64, mailbox: Mailbox<C, R>, node: Node) -> Self {
         let uses = AtomicU64::new(0);
         let used_at = AtomicU64::new(0);
         Self {
@@ -84,13 +84,13 @@ where
         }
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.mailbox.commands.connected()
     }
 
     /// Posts the envelope first and counts it then. In the other order, a `Passivate` with the new count could arrive
     /// first and stop the actor. The caller must hold the lock of the map entry.
-    pub(super) fn post(&self, envelope: Envelope<C, R>, moment: u64) {
+    pub(crate) fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);
         self.uses.fetch_add(1, Ordering::SeqCst);
@@ -98,15 +98,15 @@ where
         drop(sent);
     }
 
-    pub(super) fn used_at(&self) -> u64 {
+    pub(crate) fn used_at(&self) -> u64 {
         self.used_at.load(Ordering::SeqCst)
     }
 
-    pub(super) fn matches(&self, asked: &Passivate) -> bool {
+    pub(crate) fn matches(&self, asked: &Passivate) -> bool {
         self.generation == asked.generation && self.uses.load(Ordering::SeqCst) == asked.uses
     }
 
-    pub(super) fn request_stop(&self) -> bool {
+    pub(crate) fn request_stop(&self) -> bool {
         if self.asked.swap(true, Ordering::SeqCst) {
             return false;
         }

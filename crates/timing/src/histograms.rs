@@ -1,5 +1,5 @@
 //! Histograms for the metrics page, each with buckets that suit what it measures. A clone shares the values of its
-//! original. No label may name a taxpayer: the number of series must not grow with the number of taxpayers.
+//! original. No label may be taken from data: the number of series must not grow with the number of customers.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -19,15 +19,6 @@ pub fn for_work() -> Histogram {
 pub fn for_calls() -> Histogram {
     Histogram::new([
         0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
-    ])
-}
-
-/// Returns a histogram for durations, in seconds, of runs (operations for one IRN at the authority). A run may wait for
-/// days.
-pub fn for_runs() -> Histogram {
-    Histogram::new([
-        0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0, 21_600.0,
-        86_400.0, 259_200.0,
     ])
 }
 

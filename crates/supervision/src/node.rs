@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Serialize;
+use timing::CommandId;
 
 use super::quarantine::{QuarantineRecord, UnstoredCommand};
 use super::tree::{NodeKind, Tree};
 use super::watchdog::{BatchLoad, Heartbeat};
-use crate::domain::kernel::ids::{CommandId, TaxpayerId, parse_number};
 
 /// The text of a panic is cut to this number of characters.
-pub const PANIC_CHARS_MAX: usize = 200;
+const PANIC_CHARS_MAX: usize = 200;
 
 /// The states are ordered by severity, the least severe first. The snapshot sorts actors by this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -43,12 +43,12 @@ pub struct Node {
 }
 
 #[derive(Debug)]
-pub(super) struct NodeInner {
-    pub(super) id: u64,
-    pub(super) name: Box<str>,
-    pub(super) kind: NodeKind,
-    pub(super) shard: usize,
-    pub(super) started_at: Timestamp,
+pub(crate) struct NodeInner {
+    pub(crate) id: u64,
+    pub(crate) name: Box<str>,
+    pub(crate) kind: NodeKind,
+    pub(crate) shard: usize,
+    pub(crate) started_at: Timestamp,
     heartbeat: Heartbeat,
     /// The number of commands in the actor's queue, including those of the batch in progress.
     depth: AtomicUsize,
@@ -67,7 +67,7 @@ struct NodeStatus {
 }
 
 impl NodeInner {
-    pub(super) fn new(
+    pub(crate) fn new(
         id: u64,
         name: Box<str>,
         kind: NodeKind,
@@ -94,15 +94,15 @@ impl NodeInner {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn heartbeat(&self) -> &Heartbeat {
+    pub(crate) fn heartbeat(&self) -> &Heartbeat {
         &self.heartbeat
     }
 
-    pub(super) fn state(&self) -> NodeState {
+    pub(crate) fn state(&self) -> NodeState {
         match (self.condition().state, self.heartbeat.level()) {
             (NodeState::Running, BatchLoad::Busy) => NodeState::Busy,
             (NodeState::Running, BatchLoad::Stuck) => NodeState::Stuck,
@@ -110,19 +110,19 @@ impl NodeInner {
         }
     }
 
-    pub(super) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.depth.load(Ordering::Relaxed)
     }
 
-    pub(super) fn wait_us(&self) -> u64 {
+    pub(crate) fn wait_us(&self) -> u64 {
         self.wait_us.load(Ordering::Relaxed)
     }
 
-    pub(super) fn restarts(&self) -> u32 {
+    pub(crate) fn restarts(&self) -> u32 {
         self.condition().restarts
     }
 
-    pub(super) fn last_panic(&self) -> Option<String> {
+    pub(crate) fn last_panic(&self) -> Option<String> {
         self.condition().last_panic.as_deref().map(str::to_owned)
     }
 
@@ -134,41 +134,41 @@ impl NodeInner {
 }
 
 impl Node {
-    pub(super) fn new(tree: Tree, inner: Arc<NodeInner>) -> Self {
+    pub(crate) fn new(tree: Tree, inner: Arc<NodeInner>) -> Self {
         Self { tree, inner }
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.inner.name
     }
 
-    pub(super) fn kind(&self) -> NodeKind {
+    pub(crate) fn kind(&self) -> NodeKind {
         self.inner.kind
     }
 
-    pub fn tree(&self) -> &Tree {
+    pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    pub fn state(&self) -> NodeState {
+    pub(crate) fn state(&self) -> NodeState {
         self.inner.state()
     }
 
     #[cfg(test)]
-    pub fn restarts(&self) -> u32 {
+    pub(crate) fn restarts(&self) -> u32 {
         self.inner.restarts()
     }
 
-    pub fn last_panic(&self) -> Option<String> {
+    pub(crate) fn last_panic(&self) -> Option<String> {
         self.inner.last_panic()
     }
 
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.state() == NodeState::Failed
     }
 
     /// Returns the time of the escalation in microseconds since the tree was created, or `None` without an escalation.
-    pub(super) fn failed_at(&self) -> Option<u64> {
+    pub(crate) fn failed_at(&self) -> Option<u64> {
         self.inner.condition().failed_at
     }
 
@@ -207,7 +207,7 @@ impl Node {
 
     /// Records that a command was quarantined, with the text of the actor's last panic. `contents` is what a replay
     /// needs, or `None` if the command cannot be replayed.
-    pub fn record_quarantine(
+    pub(crate) fn record_quarantine(
         &self,
         reference: CommandId,
         command: &'static str,
@@ -222,29 +222,24 @@ impl Node {
             at: at.to_string(),
             panic: self.last_panic().unwrap_or_default(),
         };
-        let is_of_taxpayer = self.kind() == NodeKind::Taxpayer;
-        let taxpayer_id = is_of_taxpayer
-            .then(|| parse_number(self.name()))
-            .flatten()
-            .map(TaxpayerId);
         self.tree.quarantine().put(UnstoredCommand {
             record,
+            kind: self.kind(),
             at,
-            taxpayer_id,
             contents,
         });
     }
 
     /// Removes the node from the tree. If it had failed, its failure no longer makes the process unready.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.tree.forget(self.inner.id);
     }
 
-    pub(super) fn mark_running(&self) {
+    pub(crate) fn mark_running(&self) {
         self.inner.condition().state = NodeState::Running;
     }
 
-    pub(super) fn record_panic(&self, text: &str) {
+    pub(crate) fn record_panic(&self, text: &str) {
         self.inner.heartbeat.finish();
         let mut condition = self.inner.condition();
         condition.state = NodeState::Restarting;
@@ -254,7 +249,7 @@ impl Node {
         tracing::error!(actor = self.name(), panic = text, "actor panicked");
     }
 
-    pub(super) fn record_restart(&self) {
+    pub(crate) fn record_restart(&self) {
         let mut condition = self.inner.condition();
         condition.restarts = condition.restarts.saturating_add(1);
         drop(condition);
@@ -262,7 +257,7 @@ impl Node {
         self.tree.counters().by_kind.record_restart(self.inner.kind);
     }
 
-    pub(super) fn mark_failed(&self, reason: &str) {
+    pub(crate) fn mark_failed(&self, reason: &str) {
         self.inner.heartbeat.finish();
         let failed_at = self.tree.micros_at(Instant::now());
         let mut condition = self.inner.condition();
@@ -276,7 +271,7 @@ impl Node {
     }
 
     /// Marks the node as stopped, unless it has failed. A node of a transient kind is also removed from the tree.
-    pub(super) fn mark_stopped(&self) {
+    pub(crate) fn mark_stopped(&self) {
         self.inner.heartbeat.finish();
         let mut condition = self.inner.condition();
         if condition.state == NodeState::Failed {

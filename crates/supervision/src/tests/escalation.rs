@@ -60,7 +60,7 @@ async fn an_escalation_makes_the_process_unready_until_the_actor_has_rested() {
     let _ = harness.send("t", TestCommand::Poison).await;
     let reason = harness.tree.readiness().unwrap_err();
     assert!(
-        reason.starts_with("taxpayer t: panicked too often, last: poison"),
+        reason.starts_with("account t: panicked too often, last: poison"),
         "{reason}"
     );
 
@@ -151,7 +151,7 @@ async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
     let snapshot = serde_json::to_value(harness.tree.snapshot(2)).unwrap();
     assert_eq!(snapshot["ready"], false);
     let group = &snapshot["groups"][0];
-    assert_eq!(group["kind"], "taxpayer");
+    assert_eq!(group["kind"], "account");
     assert_eq!(
         group["states"],
         serde_json::json!({ "running": 2, "failed": 1 })
@@ -209,8 +209,8 @@ impl Handler<Touch> for Brittle {
 
 fn brittle(panics_left: u32) -> (Tree, Node, actix::Addr<Brittle>) {
     install_hook();
-    let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(NodeKind::Webhook, 0, "brittle");
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
+    let node = tree.node(ON_DEMAND, 0, "brittle");
     let inner = node.clone();
     let address = supervise(
         &actix::Arbiter::current(),
@@ -249,14 +249,14 @@ async fn a_panic_while_restarting_counts_against_the_budget() {
         (tree.counters().panics.get(), tree.counters().restarts.get()),
         (4, 0)
     );
-    assert!(tree.readiness().unwrap_err().starts_with("webhook brittle"));
+    assert!(tree.readiness().unwrap_err().starts_with("account brittle"));
 }
 
 #[actix::test]
 async fn an_actor_that_cannot_be_built_fails() {
     install_hook();
-    let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(NodeKind::Reference, 0, "lists");
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
+    let node = tree.node(PERMANENT, 0, "lists");
     let address = supervise::<Brittle>(&actix::Arbiter::current(), node.clone(), quick(), |_| {
         panic!("no file")
     });
@@ -265,18 +265,18 @@ async fn an_actor_that_cannot_be_built_fails() {
     assert!(
         tree.readiness()
             .unwrap_err()
-            .starts_with("reference lists: could not be built: no file")
+            .starts_with("clerk lists: could not be built: no file")
     );
 }
 
 #[actix::test]
 async fn a_worker_that_cannot_be_made_fails_its_actor_and_quarantines_no_command() {
     install_hook();
-    let tree = Tree::new(Arc::new(SystemClock));
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
     let settings = RegistrySettings {
-        kind: NodeKind::Pipeline,
+        kind: ON_DEMAND,
         policy: quick(),
     };
     let registry: Registry<u8, TestCommand, u32> =
@@ -290,7 +290,7 @@ async fn a_worker_that_cannot_be_made_fails_its_actor_and_quarantines_no_command
     assert!(
         tree.readiness()
             .unwrap_err()
-            .starts_with("pipeline 1: panicked too often, last: no database")
+            .starts_with("account 1: panicked too often, last: no database")
     );
     assert!(tree.quarantine().records().is_empty());
     assert_eq!(tree.counters().commands_interrupted.get(), 0);
