@@ -66,7 +66,7 @@ mod tests {
         give_up_after: Duration::from_hours(1),
     };
 
-    fn delay(attempts: u32, jitter: u32) -> u128 {
+    fn delay_ms(attempts: u32, jitter: u32) -> u128 {
         POLICY
             .delay(attempts, Duration::ZERO, None, jitter)
             .unwrap()
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_interval_doubles_up_to_its_bound() {
         let longest: Vec<_> = [1, 2, 3, 7, 8, 9, 1_000, u32::MAX]
-            .map(|n| delay(n, u32::MAX))
+            .map(|n| delay_ms(n, u32::MAX))
             .into();
         assert_eq!(
             longest,
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn the_jitter_is_full() {
-        assert_eq!(delay(4, 0), 0);
-        assert_eq!(delay(4, u32::MAX / 2), 1_999);
-        assert_eq!(delay(4, u32::MAX), 4_000);
+        assert_eq!(delay_ms(4, 0), 0);
+        assert_eq!(delay_ms(4, u32::MAX / 2), 1_999);
+        assert_eq!(delay_ms(4, u32::MAX), 4_000);
     }
 
     #[test]

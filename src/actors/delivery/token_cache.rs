@@ -318,7 +318,7 @@ mod tests {
 
     impl TokenFixture {
         /// Creates a taxpayer whose access tokens come from `server`.
-        async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
+        async fn with_token_server(test: TestStore, server: SocketAddr) -> Self {
             let (clock, arbiters): (SharedClock, _) =
                 (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(
@@ -417,7 +417,7 @@ mod tests {
     async fn concurrent_attempts_fetch_one_token() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":60}"#).await;
-            let fixture = TokenFixture::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_token_server(test, address).await;
             let wanted = token_request();
             let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
             assert!(
@@ -463,7 +463,7 @@ mod tests {
     async fn waiting_attempts_share_a_refusal() {
         for test in stores().await {
             let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
-            let fixture = TokenFixture::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_token_server(test, address).await;
             let wanted = token_request();
             let fault = AuthFault::TokenRefused {
                 status: 400,
@@ -493,7 +493,7 @@ mod tests {
         for test in stores().await {
             let (address, calls) =
                 server(200, r#"{"access_token":"t#","refresh_token":"refresh-#"}"#).await;
-            let fixture = TokenFixture::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_token_server(test, address).await;
             assert_eq!(fixture.token(&token_request()).await.as_deref(), Ok("t1"));
             assert_eq!(fixture.stored_token().await, (1, "refresh-1".to_owned()));
             fixture.deps.taxpayers.registry().close();
@@ -521,7 +521,7 @@ mod tests {
     async fn a_token_for_one_origin_is_not_used_for_another() {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
-            let fixture = TokenFixture::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_token_server(test, address).await;
             let elsewhere = TokenRequest {
                 origin: Origin::from_url("https://evil.example"),
                 ..token_request()
@@ -543,7 +543,8 @@ mod tests {
     async fn a_refresh_token_used_by_another_process_is_replaced_by_the_rotated_one() {
         for test in stores().await {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let fixture = TokenFixture::with_tokens_of(test, listener.local_addr().unwrap()).await;
+            let fixture =
+                TokenFixture::with_token_server(test, listener.local_addr().unwrap()).await;
             let answer = async |status: u16, body: &str| {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut request = Vec::new();
@@ -594,7 +595,7 @@ mod tests {
     async fn a_rotated_refresh_token_does_not_replace_a_newer_one() {
         for test in stores().await {
             let (address, _) = server(200, "{}").await;
-            let fixture = TokenFixture::with_tokens_of(test, address).await;
+            let fixture = TokenFixture::with_token_server(test, address).await;
             let url = format!("http://{address}/token");
             let keep = async |used: &str, given: &str| {
                 let used = used.to_owned().into();

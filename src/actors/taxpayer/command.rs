@@ -2,7 +2,7 @@
 //! sent. If the stored data forbids the command, it is refused.
 
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::kernel::audit::Actor;
@@ -38,7 +38,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
     }
 
     /// Asks for the ids of rows that the command may add.
-    fn add_wanted_ids(&self, _: &mut WantedIds) {}
+    fn add_wanted_id_counts(&self, _: &mut WantedIdCounts) {}
 
     /// Returns the lease that must still be held when the command is executed. `None` if the command needs no lease.
     fn run_lease(&self) -> Option<&Lease> {

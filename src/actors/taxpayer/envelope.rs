@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::{SMALL_WEIGHT_MAX, Size};
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
@@ -73,7 +73,7 @@ pub(super) trait AnyCommand: Send + Sync {
     fn name(&self) -> &'static str;
     fn is_large(&self) -> bool;
     fn sets_unique_values(&self) -> bool;
-    fn add_wanted_ids(&self, wanted: &mut WantedIds);
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts);
     fn run_lease(&self) -> Option<&Lease>;
     fn contents(&self) -> Option<String>;
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>);
@@ -98,8 +98,8 @@ impl<C: TaxpayerCommand> AnyCommand for RenderedCommand<C> {
         C::SETS_UNIQUE_VALUES
     }
 
-    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
-        self.command.add_wanted_ids(wanted);
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
+        self.command.add_wanted_id_counts(wanted);
     }
 
     fn run_lease(&self) -> Option<&Lease> {

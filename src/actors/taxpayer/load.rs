@@ -9,7 +9,7 @@ use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::envelope::CommandEnvelope;
 use crate::actors::taxpayer::indexes::ByOwner;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet, UniqueValues};
-use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIds};
+use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::events::event::EventKind;
@@ -41,9 +41,9 @@ pub(super) async fn reserve_ids(
     store: &Store,
     tasks: &[Task<CommandEnvelope>],
 ) -> Result<ReservedIds, StoreError> {
-    let mut wanted = WantedIds::default();
+    let mut wanted = WantedIdCounts::default();
     for task in tasks {
-        task.command.command.add_wanted_ids(&mut wanted);
+        task.command.command.add_wanted_id_counts(&mut wanted);
     }
     wanted.reserve(store).await
 }

@@ -9,9 +9,9 @@ use crate::store::db::ids::IdKind;
 
 /// The number of ids of each kind that the commands may need.
 #[derive(Debug, Default)]
-pub struct WantedIds(BTreeMap<IdKind, usize>);
+pub struct WantedIdCounts(BTreeMap<IdKind, usize>);
 
-impl WantedIds {
+impl WantedIdCounts {
     pub(crate) fn add(&mut self, kind: IdKind, count: usize) {
         *self.0.entry(kind).or_default() += count;
     }

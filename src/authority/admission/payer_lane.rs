@@ -85,7 +85,7 @@ impl PayerLane {
             self.add_failed(origin.account);
         }
         if may_open {
-            self.open_if_evident(now);
+            self.open_on_evidence(now);
         }
     }
 
@@ -158,7 +158,7 @@ impl PayerLane {
         }
     }
 
-    fn open_if_evident(&mut self, now: Timestamp) {
+    fn open_on_evidence(&mut self, now: Timestamp) {
         if self
             .open
             .as_ref()

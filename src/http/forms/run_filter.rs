@@ -46,7 +46,7 @@ pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
     })
 }
 
-/// The names of the conditions of a filter.
+/// The fields that a filter of runs may have.
 const CONDITIONS: [&str; 9] = [
     "state",
     "operation",

@@ -205,6 +205,7 @@ mod tests {
             "/accounting_customer_party/tin",
             "/accounting_customer_party/email",
             "/accounting_customer_party/postal_address",
+            "/accounting_customer_party/postal_address/postal_zone",
             "/legal_monetary_total",
             "/legal_monetary_total/line_extension_amount",
             "/legal_monetary_total/tax_exclusive_amount",

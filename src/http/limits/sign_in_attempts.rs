@@ -27,7 +27,7 @@ const SLOWDOWN: Duration = Duration::from_secs(3);
 /// The attempts that may wait at the same time: for one person, from one address, and in all.
 const SLOWED_PER_PERSON_MAX: usize = 10;
 const SLOWED_PER_ADDRESS_MAX: usize = 4;
-const SLOWED_IN_ALL_MAX: usize = 1_024;
+const SLOWED_ATTEMPTS_MAX: usize = 1_024;
 
 /// The number of attempts that are allowed per minute. 0 means no limit.
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,7 +107,7 @@ impl SignInAttempts {
                 by,
                 persons: KeyedSemaphores::new(SLOWED_PER_PERSON_MAX),
                 addresses: KeyedSemaphores::new(SLOWED_PER_ADDRESS_MAX),
-                all: Arc::new(Semaphore::new(SLOWED_IN_ALL_MAX)),
+                all: Arc::new(Semaphore::new(SLOWED_ATTEMPTS_MAX)),
             },
         }
     }

@@ -241,7 +241,7 @@ mod tests {
         lease
     }
 
-    /// Deletes all keys without starting a new generation, which no writer of this program does.
+    /// Deletes all keys but starts no new generation of them, as if somebody had deleted them in the database itself.
     async fn delete_silently(store: &Store) {
         execute(store, "DELETE FROM api_keys RETURNING hash", [])
             .await

@@ -32,7 +32,7 @@ const ROWS_PER_STATEMENT: usize = 256;
 /// Statements take a multiple of this number of rows, except the last. So each connection prepares only few statements.
 const ROWS_PER_STATEMENT_STEP: usize = 64;
 
-/// Splits rows or keys into slices. Each slice is for one statement.
+/// Splits rows or keys into slices that are small enough for one statement.
 pub(crate) fn statement_portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {

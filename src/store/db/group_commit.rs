@@ -1,6 +1,6 @@
-//! The pool of write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each commit waits for
-//! the disk, so there concurrent transactions share a commit: they run one after another inside one database
-//! transaction, each behind its own savepoint (group commit).
+//! The pool of write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each
+//! commit waits for the disk, so there concurrent transactions share a commit: they run one after another inside one
+//! database transaction, each behind its own savepoint (group commit).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

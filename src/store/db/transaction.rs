@@ -1,4 +1,4 @@
-//! A write transaction, as its users see it: statements with deadlines, and a commit that tells what is known of it.
+//! A transaction, as its users see it: statements with deadlines, and a commit that tells what is known of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::store::db::error::{StoreError, is_rolled_back};
 use crate::store::db::group_commit::CommitGroup;
 use crate::store::db::pool::{CallGuard, Pool};
 
-/// A write transaction. If it is dropped without a commit, its changes are rolled back.
+/// A transaction: one that writes, or a snapshot for reading. If it is dropped without a commit, its changes are rolled back.
 pub struct Transaction {
     kind: DroppedInRuntime<TransactionKind>,
     backend: DbBackend,

@@ -1,8 +1,8 @@
 //! Searches across all taxpayers: for an invoice by its number, and for an event by its id.
 //!
-//! The indexes of invoices and events begin with the taxpayer. One more index that begins with the number or the id
-//! would make each create slower. So these queries look into the index once for each of the newest `TAXPAYERS_MAX`
-//! taxpayers: a search costs as many look-ups as there are taxpayers, and a create costs nothing more.
+//! The indexes of invoices and events begin with the taxpayer, so a search looks into the index once for each of the
+//! newest `TAXPAYERS_MAX` taxpayers. An index that begins with the number or the id would make this one look-up, but it
+//! would make each create slower.
 
 use std::time::Duration;
 

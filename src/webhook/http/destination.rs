@@ -1,7 +1,7 @@
-//! The URLs that may be set as a webhook: absolute URLs with https and a host that may be public.
+//! Decides which URLs may be set as a webhook: absolute https URLs whose host is not known to be private.
 //!
-//! Plain http and names of private networks are accepted only if they may lead to a network of the allow-list. The
-//! addresses of a name are checked at the connection.
+//! Plain http and private host names are accepted only if they could lead to a network of the allow-list. The addresses
+//! that a name leads to are checked later, at each connection.
 
 use url::{Host, Url};
 

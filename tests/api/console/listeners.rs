@@ -7,9 +7,8 @@ use reqwest::Method;
 use reqwest::redirect::Policy;
 use testkit::documents::number;
 use testkit::each_database;
-use timing::clock::{Clock as _, SystemClock};
-use totp_rs::{Builder, Secret};
 
+use crate::support::account::code_of_app;
 use crate::support::visitor::{Seen, Visitor};
 use crate::support::world::World;
 
@@ -36,18 +35,6 @@ fn between(seen: &Seen, start: &str, end: &str) -> String {
     rest.split_once(end).unwrap().0.to_owned()
 }
 
-/// The code of an authenticator app, in the present step or some steps later.
-fn code(secret: &str, steps: i64) -> String {
-    let at = SystemClock.now().as_second() + 30 * steps;
-    let secret = Secret::try_from_base32(secret).unwrap();
-    Builder::new()
-        .with_secret(secret)
-        .build()
-        .unwrap()
-        .generate(at.try_into().unwrap())
-        .to_string()
-}
-
 /// Goes the whole way of a person: password, set-up of the second factor, sign-out, password, code, pages.
 async fn walk(visitor: &Visitor, email: &str, password: &str, home: &str) {
     visitor.get("/sign-in").await.expect(200);
@@ -60,7 +47,7 @@ async fn walk(visitor: &Visitor, email: &str, password: &str, home: &str) {
     visitor
         .submit(
             "/account/second-factor/confirm",
-            &[("code", &code(&secret, 0))],
+            &[("code", &code_of_app(&secret, 0))],
         )
         .await
         .expect(200);
@@ -81,7 +68,7 @@ async fn walk(visitor: &Visitor, email: &str, password: &str, home: &str) {
     let csrf = visitor.get("/sign-in/code").await.expect(200).csrf();
     let fields = [
         ("csrf", csrf.as_str()),
-        ("code", &code(&secret, 1)),
+        ("code", &code_of_app(&secret, 1)),
         ("next", home),
     ];
     visitor.send("/sign-in/code", &fields).await.leads_to(home);
@@ -122,8 +109,12 @@ async fn on_two_listeners_each_signs_in_on_its_own(world: &World) {
     walk_as_integrator(world).await;
 }
 
-#[each_database(&APART)]
-async fn operators_paths_answer_on_their_listener_alone(world: &World) {
+/// Calls each path on each listener with the key of an operator, and expects the status of that listener.
+async fn check_paths<const N: usize>(
+    world: &World,
+    roots: [String; N],
+    paths: &[(&str, [u16; N])],
+) {
     let operator = world.new_operator().await;
     let http = reqwest::Client::builder()
         .no_proxy()
@@ -136,7 +127,19 @@ async fn operators_paths_answer_on_their_listener_alone(world: &World) {
             .header("x-api-key", operator.key());
         request.send().await.unwrap().status().as_u16()
     };
-    for (path, statuses) in [
+    for (path, statuses) in paths {
+        for (root, expected) in roots.iter().zip(*statuses) {
+            let url = format!("{root}{path}");
+            assert_eq!(status(Method::GET, &url).await, expected, "{url}");
+            let refused = if expected == 404 { 404 } else { 405 };
+            assert_eq!(status(Method::DELETE, &url).await, refused, "DELETE {url}");
+        }
+    }
+}
+
+#[each_database(&APART)]
+async fn operators_paths_answer_on_their_listener_alone(world: &World) {
+    let paths = [
         ("/ops/audit", [404, 200]),
         ("/%6fps/audit", [404, 200]),
         ("/ops%2Faudit", [404, 404]),
@@ -147,17 +150,25 @@ async fn operators_paths_answer_on_their_listener_alone(world: &World) {
         ("/", [307, 404]),
         ("/docs/", [200, 404]),
         ("/v1/core/commons/invoice-categories", [200, 404]),
-    ] {
-        for (root, expected) in [world.root(), world.ops_root().unwrap()]
-            .iter()
-            .zip(statuses)
-        {
-            let url = format!("{root}{path}");
-            assert_eq!(status(Method::GET, &url).await, expected, "{url}");
-            let refused = if expected == 404 { 404 } else { 405 };
-            assert_eq!(status(Method::DELETE, &url).await, refused, "DELETE {url}");
-        }
-    }
+    ];
+    check_paths(world, [world.root(), world.ops_root().unwrap()], &paths).await;
+}
+
+#[each_database]
+async fn all_paths_answer_on_the_one_listener_there_is(world: &World) {
+    let paths = [
+        ("/ops/audit", [200]),
+        ("/%6fps/audit", [200]),
+        ("/ops%2Faudit", [404]),
+        ("/metrics", [200]),
+        ("/%6d%65trics", [200]),
+        ("/health/live", [200]),
+        ("/openapi.json", [200]),
+        ("/", [307]),
+        ("/docs/", [200]),
+        ("/v1/core/commons/invoice-categories", [200]),
+    ];
+    check_paths(world, [world.root()], &paths).await;
 }
 
 #[each_database(&APART)]

@@ -161,6 +161,7 @@ fn body_for_all() -> serde_json::Value {
 
 #[each_database]
 async fn what_names_no_taxpayer_is_not_found_on_any_path(world: &World) {
+    let id = world.newcomer().await.id;
     for id in [
         "999999999",
         "0",
@@ -169,8 +170,9 @@ async fn what_names_no_taxpayer_is_not_found_on_any_path(world: &World) {
         "1.5",
         "99999999999999999999999",
         "%00",
-        "01",
         "%20",
+        &format!("0{id}"),
+        &format!("%2B{id}"),
     ] {
         for (method, path) in paths_below(id) {
             let answer = world

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::FirstContact;
 use crate::domain::events::event::EventKind;
@@ -85,7 +85,7 @@ impl TaxpayerCommand for Onboard {
     const NAME: &'static str = "onboard";
     const SETS_UNIQUE_VALUES: bool = true;
 
-    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
         wanted.add(IdKind::Contact, 1);
     }
 

@@ -11,7 +11,7 @@ use crate::actors::taxpayer::commands::resolve_customer_and_items::{
     resolve_customer, resolve_items,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
@@ -54,7 +54,7 @@ impl TaxpayerCommand for CreateInvoice {
         Size::for_draft(&self.0)
     }
 
-    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
         want_ids(&self.0, wanted);
     }
 
@@ -89,7 +89,7 @@ impl TaxpayerCommand for CreateBatch {
         self.drafts().map(Size::for_draft).sum()
     }
 
-    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
         self.drafts().for_each(|draft| want_ids(draft, wanted));
     }
 
@@ -126,7 +126,7 @@ impl TaxpayerCommand for CreateBatch {
 }
 
 /// Asks for an id for the invoice, its customer and the item of each line, which may all be new.
-fn want_ids(draft: &Draft, wanted: &mut WantedIds) {
+fn want_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
     wanted.add(IdKind::Invoice, 1);
     wanted.add(IdKind::Customer, 1);
     wanted.add(IdKind::Item, draft.lines.len());

@@ -7,7 +7,7 @@ use crate::actors::taxpayer::commands::resolve_customer_and_items::{
     resolve_customer, resolve_items,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
@@ -105,7 +105,7 @@ impl TaxpayerCommand for ReviseInvoice {
         }
     }
 
-    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
         wanted.add(IdKind::Customer, 1);
         wanted.add(IdKind::Item, self.revision.lines.len());
     }

@@ -7,7 +7,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::replays::start_replay;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::delivery::{Endpoint, ScheduleChange};
 use crate::domain::events::event::EventKind;
@@ -62,7 +62,7 @@ impl TaxpayerCommand for SetWebhook {
         self.by
     }
 
-    fn add_wanted_ids(&self, wanted: &mut WantedIds) {
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
         wanted.add(IdKind::Webhook, 1);
     }
 
