@@ -23,7 +23,7 @@ pub struct VerificationReport {
     pub(super) fault: Option<CheckpointDoubt>,
 }
 
-/// How a chain differs from checkpoint `number`. The checkpoint signs the event `sequence`.
+/// A difference between a chain and checkpoint `number`, which signs the event `sequence`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainDifference {
     /// The chain has an event with this sequence, but its hash differs from the one in the checkpoint.

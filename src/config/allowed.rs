@@ -1,4 +1,4 @@
-//! What a setting may be: a flag, a number in a range, one of some words, or text that passes a
+//! The values that a setting may have: a flag, a number in a range, one of some words, or text that passes a
 //! check. A value is checked against it, and an error message describes it.
 
 use std::ops::RangeInclusive;

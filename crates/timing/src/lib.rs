@@ -1,4 +1,4 @@
-//! What supervision and the service share: time and chance as arguments, the jitter of delays, and histograms. Nothing
+//! Time and chance as arguments, the jitter of delays, and histograms, which supervision and the service share. Nothing
 //! here knows of actors, of invoices or of a database.
 
 pub mod clock;

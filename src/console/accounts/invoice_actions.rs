@@ -1,5 +1,4 @@
-//! What an accountant does with one invoice: sets its status and records its payments, as the JSON
-//! API does. If an action is refused, the page of the invoice is shown again with the values and
+//! Sets the status of one invoice and records its payments for an accountant, as the JSON API does. If an action is refused, the page of the invoice is shown again with the values and
 //! the faults of its form.
 
 use actix_web::http::StatusCode;

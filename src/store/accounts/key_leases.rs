@@ -18,7 +18,7 @@ use crate::store::db::sql::dialect;
 
 /// How long a change of keys waits for a process that does not answer.
 const LEASE_DURATION: Duration = Duration::from_secs(2);
-/// How long a process uses its lease. It is shorter than `LEASE_DURATION`, because monotonic clocks differ a little in
+/// The time for which a process uses its lease. It is shorter than `LEASE_DURATION`, because monotonic clocks differ a little in
 /// speed.
 const TRUSTED_FOR: Duration = Duration::from_millis(1_800);
 const RENEW_AFTER: Duration = Duration::from_millis(600);

@@ -1,4 +1,4 @@
-//! Which paths each listener has, and who signs in on which: with `http.ops_bind` operators on theirs and nobody else,
+//! The paths of each listener, and the people who sign in on each: with `http.ops_bind` operators on theirs and nobody else,
 //! everybody else on the public one. Without it, everybody signs in on the one there is.
 
 use einvoice::app;

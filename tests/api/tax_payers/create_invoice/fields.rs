@@ -1,5 +1,5 @@
-//! What each field has to be. The form's own tests hold every rule; here the longest document and one with many faults
-//! go over the wire.
+//! The rules of fields, as a caller meets them. The form's own tests hold every rule; here the longest document and
+//! one with many faults go over the wire.
 
 use serde_json::json;
 use testkit::documents;
