@@ -68,75 +68,16 @@ pub(super) struct BackgroundActors {
 
 impl BackgroundActors {
     pub(super) fn start(context: &BuildContext<'_>, work: BackgroundWork) -> Self {
-        let BuildContext {
-            settings,
-            tree,
-            arbiters,
-            notifiers,
-            ..
-        } = context;
-        let config = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
-            kind,
-            owner: context.owner.clone(),
-            lease: context.lease,
-            concurrency_max,
-            claim_max,
-            poll: URGENT_POLL_INTERVAL,
-            wake: Arc::clone(wake),
-        };
-        let runs = config(
-            LaneKind::Run,
-            settings.pipeline.concurrency_max,
-            RUNS_PER_CLAIM,
-            &notifiers.runs,
-        );
-        let pool = RunPool::new(work.pipeline, tree, arbiters);
-        let run_dispatcher = pool
-            .dispatcher(runs)
-            .with_direct_dispatch(&notifiers.direct_runs);
-        let endpoints = config(
-            LaneKind::Endpoint,
-            ENDPOINTS_MAX,
-            ENDPOINTS_PER_CLAIM,
-            &notifiers.endpoints,
-        );
-        let deliveries = DeliveryPool::new(work.delivery, tree, arbiters);
-        let endpoint_dispatcher = deliveries
-            .dispatcher(endpoints)
-            .with_direct_dispatch(&notifiers.direct);
-        let mut dispatchers = vec![
-            run_dispatcher.start(tree, arbiters, kinds::PIPELINE),
-            endpoint_dispatcher.start(tree, arbiters, kinds::WEBHOOK),
+        let runs = RunPool::new(work.pipeline, &context.tree, &context.arbiters);
+        let deliveries = DeliveryPool::new(work.delivery, &context.tree, &context.arbiters);
+        let dispatchers = vec![
+            context.start_run_dispatcher(&runs),
+            context.start_delivery_dispatcher(&deliveries),
+            context.start_outage_notifier(),
+            context.start_verifier(),
+            context.start_transit_poller(work.transit_poller),
+            context.start_reconciler(work.reconciler, work.reconciliation_requested),
         ];
-        let config = |kind, concurrency_max| DispatcherConfig {
-            poll: POLL_INTERVAL,
-            ..config(kind, concurrency_max, concurrency_max, &Arc::default())
-        };
-        let mut reconciliation = config(LaneKind::Reconciliation, 1);
-        reconciliation.wake = work.reconciliation_requested;
-        let notifier = context.notifier();
-        let verifier = context.verifier();
-        let poller = work.transit_poller;
-        let reconciler = work.reconciler.clone();
-        let blocking = work.reconciler;
-        let others = [
-            context.dispatcher(config(LaneKind::Outage, NOTICES_MAX), async move |lease| {
-                notifier.notify(lease).await
-            }),
-            context.dispatcher(
-                config(LaneKind::Verification, VERIFICATIONS_MAX),
-                async move |lease| verifier.verify(lease).await,
-            ),
-            context.dispatcher(config(LaneKind::Pull, 1), async move |lease| {
-                poller.work(lease).await
-            }),
-            context
-                .dispatcher(reconciliation, async move |lease| {
-                    reconciler.work(lease).await
-                })
-                .with_blocked_steps(move || blocking.blocked_steps()),
-        ];
-        dispatchers.extend(others.map(|one| one.start(tree, arbiters, kinds::INBOUND)));
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
             context.start_janitor(),
@@ -152,43 +93,113 @@ impl BackgroundActors {
             work.checkpointer
                 .and_then(|checkpointer| context.start_checkpoints(checkpointer)),
         );
+        let key_leases =
+            KeyLeaseActor::start(context.store.clone(), &context.tree, &context.arbiters);
         Self {
-            runs: pool,
+            runs,
             deliveries,
             key_usage,
             _dispatchers: dispatchers,
             _periodic: periodic,
-            _key_leases: KeyLeaseActor::start(context.store.clone(), tree, arbiters),
+            _key_leases: key_leases,
         }
     }
 }
 
+/// The dispatchers of the pools, which run a task for each leased lane.
 impl BuildContext<'_> {
-    /// Returns a dispatcher that calls `work` with each claimed lane. It is for lanes that need no actor.
-    fn dispatcher<W>(&self, config: DispatcherConfig, work: W) -> Dispatcher
-    where
-        W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
-    {
-        Dispatcher::for_work(self.store.clone(), config, &self.tree, work)
+    fn start_run_dispatcher(&self, runs: &Arc<RunPool>) -> Addr<DispatcherActor> {
+        let config = DispatcherConfig {
+            claim_max: RUNS_PER_CLAIM,
+            poll: URGENT_POLL_INTERVAL,
+            wake: Arc::clone(&self.notifiers.runs),
+            ..self.dispatcher_config(LaneKind::Run, self.settings.pipeline.concurrency_max)
+        };
+        runs.dispatcher(config)
+            .with_direct_dispatch(&self.notifiers.direct_runs)
+            .start(&self.tree, &self.arbiters, kinds::PIPELINE)
     }
 
-    fn notifier(&self) -> OutageNotifier {
-        OutageNotifier {
+    fn start_delivery_dispatcher(&self, deliveries: &Arc<DeliveryPool>) -> Addr<DispatcherActor> {
+        let config = DispatcherConfig {
+            claim_max: ENDPOINTS_PER_CLAIM,
+            poll: URGENT_POLL_INTERVAL,
+            wake: Arc::clone(&self.notifiers.endpoints),
+            ..self.dispatcher_config(LaneKind::Endpoint, ENDPOINTS_MAX)
+        };
+        deliveries
+            .dispatcher(config)
+            .with_direct_dispatch(&self.notifiers.direct)
+            .start(&self.tree, &self.arbiters, kinds::WEBHOOK)
+    }
+
+    /// Returns the settings of a dispatcher that polls at `POLL_INTERVAL` and may fill all its slots with one claim.
+    fn dispatcher_config(&self, kind: LaneKind, concurrency_max: usize) -> DispatcherConfig {
+        DispatcherConfig {
+            kind,
+            owner: self.owner.clone(),
+            lease: self.lease,
+            concurrency_max,
+            claim_max: concurrency_max,
+            poll: POLL_INTERVAL,
+            wake: Arc::default(),
+        }
+    }
+}
+
+/// The dispatchers that call a function with each claimed lane.
+impl BuildContext<'_> {
+    fn start_outage_notifier(&self) -> Addr<DispatcherActor> {
+        let notifier = OutageNotifier {
             store: self.store.clone(),
             clock: self.clock.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
-        }
+        };
+        let config = self.dispatcher_config(LaneKind::Outage, NOTICES_MAX);
+        self.dispatcher(config, async move |lease| notifier.notify(lease).await)
+            .start(&self.tree, &self.arbiters, kinds::INBOUND)
     }
 
-    fn verifier(&self) -> Verifier {
+    fn start_verifier(&self) -> Addr<DispatcherActor> {
         let entity_id = &self.settings.authority.entity_id;
-        Verifier {
+        let verifier = Verifier {
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
             authority: self.authority.clone(),
             clock: self.clock.clone(),
             entity_id: (!entity_id.is_empty()).then(|| entity_id.clone()),
-        }
+        };
+        let config = self.dispatcher_config(LaneKind::Verification, VERIFICATIONS_MAX);
+        self.dispatcher(config, async move |lease| verifier.verify(lease).await)
+            .start(&self.tree, &self.arbiters, kinds::INBOUND)
+    }
+
+    fn start_transit_poller(&self, poller: TransitPoller) -> Addr<DispatcherActor> {
+        let config = self.dispatcher_config(LaneKind::Pull, 1);
+        self.dispatcher(config, async move |lease| poller.work(lease).await)
+            .start(&self.tree, &self.arbiters, kinds::INBOUND)
+    }
+
+    fn start_reconciler(
+        &self,
+        reconciler: Reconciler,
+        requested: Arc<Notify>,
+    ) -> Addr<DispatcherActor> {
+        let config = DispatcherConfig {
+            wake: requested,
+            ..self.dispatcher_config(LaneKind::Reconciliation, 1)
+        };
+        let blocking = reconciler.clone();
+        self.dispatcher(config, async move |lease| reconciler.work(lease).await)
+            .with_blocked_steps(move || blocking.blocked_steps())
+            .start(&self.tree, &self.arbiters, kinds::INBOUND)
+    }
+
+    fn dispatcher<W>(&self, config: DispatcherConfig, work: W) -> Dispatcher
+    where
+        W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
+    {
+        Dispatcher::for_work(self.store.clone(), config, &self.tree, work)
     }
 }
 

@@ -90,30 +90,7 @@ impl App {
             keys,
             sandbox,
         } = AuthorityConnection::connect(settings, &clock).await?;
-        let tree = Tree::new(clock.clone(), kinds::ALL);
-        let arbiters = Arc::new(Arbiters::start(
-            std::thread::available_parallelism().map_or(1, Into::into),
-        ));
-        let notifiers = Notifiers::default();
-        let taxpayer_deps = taxpayer_deps(settings, &store, &clock, &notifiers);
-        let taxpayers = Arc::new(TaxpayerHandle::new(
-            taxpayer_deps,
-            &tree,
-            &arbiters,
-            command_limits(settings),
-        ));
-        let context = BuildContext {
-            settings,
-            store,
-            clock,
-            authority,
-            taxpayers,
-            notifiers,
-            tree,
-            arbiters,
-            owner,
-            lease: Duration::from_secs(settings.cluster.lease_s),
-        };
+        let context = BuildContext::start(settings, store, clock, authority, owner);
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
         let reference_refresher = context.reference_refresher(&catalog);
@@ -133,32 +110,22 @@ impl App {
             checkpointer: checkpointer(settings, &context.store, &context.clock)?,
         };
         let background = BackgroundActors::start(&context, work);
-        let BuildContext {
-            store,
-            clock,
-            authority,
-            taxpayers,
-            tree,
-            arbiters,
-            owner,
-            ..
-        } = context;
         Ok(Self {
-            store,
-            authority,
+            store: context.store,
+            authority: context.authority,
             catalog,
-            clock,
-            tree,
-            taxpayers,
+            clock: context.clock,
+            tree: context.tree,
+            taxpayers: context.taxpayers,
             pipeline: Arc::new(pipeline),
             inbound,
             reconciliations,
             webhook_urls,
             delivery,
             sandbox,
-            arbiters,
+            arbiters: context.arbiters,
             background,
-            owner,
+            owner: context.owner,
             _process_lock: process_lock,
         })
     }
@@ -192,6 +159,41 @@ impl App {
         self.store.close().await;
         if let Some(sandbox) = self.sandbox {
             sandbox.stop().await;
+        }
+    }
+}
+
+impl<'a> BuildContext<'a> {
+    /// Starts the actor threads, on which the taxpayers' actors start on demand.
+    fn start(
+        settings: &'a Settings,
+        store: Store,
+        clock: SharedClock,
+        authority: Authority,
+        owner: String,
+    ) -> Self {
+        let tree = Tree::new(clock.clone(), kinds::ALL);
+        let arbiters = Arc::new(Arbiters::start(
+            std::thread::available_parallelism().map_or(1, Into::into),
+        ));
+        let notifiers = Notifiers::default();
+        let taxpayers = Arc::new(TaxpayerHandle::new(
+            taxpayer_deps(settings, &store, &clock, &notifiers),
+            &tree,
+            &arbiters,
+            command_limits(settings),
+        ));
+        Self {
+            settings,
+            store,
+            clock,
+            authority,
+            taxpayers,
+            notifiers,
+            tree,
+            arbiters,
+            owner,
+            lease: Duration::from_secs(settings.cluster.lease_s),
         }
     }
 }

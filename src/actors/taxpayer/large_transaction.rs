@@ -5,24 +5,14 @@
 use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
-use crate::actors::taxpayer::member::{
-    CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
-};
+use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome, claims, step_leases};
 use crate::actors::taxpayer::transaction::{
-    decide, execute_alone, load_members, lock_written_lanes,
+    Decision, LockedMember, decide, execute_alone, load_members, lock_written_lanes,
 };
-use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
 use crate::store::idempotency;
 use crate::store::lanes::{self, IfTaken, LaneName, views};
-
-/// A large command after its decision, before anything is written.
-struct Decision<'a> {
-    member: Member<'a>,
-    unit: UnitOfWork,
-    results: CommandResults,
-}
 
 /// Executes a large command in a transaction of its own. The command is decided on a snapshot. Instead, it is decided
 /// with its lanes locked if it records steps of a run, if its taxpayer has no lane yet, or if the decision on the
@@ -56,8 +46,13 @@ async fn decide_on_snapshot<'a>(
         snapshot.rollback().await?;
         return Ok(None);
     };
-    // Uses the version that the lane will have when it is locked: the lock increments it.
-    let mut entered = load_members(deps, &snapshot, vec![(member, ids, lane.version + 1)]).await?;
+    let member = LockedMember {
+        member,
+        ids,
+        // The version that the lane will have when it is locked: the lock increments it.
+        version: lane.version + 1,
+    };
+    let mut entered = load_members(deps, &snapshot, vec![member]).await?;
     snapshot.rollback().await?;
     let Some((member, mut unit)) = entered.members.pop() else {
         return Err(StoreError::Stale);

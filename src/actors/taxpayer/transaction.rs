@@ -18,17 +18,50 @@ use crate::actors::taxpayer::member::{
 };
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, IfTaken, LaneName, Lease};
+use crate::store::lanes::{self, IfTaken, LaneName, Lease, LockedLanes};
 
 /// The longest time that a transaction waits for the lanes of runs and endpoints. Deliveries lock an endpoint's lane
 /// for a few milliseconds whenever they write outcomes. If a lane stays locked for longer, its taxpayer leaves the
 /// group and waits alone, so that nobody else is delayed.
 const LANE_WAIT: Duration = Duration::from_millis(25);
 const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
+
+/// A member whose lanes are locked.
+pub(super) struct LockedMember<'a> {
+    pub(super) member: Member<'a>,
+    pub(super) ids: ReservedIds,
+    /// The version of the taxpayer's lane.
+    pub(super) version: i64,
+}
+
+/// The members of a transaction with the rows that were read for them, and their idempotency keys that are already
+/// used.
+pub(super) struct LoadedMembers<'a> {
+    pub(super) members: Vec<(Member<'a>, UnitOfWork)>,
+    pub(super) used_keys: Vec<String>,
+}
+
+/// A member whose commands are decided, before anything is written.
+pub(super) struct Decision<'a> {
+    pub(super) member: Member<'a>,
+    pub(super) unit: UnitOfWork,
+    pub(super) results: CommandResults,
+}
+
+impl LockedMember<'_> {
+    /// Returns true if nobody else has written for the taxpayer since its state was cached.
+    fn is_current(&self) -> bool {
+        self.member
+            .cached
+            .as_ref()
+            .is_some_and(|cached| cached.version + 1 == self.version)
+    }
+}
 
 /// Executes the commands of one taxpayer. Creates its lane if it does not exist. Does not wait for a lane that another
 /// transaction has locked, because the wait would occupy a connection. A panic of a command is not caught here.
@@ -63,7 +96,12 @@ pub(super) async fn execute_alone(
         .cloned()
         .collect();
     let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
-    let mut entered = load_members(deps, &tx, vec![(member, ids, version)]).await?;
+    let member = LockedMember {
+        member,
+        ids,
+        version,
+    };
+    let mut entered = load_members(deps, &tx, vec![member]).await?;
     let Some((member, mut unit)) = entered.members.pop() else {
         return Err(StoreError::Stale);
     };
@@ -101,65 +139,101 @@ pub(super) async fn execute_group(
         .flat_map(|(member, _)| member.lanes())
         .collect();
     let locked = lanes::lock(&tx, &lanes, IfTaken::Skip).await?;
-    let mut waits = HashMap::new();
-    let mut ready = Vec::new();
-    for (member, ids) in reserved {
-        let own_held: Vec<_> = member
-            .lanes()
-            .filter(|lane| locked.skipped.contains(lane))
-            .collect();
-        let are_all_locked = member.lanes().all(|lane| locked.contains(&lane));
-        match locked.version(&member.lane()) {
-            Some(version) if are_all_locked => ready.push((member, ids, version)),
-            _ if own_held.is_empty() => {}
-            _ => drop(waits.insert(member.id, own_held)),
+    let mut outcomes = HashMap::new();
+    for (member, _) in &reserved {
+        if let Some(held) = outcome_if_held(member.lanes(), &locked.skipped) {
+            outcomes.insert(member.id, held);
         }
     }
-    let entered = load_members(deps, &tx, ready).await?;
-    let mut decided = Vec::new();
-    for (member, mut unit) in entered.members {
-        let is_held = |lease: &Lease| locked.is_held(lease);
-        // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
-        // recovers if the command panics again.
-        let decision = catch_unwind(AssertUnwindSafe(|| {
-            decide(member.tasks, &mut unit, &entered.used_keys, &is_held)
-        }));
-        if let Ok(results) = decision {
-            decided.push((member, unit, results));
+    let loaded = load_members(deps, &tx, locked_members(reserved, &locked)).await?;
+    let mut decided = decide_each(loaded, &locked);
+    let held = lock_written_lanes(&tx, decided.iter().map(|decision| &decision.unit)).await?;
+    decided.retain(|Decision { member, unit, .. }| {
+        match outcome_if_held(unit.written_lanes(), &held) {
+            Some(held) => {
+                outcomes.insert(member.id, held);
+                false
+            }
+            None => true,
         }
-    }
-    let held = lock_written_lanes(&tx, decided.iter().map(|(_, unit, _)| unit)).await?;
-    decided.retain(|(member, unit, _)| {
-        let own_held: Vec<_> = unit
-            .written_lanes()
-            .filter(|lane| held.contains(lane))
-            .collect();
-        let is_free = own_held.is_empty();
-        if !is_free {
-            waits.insert(member.id, own_held);
-        }
-        is_free
     });
+    outcomes.extend(write_decisions(deps, tx, decided).await?);
+    let outcomes = order
+        .iter()
+        .map(|id| outcomes.remove(id).unwrap_or(Outcome::LeftOut));
+    Ok(outcomes.collect())
+}
+
+/// Returns the outcome of a member that needs these lanes if other transactions have locked some of them.
+fn outcome_if_held(
+    lanes: impl Iterator<Item = LaneName>,
+    held: &HashSet<LaneName>,
+) -> Option<Outcome> {
+    let held: Vec<_> = lanes.filter(|lane| held.contains(lane)).collect();
+    (!held.is_empty()).then_some(Outcome::Held(held))
+}
+
+/// Returns the members whose lanes are all locked.
+fn locked_members<'a>(
+    reserved: Vec<(Member<'a>, ReservedIds)>,
+    locked: &LockedLanes,
+) -> Vec<LockedMember<'a>> {
+    let members = reserved.into_iter().filter_map(|(member, ids)| {
+        let version = locked.version(&member.lane())?;
+        let are_all_locked = member.lanes().all(|lane| locked.contains(&lane));
+        are_all_locked.then_some(LockedMember {
+            member,
+            ids,
+            version,
+        })
+    });
+    members.collect()
+}
+
+/// Decides the commands of each member. After a panic, the member is left out with all its changes. Its actor then
+/// executes the batch alone and recovers if the command panics again.
+fn decide_each<'a>(loaded: LoadedMembers<'a>, locked: &LockedLanes) -> Vec<Decision<'a>> {
+    let mut decided = Vec::new();
+    for (member, mut unit) in loaded.members {
+        let results = catch_unwind(AssertUnwindSafe(|| {
+            decide(
+                member.tasks,
+                &mut unit,
+                &loaded.used_keys,
+                &|lease: &Lease| locked.is_held(lease),
+            )
+        }));
+        if let Ok(results) = results {
+            decided.push(Decision {
+                member,
+                unit,
+                results,
+            });
+        }
+    }
+    decided
+}
+
+/// Writes all changes and commits. Returns the outcome of each member.
+async fn write_decisions(
+    deps: &TaxpayerDeps,
+    tx: Transaction,
+    decided: Vec<Decision<'_>>,
+) -> Result<HashMap<TaxpayerId, Outcome>, StoreError> {
     let mut members = Vec::new();
     let mut units = Vec::new();
     let mut results = Vec::new();
-    for (member, unit, result) in decided {
-        members.push(member);
-        units.push(unit);
-        results.push(result);
+    for decision in decided {
+        members.push(decision.member);
+        units.push(decision.unit);
+        results.push(decision.results);
     }
     let states = write_and_commit(deps, tx, &members, units).await?;
     let executed = members.iter().zip(states).zip(results);
-    let mut executed: HashMap<_, _> = executed
-        .map(|((member, cached), results)| (member.id, ExecutedBatch { cached, results }))
-        .collect();
-    let outcomes = order
-        .iter()
-        .map(|id| match (executed.remove(id), waits.remove(id)) {
-            (Some(executed), _) => Outcome::Executed(Box::new(executed)),
-            (None, Some(lanes)) => Outcome::Held(lanes),
-            (None, None) => Outcome::LeftOut,
-        });
+    let outcomes = executed.map(|((member, cached), results)| {
+        let batch = ExecutedBatch { cached, results };
+        (member.id, Outcome::Executed(Box::new(batch)))
+    });
     Ok(outcomes.collect())
 }
 
@@ -180,31 +254,26 @@ pub(super) async fn lock_written_lanes<'a>(
     }
 }
 
-/// The members of a transaction with the rows that were read for them, and their idempotency keys that are already
-/// used.
-pub(super) struct LoadedMembers<'a> {
-    pub(super) members: Vec<(Member<'a>, UnitOfWork)>,
-    pub(super) used_keys: Vec<String>,
-}
-
 /// Reads everything that the members need. The idempotency keys are read last: if another replica has just committed
 /// the same request, the key shows that the command is a repetition and not a conflict.
 pub(super) async fn load_members<'a>(
     deps: &TaxpayerDeps,
     tx: &Transaction,
-    mut locked: Vec<(Member<'a>, ReservedIds, i64)>,
+    mut locked: Vec<LockedMember<'a>>,
 ) -> Result<LoadedMembers<'a>, StoreError> {
-    let outdated = |(member, _, version): &(Member<'_>, _, i64)| {
-        let is_current = member
-            .cached
-            .as_ref()
-            .is_some_and(|cached| cached.version + 1 == *version);
-        (!is_current).then_some((member.id, *version))
-    };
-    let outdated: Vec<_> = locked.iter().filter_map(outdated).collect();
+    let outdated: Vec<_> = locked
+        .iter()
+        .filter(|one| !one.is_current())
+        .map(|one| (one.member.id, one.version))
+        .collect();
     let mut loaded = CachedState::load(tx, &outdated).await?;
     let mut starts = Vec::with_capacity(locked.len());
-    for (member, ids, version) in &mut locked {
+    for LockedMember {
+        member,
+        ids,
+        version,
+    } in &mut locked
+    {
         let kept = member.cached.take();
         let Some(cached) = loaded.remove(&member.id).or(kept) else {
             return Err(StoreError::Stale);
@@ -222,11 +291,11 @@ pub(super) async fn load_members<'a>(
     }
     let now = deps.clock.now();
     let units = load::load(deps, tx, now, starts).await?;
-    let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
-    let used_keys = idempotency::taken_keys(tx, &claims(tasks()), now).await?;
+    let claims = claims(locked.iter().flat_map(|one| one.member.tasks));
+    let used_keys = idempotency::taken_keys(tx, &claims, now).await?;
     let members = locked
         .into_iter()
-        .map(|(member, ..)| member)
+        .map(|one| one.member)
         .zip(units)
         .collect();
     Ok(LoadedMembers { members, used_keys })

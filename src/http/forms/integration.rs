@@ -180,81 +180,125 @@ fn auth(
     kind: Option<AuthType>,
     policy: &AddressPolicy,
 ) -> Option<Auth<Option<SecretText>>> {
-    let own = kind.map(auth_fields).unwrap_or_default();
-    let has = |name: &str| own.contains(&name);
-    let username = reader
-        .required_if(has("username"), "username")
-        .text(TEXT_CHARS_MAX);
-    let password = secret(reader, "password");
-    let domain = reader.optional("domain").text(TEXT_CHARS_MAX);
-    let value = "a header name, and none that requests have a meaning of their own for";
-    let rule = FieldRule::must_be("header", value);
-    let header = reader.optional("header").fitting_text(rule, is_free_header);
-    let value = secret(reader, "value");
-    let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
-    let client_id = reader
-        .required_if(has("client_id"), "client_id")
-        .text(TEXT_CHARS_MAX);
-    let client_secret = secret(reader, "client_secret");
-    let refresh_token = secret(reader, "refresh_token");
-    let scope = reader.optional("scope").text(LONG_TEXT_CHARS_MAX);
-    let authentication = reader
-        .optional("client_authentication")
-        .word(ClientAuthentication::parse, ClientAuthentication::allowed);
+    let fields = SentAuth::read(reader, kind.map(auth_fields).unwrap_or_default(), policy);
     if let Some(kind) = kind {
         let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2]
             .map(auth_fields)
             .concat();
         refuse_other_fields(reader, &all, auth_fields(kind));
     }
-    if kind == Some(AuthType::Basic) && username.as_ref().is_some_and(|name| name.contains(':')) {
+    if kind == Some(AuthType::Basic) {
+        refuse_colon(reader, fields.username.as_deref());
+    }
+    require_visible_ascii(reader, fields.value.as_ref());
+    fields.into_auth(kind?)
+}
+
+/// The fields of all types of authentication, as they were sent. A field is `None` if it was left out or is at fault.
+struct SentAuth {
+    username: Option<String>,
+    password: Option<SecretText>,
+    domain: Option<String>,
+    header: Option<String>,
+    value: Option<SecretText>,
+    client: Option<TokenClient<Option<SecretText>>>,
+    refresh_token: Option<SecretText>,
+}
+
+impl SentAuth {
+    /// Reads the fields of all types, so that the API document has them all. `own` are those of the chosen type.
+    fn read(reader: &mut Reader<'_>, own: &[&str], policy: &AddressPolicy) -> Self {
+        let has = |name: &str| own.contains(&name);
+        let username = reader
+            .required_if(has("username"), "username")
+            .text(TEXT_CHARS_MAX);
+        let password = secret(reader, "password");
+        let domain = reader.optional("domain").text(TEXT_CHARS_MAX);
+        let value = "a header name, and none that requests have a meaning of their own for";
+        let rule = FieldRule::must_be("header", value);
+        let header = reader.optional("header").fitting_text(rule, is_free_header);
+        let value = secret(reader, "value");
+        let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
+        let client_id = reader
+            .required_if(has("client_id"), "client_id")
+            .text(TEXT_CHARS_MAX);
+        let client_secret = secret(reader, "client_secret");
+        let refresh_token = secret(reader, "refresh_token");
+        let scope = reader.optional("scope").text(LONG_TEXT_CHARS_MAX);
+        let authentication = reader
+            .optional("client_authentication")
+            .word(ClientAuthentication::parse, ClientAuthentication::allowed)
+            .unwrap_or(ClientAuthentication::Basic);
+        let client = token_url
+            .zip(client_id)
+            .map(|(token_url, client_id)| TokenClient {
+                token_url,
+                client_id,
+                client_secret,
+                scope,
+                authentication,
+            });
+        Self {
+            username,
+            password,
+            domain,
+            header,
+            value,
+            client,
+            refresh_token,
+        }
+    }
+
+    fn into_auth(self, kind: AuthType) -> Option<Auth<Option<SecretText>>> {
+        Some(match kind {
+            AuthType::None => Auth::None,
+            AuthType::Basic => Auth::Basic {
+                username: self.username?,
+                password: self.password,
+            },
+            AuthType::ApiKey => Auth::ApiKey {
+                header: self
+                    .header
+                    .unwrap_or_else(|| API_KEY_HEADER_DEFAULT.to_owned()),
+                value: self.value,
+            },
+            AuthType::OAuth2 => Auth::OAuth2 {
+                client: self.client?,
+                refresh_token: self.refresh_token,
+            },
+            AuthType::ClientCredentials => Auth::ClientCredentials {
+                client: self.client?,
+            },
+            AuthType::Ntlm => Auth::Ntlm {
+                username: self.username?,
+                password: self.password,
+                domain: self.domain,
+            },
+        })
+    }
+}
+
+/// Refuses a user name with a colon, which would end the name in the header of basic authentication.
+fn refuse_colon(reader: &Reader<'_>, username: Option<&str>) {
+    if username.is_some_and(|name| name.contains(':')) {
         reader.report_fault(
             "username",
             FieldRule::other("format", "must not contain a colon"),
         );
     }
-    if value.as_ref().is_some_and(|value| {
-        !value
-            .expose()
-            .bytes()
-            .all(|byte| (b' '..=b'~').contains(&byte))
-    }) {
+}
+
+fn require_visible_ascii(reader: &Reader<'_>, value: Option<&SecretText>) {
+    if value.is_some_and(|value| !is_visible_ascii(value.expose())) {
         reader.report_fault(
             "value",
             FieldRule::must_be("ascii", "of visible ASCII characters"),
         );
     }
-    let client = move || {
-        let authentication = authentication.unwrap_or(ClientAuthentication::Basic);
-        Some(TokenClient {
-            token_url: token_url?,
-            client_id: client_id?,
-            client_secret,
-            scope,
-            authentication,
-        })
-    };
-    Some(match kind? {
-        AuthType::None => Auth::None,
-        AuthType::Basic => Auth::Basic {
-            username: username?,
-            password,
-        },
-        AuthType::ApiKey => Auth::ApiKey {
-            header: header.unwrap_or_else(|| API_KEY_HEADER_DEFAULT.to_owned()),
-            value,
-        },
-        AuthType::OAuth2 => Auth::OAuth2 {
-            client: client()?,
-            refresh_token,
-        },
-        AuthType::ClientCredentials => Auth::ClientCredentials { client: client()? },
-        AuthType::Ntlm => Auth::Ntlm {
-            username: username?,
-            password,
-            domain,
-        },
-    })
+}
+
+fn is_visible_ascii(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 /// Reads a secret. The caller may omit a secret that is already stored.

@@ -50,6 +50,31 @@ pub(crate) fn read_tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     }
 }
 
+/// The taxpayer that must be the supplier of a document, or its customer. A party that is `None` may be anybody.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExpectedParties<'t> {
+    pub(crate) supplier: Option<&'t Taxpayer>,
+    pub(crate) customer: Option<&'t Taxpayer>,
+}
+
+impl<'t> ExpectedParties<'t> {
+    /// Returns the parties of a document that the taxpayer submits: it is the customer if the document is self-billed,
+    /// otherwise the supplier.
+    pub(crate) fn new(taxpayer: Option<&'t Taxpayer>, is_self_billed: bool) -> Self {
+        if is_self_billed {
+            Self {
+                supplier: None,
+                customer: taxpayer,
+            }
+        } else {
+            Self {
+                supplier: taxpayer,
+                customer: None,
+            }
+        }
+    }
+}
+
 /// Reads an IRN, which must carry the taxpayer's service id.
 pub(crate) fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = reader.required("irn").irn();

@@ -14,7 +14,7 @@ use crate::http::forms::document;
 use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::normalized::normalize;
-use crate::http::forms::ownership;
+use crate::http::forms::ownership::{self, ExpectedParties};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
@@ -55,18 +55,7 @@ pub(crate) fn read_fields(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
-    let reference = reader
-        .required("invoice_reference")
-        .identifier(TEXT_CHARS_MAX);
-    ownership::read_business_id(reader, taxpayer);
-    let irn = ownership::signable_irn(reader, taxpayer);
-    if irn
-        .as_ref()
-        .zip(reference)
-        .is_some_and(|(irn, reference)| reference != irn.invoice_no())
-    {
-        reader.warn("invoice_reference is not the invoice number of the irn");
-    }
+    let irn = irn(reader, taxpayer);
     let type_code = reader
         .required("invoice_type_code")
         .code(ReferenceList::InvoiceTypes);
@@ -87,22 +76,11 @@ pub(crate) fn read_fields(
         .is_some_and(document_header::is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
     // it would only report the same mistake twice.
-    let own = taxpayer.filter(|taxpayer| {
+    let compared = taxpayer.filter(|taxpayer| {
         irn.as_ref()
             .is_none_or(|irn| irn.has_service_id(&taxpayer.service_id))
     });
-    let (supplier, customer) = if is_self_billed {
-        (None, own)
-    } else {
-        (own, None)
-    };
-    reader
-        .required("accounting_supplier_party")
-        .object(|reader| document::party(reader, supplier));
-    let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
-    reader
-        .required_if(needs_customer, "accounting_customer_party")
-        .object(|reader| document::party(reader, customer));
+    read_parties(reader, compared, is_self_billed, category);
     references::read(
         reader,
         type_code
@@ -125,6 +103,36 @@ pub(crate) fn read_fields(
         has_tax_currency,
         tax_total,
     })
+}
+
+/// Reads the invoice reference, the business id and the IRN, and returns the IRN.
+fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
+    let reference = reader
+        .required("invoice_reference")
+        .identifier(TEXT_CHARS_MAX);
+    ownership::read_business_id(reader, taxpayer);
+    let irn = ownership::signable_irn(reader, taxpayer)?;
+    if reference.is_some_and(|reference| reference != irn.invoice_no()) {
+        reader.warn("invoice_reference is not the invoice number of the irn");
+    }
+    Some(irn)
+}
+
+/// Reads the supplier and the customer, one of whom must be the taxpayer.
+fn read_parties(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+    is_self_billed: bool,
+    category: Option<Category>,
+) {
+    let expected = ExpectedParties::new(taxpayer, is_self_billed);
+    reader
+        .required("accounting_supplier_party")
+        .object(|reader| document::party(reader, expected.supplier));
+    let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
+    reader
+        .required_if(needs_customer, "accounting_customer_party")
+        .object(|reader| document::party(reader, expected.customer));
 }
 
 /// Returns a warning if the issue date is in the future. The legal deadline counts from that date, which cannot be

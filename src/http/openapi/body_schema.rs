@@ -9,12 +9,14 @@ use utoipa::openapi::schema::{
 };
 
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 
 const EMAIL_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
 const DATE_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
+const MOMENT_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::DateTime);
 const UUID_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
 
 /// Returns the schema of the object that a form reads.
@@ -41,81 +43,71 @@ fn property_schema(property: &Property) -> Schema {
         return with_blank(property);
     }
     let presence = property.presence;
-    let note = presence_note(property.presence);
-    let text = |what: &str| {
-        let sentence = [what, note]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("; ");
-        let description = (!sentence.is_empty()).then_some(sentence);
-        ObjectBuilder::new()
-            .schema_type(nullable_type(Type::String, presence))
-            .description(description)
-            .extensions(Some(rule_extensions(property)))
-    };
-    let text = match &property.shape {
+    let text = |what: &str| described_value(property, Type::String, what);
+    let value = |kind: Type| described_value(property, kind, "");
+    let schema = match &property.shape {
         FieldType::Text { min, max } => limit_length(text(""), presence, *min, *max),
         FieldType::Identifier { max } => limit_length(text(""), presence, 0, *max),
         FieldType::Email => text("")
             .format(Some(EMAIL_FORMAT))
             .max_length(Some(TEXT_CHARS_MAX)),
         FieldType::Date => text("").format(Some(DATE_FORMAT)),
+        FieldType::Moment => text("").format(Some(MOMENT_FORMAT)),
         FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID_FORMAT)),
         FieldType::Formatted { what, .. } => text(what),
         FieldType::Pattern { pattern, list } => {
-            let exists = list.map(|list| format!("must exist in /v1/core/resources/{list}"));
-            text(&exists.unwrap_or_default()).pattern(Some(pattern_regex(pattern)))
+            text(&list.map(listed_in).unwrap_or_default()).pattern(Some(pattern_regex(pattern)))
         }
         FieldType::Country => {
-            text("must exist in /v1/core/resources/countries").pattern(Some("^[A-Za-z]{2}$"))
+            text(&listed_in(ReferenceList::Countries)).pattern(Some("^[A-Za-z]{2}$"))
+        }
+        FieldType::Currency => {
+            text(&listed_in(ReferenceList::Currencies)).pattern(Some("^[A-Za-z]{3}$"))
+        }
+        FieldType::Code { max, list } => text(&listed_in(*list)).max_length(Some(*max)),
+        FieldType::Word(words) => text("in any case").enum_values(Some(word_values(words))),
+        FieldType::Irn { max } => {
+            text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max))
         }
         FieldType::LogPosition => {
             text("the sequence of an event, or a moment as RFC 3339 writes it")
                 .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
         }
-        FieldType::Id => text("")
-            .schema_type(nullable_type(Type::Integer, presence))
-            .minimum(Some(1)),
-        FieldType::Word(words) => text("in any case").enum_values(Some(word_values(words))),
-        FieldType::Code { max, list } => {
-            text(&format!("must exist in /v1/core/resources/{list}")).max_length(Some(*max))
-        }
-        FieldType::Currency => {
-            text("must exist in /v1/core/resources/currencies").pattern(Some("^[A-Za-z]{3}$"))
-        }
-        FieldType::Irn { max } => {
-            text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max))
-        }
-        FieldType::Number(bounds) => limit_range(
-            text("").schema_type(nullable_type(Type::Number, presence)),
-            *bounds,
-        ),
-        FieldType::Boolean => text("").schema_type(nullable_type(Type::Boolean, presence)),
+        FieldType::Id => value(Type::Integer).minimum(Some(1)),
+        FieldType::WholeNumber { max } => value(Type::Integer)
+            .minimum(Some(0))
+            .maximum(Some(i64::from(*max))),
+        FieldType::Number(bounds) => limit_range(value(Type::Number), *bounds),
+        FieldType::Boolean => value(Type::Boolean),
         FieldType::Object(form) => {
             form_fields(form).schema_type(nullable_type(Type::Object, presence))
         }
         FieldType::Objects { min, of } => return list_schema(form_schema(of), *min, property),
-        FieldType::WholeNumber { max } => text("")
-            .schema_type(nullable_type(Type::Integer, presence))
-            .minimum(Some(0))
-            .maximum(Some(i64::from(*max))),
-        FieldType::Moment => {
-            text("").format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-        }
+        FieldType::Texts { max } => return list_schema(text_item(*max), 0, property),
         FieldType::WholeNumbers { items_max, max } => {
-            let item = ObjectBuilder::new().schema_type(Type::Integer);
-            let item = item.minimum(Some(0)).maximum(Some(i64::from(*max)));
-            return number_list_schema(item, *items_max, property);
-        }
-        FieldType::Texts { max } => {
-            let item = ObjectBuilder::new()
-                .schema_type(Type::String)
-                .max_length(Some(*max));
-            return list_schema(item.build().into(), 0, property);
+            return number_list_schema(*items_max, *max, property);
         }
     };
-    text.build().into()
+    schema.build().into()
+}
+
+/// Returns the schema of a value of this type, with the rules of its field. Its description says `what`, and whether
+/// the field is required on a condition.
+fn described_value(property: &Property, kind: Type, what: &str) -> ObjectBuilder {
+    let sentence = [what, presence_note(property.presence)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ");
+    let description = (!sentence.is_empty()).then_some(sentence);
+    ObjectBuilder::new()
+        .schema_type(nullable_type(kind, property.presence))
+        .description(description)
+        .extensions(Some(rule_extensions(property)))
+}
+
+fn listed_in(list: ReferenceList) -> String {
+    format!("must exist in /v1/core/resources/{list}")
 }
 
 /// Returns true if a blank text does not match the schema of this type.
@@ -249,7 +241,19 @@ fn list_schema(item: Schema, min: usize, property: &Property) -> Schema {
         .into()
 }
 
-fn number_list_schema(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema {
+fn text_item(max: usize) -> Schema {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .max_length(Some(max))
+        .build()
+        .into()
+}
+
+fn number_list_schema(items_max: usize, max: u32, property: &Property) -> Schema {
+    let item = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .maximum(Some(i64::from(max)));
     ArrayBuilder::new()
         .schema_type(nullable_type(Type::Array, property.presence))
         .items(item)
