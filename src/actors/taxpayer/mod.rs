@@ -32,15 +32,9 @@ mod deps;
 mod direct_runs;
 pub mod envelope;
 mod flush;
-#[cfg(test)]
-mod group_tests;
 pub mod handle;
 mod held_lanes;
 mod indexes;
-#[cfg(test)]
-mod lane_tests;
-#[cfg(test)]
-mod large_tests;
 mod large_transaction;
 mod large_turns;
 mod load;

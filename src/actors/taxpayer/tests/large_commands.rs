@@ -9,9 +9,9 @@ use supervision::Arbiters;
 use timing::clock::SystemClock;
 use tokio::time::timeout;
 
-use super::commands::{CreateInvoice, CreatedInvoice, Duplicate};
-use super::handle::TaxpayerHandle;
-use super::tests::{ID, TestTaxpayers, draft};
+use super::{ID, TestTaxpayers, draft};
+use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice, Duplicate};
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::invoice::{Draft, Line};
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::testing::stores;

@@ -7,9 +7,9 @@ use timing::clock;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::commands::{ApplyOperatorAction, CreateInvoice, OpenRun, RecordSteps};
-use super::tests::{ID, TestTaxpayers, draft, submission, webhook};
+use super::{ID, TestTaxpayers, draft, submission, webhook};
 use crate::actors::notifiers::Notifiers;
+use crate::actors::taxpayer::commands::{ApplyOperatorAction, CreateInvoice, OpenRun, RecordSteps};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Run, RunState, Step};

@@ -1,0 +1,72 @@
+//! Tests of commands on one invoice that arrive at the same time.
+
+use futures_util::future::join_all;
+
+use super::{ID, TestTaxpayers, draft, part};
+use crate::actors::taxpayer::commands::{CreateInvoice, Duplicate, Pay};
+use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::money::Amount;
+use crate::store::testing::stores;
+
+#[actix_rt::test]
+async fn concurrent_creates_of_one_invoice_create_it_once_and_return_it_to_all() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        let created =
+            join_all((0..64).map(|_| app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 100)))))
+                .await;
+        let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
+        assert_eq!(
+            created.iter().filter(|one| one.duplicate.is_none()).count(),
+            1
+        );
+        assert_eq!(
+            created
+                .iter()
+                .filter(|one| one.duplicate == Some(Duplicate::Identical))
+                .count(),
+            63
+        );
+        assert!(
+            created
+                .iter()
+                .all(|one| one.invoice.id == created[0].invoice.id)
+        );
+        let other = app
+            .taxpayers
+            .send(ID, CreateInvoice(draft("INV-1", 7)))
+            .await
+            .unwrap();
+        assert_eq!(other.duplicate, Some(Duplicate::Different));
+        assert_eq!(app.verify_log().await, 1);
+        app.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        app.taxpayers
+            .send(ID, CreateInvoice(draft("INV-1", 100)))
+            .await
+            .unwrap();
+        app.approve("INV-1").await;
+        let paid = join_all((0..500).map(|_| app.taxpayers.send(ID, Pay(part("INV-1", 1))))).await;
+        let accepted: Vec<_> = paid.iter().filter_map(|one| one.as_ref().ok()).collect();
+        assert_eq!(accepted.len(), 100);
+        assert!(
+            paid.iter()
+                .filter_map(|one| one.as_ref().err())
+                .all(|failure| matches!(
+                    failure,
+                    TaxpayerError::Refused(Refusal::PaymentExceedsPayable(_))
+                ))
+        );
+        let most = accepted.iter().map(|invoice| invoice.payment.paid).max();
+        assert_eq!(most, Some(Amount::ONE_HUNDRED));
+        assert_eq!(app.verify_log().await, 1 + 1 + 100);
+        app.close().await;
+    }
+}

@@ -1,0 +1,85 @@
+//! Requests with any number of keys, and what comes back.
+
+use actix_web::dev::ServiceResponse;
+use actix_web::http::Method;
+use actix_web::test::{TestRequest, read_body};
+use serde_json::Value;
+
+use super::tenant::MARK;
+
+pub(super) struct Seen {
+    pub(super) status: u16,
+    pub(super) text: String,
+}
+
+impl Seen {
+    pub(super) fn data(&self) -> Value {
+        let json: Value =
+            strict_json::from_trusted(&self.text).unwrap_or_else(|_| panic!("{}", self.text));
+        assert!(self.status < 300, "{}", self.text);
+        json["data"].clone()
+    }
+
+    pub(super) fn code(&self) -> String {
+        let json: Value = strict_json::from_trusted(&self.text).unwrap_or_default();
+        json["error_code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    pub(super) fn is_marked(&self) -> bool {
+        self.text.to_ascii_lowercase().contains(MARK)
+    }
+}
+
+pub(super) struct Asked {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) keys: Vec<String>,
+    pub(super) body: Option<Value>,
+}
+
+pub(super) fn get(path: &str, key: &str) -> Asked {
+    Asked {
+        method: Method::GET,
+        path: path.to_owned(),
+        keys: vec![key.to_owned()],
+        body: None,
+    }
+}
+
+pub(super) fn send(method: Method, path: &str, key: &str, body: Value) -> Asked {
+    Asked {
+        method,
+        path: path.to_owned(),
+        keys: vec![key.to_owned()],
+        body: Some(body),
+    }
+}
+
+pub(super) fn request(asked: Asked) -> TestRequest {
+    let mut request = TestRequest::default().method(asked.method).uri(&asked.path);
+    for key in asked.keys {
+        request = request.append_header(("x-api-key", key));
+    }
+    match asked.body {
+        Some(body) => request.set_json(body),
+        None => request,
+    }
+}
+
+pub(super) async fn read_response(response: ServiceResponse) -> Seen {
+    let status = response.status().as_u16();
+    Seen {
+        status,
+        text: String::from_utf8_lossy(&read_body(response).await).into_owned(),
+    }
+}
+
+/// Posts a body and returns the data of the response.
+pub(super) async fn post(
+    ask: &impl AsyncFn(Asked) -> Seen,
+    path: &str,
+    key: &str,
+    body: Value,
+) -> Value {
+    ask(send(Method::POST, path, key, body)).await.data()
+}

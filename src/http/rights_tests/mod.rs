@@ -1,0 +1,80 @@
+//! Calls every path with every kind of key, on objects of another tenant. A key without the right to a path must be
+//! refused, and no key may read or change another tenant's data. A path without a rule fails the test.
+
+mod calls;
+mod rules;
+mod tenant;
+
+use actix_web::App;
+use actix_web::dev::Service;
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::test::init_service;
+
+use self::calls::{Asked, read_response, request};
+use self::rules::{Rule, fault, keys, rule};
+use self::tenant::Foreign;
+use crate::http::table;
+use crate::http::testing::start_apps;
+
+const READS: [Method; 2] = [Method::GET, Method::HEAD];
+const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
+
+#[actix_web::test]
+async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
+    for test_app in start_apps().await {
+        let state = test_app.state.clone();
+        let app = App::new()
+            .app_data(state)
+            .wrap(from_fn(super::request_context))
+            .configure(super::routes);
+        let app = init_service(app).await;
+        let ask = async |asked: Asked| {
+            read_response(app.call(request(asked).to_request()).await.unwrap()).await
+        };
+        let foreign = Foreign::create(&ask).await;
+        foreign.is_seen_by_itself(&ask).await;
+        let before = foreign.events(&ask).await;
+        let mut faults = Vec::new();
+        let mut count = 0;
+        for key in keys(&test_app, &ask).await {
+            for path in table() {
+                // An operator's key may change any tenant's data, so operators' paths are tested only with reads.
+                let is_theirs =
+                    rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
+                for method in path
+                    .allowed
+                    .iter()
+                    .filter(|method| !is_theirs || READS.contains(method))
+                {
+                    let has_body = !READS.contains(method);
+                    let body = has_body.then(|| foreign.body.clone());
+                    let target = foreign.path(path.pattern);
+                    let seen = ask(Asked {
+                        method: method.clone(),
+                        path: target,
+                        keys: key.texts.clone(),
+                        body,
+                    })
+                    .await;
+                    faults.extend(fault(&path, method, &key, &seen));
+                    count += 1;
+                }
+            }
+        }
+        assert!(
+            faults.is_empty(),
+            "{} of {count} answers are wrong:\n{}",
+            faults.len(),
+            faults.join("\n")
+        );
+        assert_eq!(
+            foreign.events(&ask).await,
+            before,
+            "nobody changed anything of {}",
+            foreign.irn
+        );
+        foreign.is_seen_by_itself(&ask).await;
+        println!("{count} requests over {} paths", table().len());
+    }
+}

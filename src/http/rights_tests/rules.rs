@@ -1,0 +1,157 @@
+//! Which keys may call which paths, and whether an answer keeps to it.
+
+use actix_web::http::Method;
+use serde_json::json;
+
+use super::TAXPAYERS;
+use super::calls::{Asked, Seen, send};
+use super::tenant::Foreign;
+use crate::http::endpoint::Path;
+use crate::http::testing::{
+    INTEGRATOR_KEY, OPERATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_integrator, new_key,
+};
+use crate::store::accounts;
+
+/// The kind of key that may call a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    Public,
+    /// The call is authorized by the token in the path and not by an API key.
+    Token,
+    Taxpayer,
+    Integrator,
+    AccessPoint,
+    Operator,
+}
+
+const RULES: [(&str, Rule); 10] = [
+    ("/v1/core/commons/invoice-categories", Rule::Public),
+    ("/v1/core/", Rule::AccessPoint),
+    ("/v1/tax-payers/", Rule::Taxpayer),
+    ("/v1/system-integrators/", Rule::Integrator),
+    ("/v1/app/", Rule::AccessPoint),
+    ("/authority/notifications/{token}", Rule::Token),
+    ("/health/", Rule::Public),
+    ("/ops/", Rule::Operator),
+    ("/openapi.json", Rule::Public),
+    ("/docs", Rule::Public),
+];
+
+pub(super) fn rule(pattern: &str) -> Rule {
+    // In these tests only operators may read the metrics.
+    if pattern == "/metrics" {
+        return Rule::Operator;
+    }
+    if pattern == "/" {
+        return Rule::Public;
+    }
+    let found = RULES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
+    found
+        .unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one"))
+        .1
+}
+
+/// A kind of key, and the rules under which it is accepted.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    name: &'static str,
+    pub(super) texts: Vec<String>,
+    pub(super) opens: &'static [Rule],
+    reads_only: bool,
+}
+
+fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
+    Key {
+        name,
+        texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+        opens,
+        reads_only: false,
+    }
+}
+
+pub(super) async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
+    let rotate = format!("{TAXPAYERS}/{TAXPAYER}/api-key/rotate");
+    let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({})))
+        .await
+        .data();
+    let own = rotated["api_key"].as_str().unwrap();
+    let beside = format!("{rotate}?scope=read_only&overlap_s=600");
+    let reading = ask(send(Method::POST, &beside, INTEGRATOR_KEY, json!({})))
+        .await
+        .data();
+    let reading = key(
+        "a taxpayer's key that only reads",
+        &[reading["api_key"].as_str().unwrap()],
+        &[Rule::Taxpayer, Rule::AccessPoint],
+    );
+    let former = "sik_former";
+    let now = test_app.state.now();
+    let store = &test_app.state.store;
+    let second = new_key("sik_latter");
+    let integrator = accounts::add_integrator(store, &new_integrator("Former", former), now).await;
+    accounts::replace_integrator_key(store, integrator.unwrap(), &second, now)
+        .await
+        .unwrap();
+    vec![
+        key("no key", &[], &[]),
+        key("an empty key", &[""], &[]),
+        key("two keys", &[own, own], &[]),
+        key("a malformed key", &["odd"], &[]),
+        key("a key with a blank", &[" tpk_ one"], &[]),
+        key("an unknown prefix", &["xyz_one"], &[]),
+        key("an unknown taxpayer's key", &["tpk_nobody"], &[]),
+        key("an unknown integrator's key", &["sik_nobody"], &[]),
+        key("an unknown operator's key", &["opk_nobody"], &[]),
+        key("a taxpayer's former key", &[TAXPAYER_KEY], &[]),
+        key("an integrator's former key", &[former], &[]),
+        key(
+            "a taxpayer's key",
+            &[own],
+            &[Rule::Taxpayer, Rule::AccessPoint],
+        ),
+        key(
+            "an integrator's key",
+            &[INTEGRATOR_KEY],
+            &[Rule::Integrator, Rule::AccessPoint],
+        ),
+        key("an operator's key", &[OPERATOR_KEY], &[Rule::Operator]),
+        Key {
+            reads_only: true,
+            ..reading
+        },
+    ]
+}
+
+/// Describes a response that is wrong: it breaks the path's rule for this key, or it shows data of the other tenant.
+pub(super) fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
+    let pattern = path.pattern;
+    let rule = rule(pattern);
+    let is_open = matches!(rule, Rule::Public | Rule::Token) || key.opens.contains(&rule);
+    let is_one_key = matches!(key.texts.as_slice(), [text] if !text.is_empty());
+    let refusal = match (rule, is_one_key) {
+        (Rule::AccessPoint, true) => (403, "KEY_NOT_RECOGNIZED"),
+        (_, true) => (401, "INVALID_API_KEY"),
+        _ => (401, "UNAUTHENTICATED"),
+    };
+    let may_only_read = key.reads_only && !matches!(rule, Rule::Public | Rule::Token);
+    let is_right = match (is_open, rule) {
+        (false, _) if *method == Method::HEAD => seen.status == refusal.0,
+        (false, _) => (seen.status, seen.code().as_str()) == refusal,
+        (true, _) if may_only_read && !path.policy.only_reads(method) => {
+            (seen.status, seen.code().as_str()) == (403, "KEY_READ_ONLY")
+        }
+        (true, Rule::Token) => seen.status == 404,
+        // Operators may see the data of every tenant.
+        (true, Rule::Public | Rule::Operator) => ![401, 403].contains(&seen.status),
+        (true, _) if Foreign::is_named_by(pattern) => [401, 403, 404].contains(&seen.status),
+        (true, _) => seen.status != 401,
+    };
+    let is_hidden = rule == Rule::Operator && is_open || !seen.is_marked();
+    let said = || {
+        format!(
+            "{method} {pattern} with {}: {} {}",
+            key.name, seen.status, seen.text
+        )
+    };
+    (!is_right || !is_hidden).then(said)
+}
