@@ -29,6 +29,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EXIT_FAILED: u8 = 1;
 const EXIT_UNUSABLE: u8 = 2;
+/// `reconcile` could not compare the day. `EXIT_FAILED` would say that findings are left to an operator.
+const EXIT_NOT_COMPARED: u8 = 2;
 
 /// The text that a successful command prints on standard output, if any; or why the command failed.
 type CallResult = Result<Option<String>, ExitFailure>;
@@ -202,10 +204,10 @@ async fn run_contact_command(
 ) -> Result<Value, StartError> {
     match command {
         ContactCommand::Invitation { taxpayer, id } => {
-            app::invite_contact(settings, taxpayer, id).await
+            app::invite_contact(settings, TaxpayerId(taxpayer), ContactId(id)).await
         }
         ContactCommand::TotpReset { taxpayer, id } => {
-            app::reset_contact_totp(settings, taxpayer, id).await
+            app::reset_contact_totp(settings, TaxpayerId(taxpayer), ContactId(id)).await
         }
         ContactCommand::Disable { taxpayer, id } => {
             change_contact(settings, taxpayer, id, ContactCall::Disable).await
@@ -272,7 +274,10 @@ fn json_line<E: Error>(answer: Result<Value, E>) -> CallResult {
 
 /// Prints all findings, then succeeds only if no finding is left to an operator.
 fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) -> CallResult {
-    let found = done.map_err(|error| unusable_failure(&error))?;
+    let found = done.map_err(|error| ExitFailure {
+        code: EXIT_NOT_COMPARED,
+        sentence: sentence(&error),
+    })?;
     print(Some(found.to_string()))?;
     match found.listed_count() {
         0 => Ok(None),

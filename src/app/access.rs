@@ -54,10 +54,7 @@ pub async fn change_access(
     };
     store.close().await;
     match (outcome?, call) {
-        (AccessOutcome::Unknown, _) => Err(StartError::NoAccount {
-            kind: owner.kind,
-            id: owner.id,
-        }),
+        (AccessOutcome::Unknown, _) => Err(StartError::no_account(owner)),
         (AccessOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
         (AccessOutcome::Done(_), AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
         (AccessOutcome::Done(_), AccessCall::Role(role)) => {
@@ -102,10 +99,7 @@ pub async fn change_contact(
             id,
             ended_sessions
         })),
-        ContactChangeResult::Unknown => Err(StartError::NoContact {
-            taxpayer: taxpayer.0,
-            id: id.0,
-        }),
+        ContactChangeResult::Unknown => Err(StartError::NoContact { taxpayer, id }),
         ContactChangeResult::LastOwner => Err(StartError::LastOwner),
     }
 }

@@ -26,7 +26,7 @@ use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::codes::Subscription;
-use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::email::is_email;
 use crate::domain::party::verification::VerificationPolicy;
@@ -105,19 +105,13 @@ pub async fn create_operator(
 /// Gives an operator or an integrator a new password. The returned JSON is the only place where the password can be
 /// read.
 pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
-    let owner = match account.kind {
-        KeyKind::Operator => SessionOwner::Operator(account.id),
-        KeyKind::Integrator | KeyKind::Taxpayer => {
-            SessionOwner::Integrator(IntegratorId(account.id))
-        }
-    };
+    let owner = account
+        .session_owner()
+        .ok_or_else(|| StartError::no_account(account))?;
     let password = random_password();
     let store = open_beside_service(&settings).await?;
     let person = people::with_owner(&store, owner).await?;
-    let person = person.ok_or(StartError::NoAccount {
-        kind: account.kind,
-        id: account.id,
-    })?;
+    let person = person.ok_or_else(|| StartError::no_account(account))?;
     let hash = hash_password(&store, &person.email, &password).await?;
     let change = PasswordChange {
         owner,
@@ -126,37 +120,28 @@ pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<V
     };
     let changed = people::set_password(&store, change, SystemClock.now()).await;
     store.close().await;
-    changed?.ok_or(StartError::NoAccount {
-        kind: account.kind,
-        id: account.id,
-    })?;
+    changed?.ok_or_else(|| StartError::no_account(account))?;
     Ok(json!({ "id": account.id, "password": password.expose_secret() }))
 }
 
 /// Removes the second factor of an operator or an integrator. Until the person sets up a new one, the password alone is
 /// enough to sign in.
 pub async fn reset_totp(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
-    let KeyOwner { kind, id } = account;
-    let owner = match kind {
-        KeyKind::Operator => SessionOwner::Operator(id),
-        KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
-    };
+    let owner = account
+        .session_owner()
+        .ok_or_else(|| StartError::no_account(account))?;
     remove_second_factor(settings, owner)
         .await?
-        .ok_or(StartError::NoAccount { kind, id })
+        .ok_or_else(|| StartError::no_account(account))
 }
 
 /// Removes the second factor of a contact person of a taxpayer.
 pub async fn reset_contact_totp(
     settings: Settings,
-    taxpayer: i64,
-    id: i64,
+    taxpayer: TaxpayerId,
+    id: ContactId,
 ) -> Result<Value, StartError> {
-    let owner = SessionOwner::Contact {
-        taxpayer: TaxpayerId(taxpayer),
-        id: ContactId(id),
-    };
-    remove_second_factor(settings, owner)
+    remove_second_factor(settings, SessionOwner::Contact { taxpayer, id })
         .await?
         .ok_or(StartError::NoContact { taxpayer, id })
 }

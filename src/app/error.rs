@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use crate::actors::checkpoint::CheckpointError;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityBuildError, CryptoError};
+use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::checkpoint::InvalidCheckpointKey;
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::InvalidEncryptionKey;
 use crate::store::events::checkpoint_file::CheckpointFileError;
@@ -89,7 +91,7 @@ pub enum StartError {
     #[error(transparent)]
     CheckpointFile(#[from] CheckpointFileError),
     #[error("taxpayer {taxpayer} has no contact person {id}")]
-    NoContact { taxpayer: i64, id: i64 },
+    NoContact { taxpayer: TaxpayerId, id: ContactId },
     #[error("there is no taxpayer {0}")]
     NoTaxpayer(i64),
     #[error(
@@ -102,4 +104,13 @@ pub enum StartError {
     NotReconciled(String),
     #[error("the demo failed: {0}")]
     Demo(String),
+}
+
+impl StartError {
+    pub(super) fn no_account(account: KeyOwner) -> Self {
+        Self::NoAccount {
+            kind: account.kind,
+            id: account.id,
+        }
+    }
 }

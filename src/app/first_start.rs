@@ -32,7 +32,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 
-pub struct DemoAccounts {
+pub(super) struct DemoAccounts {
     pub integrator_key: SecretString,
     pub taxpayer_id: TaxpayerId,
     pub taxpayer_key: SecretString,
@@ -42,7 +42,7 @@ pub struct DemoAccounts {
     pub operator: Option<DemoOperator>,
 }
 
-pub struct DemoOperator {
+pub(super) struct DemoOperator {
     pub password: SecretString,
     pub key: SecretString,
 }
@@ -58,7 +58,7 @@ const OPERATOR_EMAIL: &str = "operator@demo.example";
 
 /// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
 /// Completes them if an earlier start was interrupted. Returns `None` if nothing was created.
-pub async fn create_accounts(
+pub(super) async fn create_accounts(
     app: &App,
     settings: &Settings,
 ) -> Result<Option<DemoAccounts>, StartError> {

@@ -9,36 +9,29 @@ use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::access::api_key::KeyOwner;
-use crate::domain::access::caller::KeyKind;
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::store::accounts::invitations::{self, NewInvitation};
 
 /// Makes a link for an operator or an integrator. The returned JSON is the only place where the link can be read.
 pub async fn invite(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
-    let KeyOwner { kind, id } = account;
-    let owner = match kind {
-        KeyKind::Operator => SessionOwner::Operator(id),
-        KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
-    };
+    let owner = account
+        .session_owner()
+        .ok_or_else(|| StartError::no_account(account))?;
     make_invitation(settings, owner)
         .await?
-        .ok_or(StartError::NoAccount { kind, id })
+        .ok_or_else(|| StartError::no_account(account))
 }
 
 /// Makes a link for a contact person of a taxpayer. The returned JSON is the only place where the link can be read.
 pub async fn invite_contact(
     settings: Settings,
-    taxpayer: i64,
-    id: i64,
+    taxpayer: TaxpayerId,
+    id: ContactId,
 ) -> Result<Value, StartError> {
-    let owner = SessionOwner::Contact {
-        taxpayer: TaxpayerId(taxpayer),
-        id: ContactId(id),
-    };
-    make_invitation(settings, owner)
+    make_invitation(settings, SessionOwner::Contact { taxpayer, id })
         .await?
         .ok_or(StartError::NoContact { taxpayer, id })
 }

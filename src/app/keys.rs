@@ -71,7 +71,7 @@ pub async fn rotate_key(
     store.close().await;
     match rotated? {
         RotationOutcome::Done => {}
-        RotationOutcome::Unknown => return Err(missing_account(owner)),
+        RotationOutcome::Unknown => return Err(StartError::no_account(owner)),
         RotationOutcome::Disabled => {
             return Err(StartError::DisabledAccount {
                 kind: owner.kind,
@@ -96,7 +96,7 @@ pub async fn revoke_keys(
     let store = open_beside_service(&settings).await?;
     let revoked = access::revoke(&store, change, includes_taxpayers).await;
     store.close().await;
-    let ended = revoked?.ok_or_else(|| missing_account(owner))?;
+    let ended = revoked?.ok_or_else(|| StartError::no_account(owner))?;
     Ok(json!(RevokedKeys::new(owner.id, ended)))
 }
 
@@ -117,12 +117,5 @@ pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
     match terms.expires_at.filter(|end| *end <= SystemClock.now()) {
         Some(end) => Err(StartError::KeyEndPassed(end)),
         None => Ok(()),
-    }
-}
-
-fn missing_account(owner: KeyOwner) -> StartError {
-    StartError::NoAccount {
-        kind: owner.kind,
-        id: owner.id,
     }
 }

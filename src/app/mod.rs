@@ -37,7 +37,6 @@ pub use composition::App;
 pub use database::open_store;
 pub use demo::demo;
 pub use error::StartError;
-pub use first_start::{DemoAccounts, create_accounts as create_demo_accounts};
 pub use invitations::{invite, invite_contact};
 pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{ReconciliationReport, reconcile};

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::OperatorRole;
+use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::IntegratorId;
 
 /// The longest time for which a key can stay valid after a new key has replaced it.
 pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
@@ -28,6 +29,17 @@ words! {
 pub struct KeyOwner {
     pub kind: KeyKind,
     pub id: i64,
+}
+
+impl KeyOwner {
+    /// Returns who signs in to this account with a password. `None` for a taxpayer: its contact persons sign in.
+    pub fn session_owner(self) -> Option<SessionOwner> {
+        match self.kind {
+            KeyKind::Operator => Some(SessionOwner::Operator(self.id)),
+            KeyKind::Integrator => Some(SessionOwner::Integrator(IntegratorId(self.id))),
+            KeyKind::Taxpayer => None,
+        }
+    }
 }
 
 /// Formats the owner as in the access log, such as `taxpayer:7`.
@@ -163,6 +175,17 @@ impl KeyTerms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operators_and_integrators_sign_in_and_taxpayers_do_not() {
+        let person = |kind| KeyOwner { kind, id: 7 }.session_owner();
+        assert_eq!(person(KeyKind::Operator), Some(SessionOwner::Operator(7)));
+        assert_eq!(
+            person(KeyKind::Integrator),
+            Some(SessionOwner::Integrator(IntegratorId(7)))
+        );
+        assert_eq!(person(KeyKind::Taxpayer), None);
+    }
 
     #[test]
     fn a_replaced_key_never_lives_longer_than_it_would_have_or_than_the_longest_overlap() {

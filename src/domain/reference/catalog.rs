@@ -142,17 +142,6 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the tax category with this percent; `None` if there is none. Of several, prefers those that end in
-    /// `_VAT`, and of these the alphabetically first.
-    pub fn category_with_percent(&self, percent: Amount) -> Option<&str> {
-        let matches = self
-            .percents
-            .iter()
-            .filter(|(_, known)| **known == percent)
-            .map(|(name, _)| name.as_str());
-        matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
-    }
-
     /// Returns the tax categories with their percents, ordered by code, those whose code ends in `_VAT` first.
     pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
         let mut all: Vec<_> = self

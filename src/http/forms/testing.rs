@@ -284,6 +284,46 @@ pub(crate) fn update_invoice() -> Value {
     })
 }
 
+/// The fields that both Submit and Validate require of the authority's document.
+pub(crate) const DOCUMENT_REQUIRED: &[&str] = &[
+    "/business_id",
+    "/irn",
+    "/issue_date",
+    "/invoice_type_code",
+    "/document_currency_code",
+    "/accounting_supplier_party",
+    "/accounting_supplier_party/party_name",
+    "/accounting_supplier_party/tin",
+    "/accounting_supplier_party/email",
+    "/accounting_supplier_party/postal_address",
+    "/accounting_supplier_party/postal_address/street_name",
+    "/accounting_supplier_party/postal_address/city_name",
+    "/accounting_supplier_party/postal_address/country",
+    "/accounting_customer_party/party_name",
+    "/accounting_customer_party/tin",
+    "/accounting_customer_party/email",
+    "/accounting_customer_party/postal_address",
+    "/accounting_customer_party/postal_address/street_name",
+    "/accounting_customer_party/postal_address/city_name",
+    "/accounting_customer_party/postal_address/country",
+    "/legal_monetary_total",
+    "/legal_monetary_total/line_extension_amount",
+    "/legal_monetary_total/tax_exclusive_amount",
+    "/legal_monetary_total/tax_inclusive_amount",
+    "/legal_monetary_total/payable_amount",
+    "/invoice_line",
+    "/invoice_line/0/hsn_code",
+    "/invoice_line/0/product_category",
+    "/invoice_line/0/invoiced_quantity",
+    "/invoice_line/0/line_extension_amount",
+    "/invoice_line/0/item",
+    "/invoice_line/0/item/name",
+    "/invoice_line/0/price",
+    "/invoice_line/0/price/price_amount",
+    "/invoice_line/0/price/base_quantity",
+    "/invoice_line/0/price/price_unit",
+];
+
 pub(crate) fn submission() -> Value {
     let party = json!({
         "party_name": "Dangoyaro Mills", "tin": "12345678-0001", "email": "books@example.com",

@@ -8,7 +8,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::OperatorRole;
+use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::{
@@ -38,11 +38,14 @@ pub async fn revoke(
     change: AccountChange,
     includes_taxpayers: bool,
 ) -> Result<Option<Revocation>, StoreError> {
+    let Some(person) = change.owner.session_owner() else {
+        return Ok(None);
+    };
     let tx = store.begin().await?;
     if lock_account(&tx, change.owner).await?.is_none() {
         return Ok(None);
     }
-    let ended = end_keys_and_sessions(&tx, &change, includes_taxpayers).await?;
+    let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
     let actions = [
         AuditAction::RevokeIntegratorKeys,
         AuditAction::RevokeOperatorKeys,
@@ -60,13 +63,16 @@ pub async fn disable(
     change: AccountChange,
     includes_taxpayers: bool,
 ) -> Result<AccessOutcome, StoreError> {
+    let Some(person) = change.owner.session_owner() else {
+        return Ok(AccessOutcome::Unknown);
+    };
     let tx = store.begin().await?;
     if let Err(refused) = lock_and_check_admins_left(&tx, &change, None).await? {
         return Ok(refused);
     }
     set_disabled(&tx, &change, Some(change.now)).await?;
-    invitations::delete_owned_by(&tx, change.session_owner()).await?;
-    let ended = end_keys_and_sessions(&tx, &change, includes_taxpayers).await?;
+    invitations::delete_owned_by(&tx, person).await?;
+    let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
     let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
     audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
@@ -77,11 +83,14 @@ pub async fn disable(
 /// Allows sign-ins to a disabled account again. Its old keys and sessions stay ended. Sessions are ended here once more
 /// to be sure, although `sessions::open` refuses disabled accounts.
 pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
+    let Some(person) = change.owner.session_owner() else {
+        return Ok(AccessOutcome::Unknown);
+    };
     let tx = store.begin().await?;
     if lock_account(&tx, change.owner).await?.is_none() {
         return Ok(AccessOutcome::Unknown);
     }
-    let sessions = sessions::close_all(&tx, change.session_owner()).await?;
+    let sessions = sessions::close_all(&tx, person).await?;
     set_disabled(&tx, &change, None).await?;
     let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
     audit::append(&tx, &[change.audit_entry(actions, None)]).await?;
@@ -97,14 +106,17 @@ pub async fn remove_operator(
     store: &Store,
     change: AccountChange,
 ) -> Result<AccessOutcome, StoreError> {
+    let Some(person) = change.owner.session_owner() else {
+        return Ok(AccessOutcome::Unknown);
+    };
     let tx = store.begin().await?;
     let had = match lock_and_check_admins_left(&tx, &change, None).await? {
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
-    let ended = end_keys_and_sessions(&tx, &change, false).await?;
-    invitations::delete_owned_by(&tx, change.session_owner()).await?;
-    second_factors::delete_owned_by(&tx, change.session_owner()).await?;
+    let ended = end_keys_and_sessions(&tx, &change, person, false).await?;
+    invitations::delete_owned_by(&tx, person).await?;
+    second_factors::delete_owned_by(&tx, person).await?;
     operator_row::Entity::delete_by_id(change.owner.id)
         .exec(&tx)
         .await?;
@@ -153,10 +165,11 @@ pub async fn set_role(
     Ok(AccessOutcome::Done(Revocation::default()))
 }
 
-/// Ends the keys and the sessions of an account in this transaction.
+/// Ends the keys of an account and the sessions of its person in this transaction.
 async fn end_keys_and_sessions(
     tx: &Transaction,
     change: &AccountChange,
+    person: SessionOwner,
     includes_taxpayers: bool,
 ) -> Result<Revocation, StoreError> {
     let revoked = keys::revoke(tx, change.owner).await?;
@@ -166,7 +179,7 @@ async fn end_keys_and_sessions(
         }
         _ => 0,
     };
-    let sessions = sessions::close_all(tx, change.session_owner()).await?;
+    let sessions = sessions::close_all(tx, person).await?;
     Ok(Revocation {
         revoked,
         revoked_of_taxpayers,

@@ -27,7 +27,7 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder
 
 use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::{OperatorRole, SessionOwner};
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::db::column::caseless;
@@ -150,15 +150,6 @@ pub enum RotationOutcome {
 }
 
 impl AccountChange {
-    fn session_owner(&self) -> SessionOwner {
-        match self.owner.kind {
-            KeyKind::Operator => SessionOwner::Operator(self.owner.id),
-            KeyKind::Integrator | KeyKind::Taxpayer => {
-                SessionOwner::Integrator(IntegratorId(self.owner.id))
-            }
-        }
-    }
-
     fn audit_entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
         let [of_integrator, of_operator] = actions;
         let is_integrator = self.owner.kind == KeyKind::Integrator;

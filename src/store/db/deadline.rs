@@ -142,12 +142,12 @@ impl Liveness {
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> Result<T, DbErr> {
         let call = timeout(limit.duration, call);
-        let mut given_up = AbandonGuard {
+        let mut guard = AbandonGuard {
             liveness: self,
-            is_over: false,
+            was_answered: false,
         };
         let result = call.await;
-        given_up.is_over = result.is_ok();
+        guard.was_answered = result.is_ok();
         let Ok(result) = result else {
             if limit.tells_silence {
                 self.mark_silent();
@@ -169,15 +169,15 @@ pub(crate) struct CallLimit {
     pub(crate) tells_silence: bool,
 }
 
-/// Watches one call: if this value is dropped before the call has completed, the pool is marked as doubted.
+/// Watches one call: if this value is dropped before the call was answered, the pool is marked as doubted.
 struct AbandonGuard<'a> {
     liveness: &'a Liveness,
-    is_over: bool,
+    was_answered: bool,
 }
 
 impl Drop for AbandonGuard<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.was_answered {
             self.liveness.doubt();
         }
     }
