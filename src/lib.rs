@@ -38,7 +38,9 @@ pub mod internals {
         Category, DeclaredPaymentStatus, ItemType, SettableStatus, Subscription, UniqueNoType,
     };
     pub use crate::domain::kernel::fault::Faults;
-    pub use crate::domain::kernel::ids::{CustomerId, IntegratorId, InvoiceId, TaxpayerId};
+    pub use crate::domain::kernel::ids::{
+        ContactId, CustomerId, IntegratorId, InvoiceId, TaxpayerId,
+    };
     pub use crate::domain::party::{
         Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange,
     };

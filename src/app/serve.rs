@@ -130,6 +130,8 @@ fn api_state(app: &App, settings: &Settings) -> http::state::ApiState {
         },
         health: http::Health::default(),
         database_counts: http::CachedCounts::default(),
+        incidents: http::IncidentLog::default(),
+        remembered_operators: http::RememberedOperators::default(),
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),
         key_usage: app.key_usage(),
@@ -217,6 +219,7 @@ impl Application {
         }
         let state = web::Data::new(api_state(&app, settings));
         let stopping = state.stopping.clone();
+        actix_web::rt::spawn(http::watch_incidents(state.clone()));
         let limits = ListenerLimits::new(&settings.http, open_files);
         let rules = ListenerRules {
             proxies: trusted_proxies(&settings.http),

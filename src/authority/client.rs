@@ -23,7 +23,7 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::answer::AuthorityAnswer;
 use crate::authority::transport::classify;
 use crate::authority::transport::exchange::{RawResponse, exchange};
-use crate::authority::transport::failure::{AuthorityFailure, Cause};
+use crate::authority::transport::failure::{AuthorityFailure, Cause, CauseKind};
 use crate::authority::transport::request::AuthorityRequest;
 use crate::config::authority::AuthoritySettings;
 
@@ -134,6 +134,11 @@ impl Authority {
         self.inner.call_counters.snapshot()
     }
 
+    /// Returns the number of failed calls since the start of the process, by cause.
+    pub fn failure_causes(&self) -> [(CauseKind, u64); CauseKind::ALL.len()] {
+        self.inner.call_counters.causes()
+    }
+
     /// Returns the durations of the calls that were made, by operation and outcome.
     pub fn call_durations(&self) -> Histograms<CallLabels> {
         self.inner.call_counters.durations.clone()
@@ -209,6 +214,10 @@ impl Authority {
         self.inner
             .call_counters
             .record_call(operation, outcome, duration);
+        let cause = result.as_ref().err().and_then(AuthorityFailure::cause);
+        if let Some(cause) = cause {
+            self.inner.call_counters.count_cause(cause.kind());
+        }
         tracing::debug!(
             operation = operation.name(),
             irn,
@@ -414,8 +423,7 @@ mod tests {
         };
         let (_stream, result) = tokio::join!(no_tls, authority.sign(&Value::Null));
         let failure = result.unwrap_err();
-        let sentence =
-            "the authority could not be reached: no trusted TLS connection could be made";
+        let sentence = "no trusted TLS connection to the authority could be made";
         assert_eq!(failure.to_string(), sentence);
         assert!(matches!(failure, AuthorityFailure::Retryable { .. }));
     }

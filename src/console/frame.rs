@@ -7,6 +7,9 @@ use crate::console::session::accounts::{AccountLabel, AccountSession};
 use crate::console::session::operators::OperatorSession;
 use crate::domain::access::session::{ContactRole, OperatorRole, Person};
 
+/// The title of the operators' first page.
+pub(crate) const OVERVIEW: &str = "Overview";
+
 /// An entry of the navigation.
 #[derive(Debug)]
 pub(crate) struct NavigationEntry {
@@ -25,6 +28,8 @@ pub(crate) struct Frame {
     pub(crate) person: String,
     /// The one-time notice of the action that led here, if any.
     pub(crate) notice: Option<String>,
+    /// What needs an operator most; `None` if nothing does, and on the overview, which shows all of it.
+    pub(crate) incident: Option<String>,
     pub(crate) csrf: String,
     /// True if the person may act: move runs, change invoices.
     pub(crate) can_act: bool,
@@ -41,6 +46,7 @@ impl Frame {
             navigation: operators::navigation(),
             person: session.email.clone(),
             notice: session.notice.clone(),
+            incident: session.headline.clone().filter(|_| title != OVERVIEW),
             csrf: session.csrf.clone(),
             can_act: session.role >= OperatorRole::Operator,
             can_own: session.role >= OperatorRole::Admin,
@@ -80,6 +86,7 @@ impl Frame {
             account: None,
             person: String::new(),
             notice: None,
+            incident: None,
             csrf: String::new(),
             can_act: false,
             can_own: false,

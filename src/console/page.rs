@@ -19,9 +19,11 @@ use crate::console::session::{self, NoticeRead, Refusal};
 use crate::http::extract::form;
 use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::access_log::MatchedRoute;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::redirect::remove_notice;
 pub(crate) use crate::http::respond::redirect::{go_to, redirect};
+use crate::http::state::ApiState;
 
 /// The result of a handler of a page.
 pub(crate) type Answer = Result<HttpResponse, ApiError>;
@@ -199,6 +201,19 @@ fn is_page(request: &HttpRequest) -> bool {
         .any(|start| path.starts_with(start))
 }
 
+/// Returns what an operator should know when a page cannot be shown because the database is silent.
+fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
+    let state = request.app_data::<web::Data<ApiState>>()?;
+    let is_about_database = error.code == ErrorCode::Overloaded
+        && request.path().starts_with("/console")
+        && state.health.database_fault().is_some();
+    is_about_database.then(|| DATABASE_SILENT.to_owned())
+}
+
+/// The sentence on an operator's page that needs the database while it is silent.
+const DATABASE_SILENT: &str = "The database does not answer, so this page cannot be shown. The overview, Supervision and \
+     Breakers show what this process knows, and the overview says since when.";
+
 fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     if let Some(cause) = &error.cause
         && error.status.is_server_error()
@@ -206,7 +221,8 @@ fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
         tracing::error!(code = error.code.as_str(), cause = %cause, "a page could not be shown");
     }
     let faults = error.faults.iter().map(ToString::to_string).collect();
-    let mut page = failure_page(error.status, error.message.to_string(), faults, request);
+    let message = database_message(error, request).unwrap_or_else(|| error.message.to_string());
+    let mut page = failure_page(error.status, message, faults, request);
     if let Some(wait) = error.retry_after {
         page.headers_mut()
             .insert(RETRY_AFTER, wait.as_secs().max(1).into());

@@ -191,6 +191,7 @@ pub(super) async fn is_own_password(
 fn note_refusals(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
     let state = state.clone();
     let address = client_address(request);
+    state.traffic.count_failed_authentication();
     actix_web::rt::spawn(async move {
         for owner in owners {
             let noted =

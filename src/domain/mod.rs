@@ -19,6 +19,7 @@
 
 pub mod access;
 pub mod events;
+pub mod incident;
 pub mod integration;
 pub mod invoice;
 pub mod kernel;

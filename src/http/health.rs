@@ -2,8 +2,8 @@
 //! unreachable or single actors are stuck, the process is only degraded. The results of the probes are cached for a few
 //! seconds.
 
-use std::fmt::Display;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use supervision::Tree;
@@ -11,8 +11,10 @@ use tokio::time::timeout;
 
 use crate::actors::kinds;
 use crate::authority::Authority;
+use crate::domain::incident::DatabaseFault;
 use crate::http::cached::Cached;
 use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
 
 const DATABASE_PROBE_LIFETIME: Duration = Duration::from_secs(3);
 const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
@@ -24,11 +26,28 @@ const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// few stuck actors may be due to the data of their taxpayers.
 const STUCK_ACTORS_MIN: usize = 8;
 
+/// A probe of the database that takes longer than this shows that the database is silent, before the probe ends.
+const DATABASE_SILENT_AFTER: Duration = Duration::from_secs(4);
+/// The codes with which the databases report a full disk and a database that takes no writes.
+const DISK_FULL_SQLITE: &str = "13";
+const DISK_FULL_POSTGRES: &str = "53100";
+const READ_ONLY_SQLITE: &str = "8";
+const READ_ONLY_POSTGRES: &str = "25006";
+
 /// The cached results of the probes of the database and of the authority.
 #[derive(Debug)]
 pub struct Health {
-    database: Cached<Option<HealthIssue>>,
+    database: Cached<Option<DatabaseFault>>,
     authority: Cached<Option<HealthIssue>>,
+    last_probe: Mutex<DatabaseProbe>,
+}
+
+/// The last probe of the database.
+#[derive(Debug, Default)]
+struct DatabaseProbe {
+    /// When the running probe began; `None` if none runs.
+    running_since: Option<Instant>,
+    fault: Option<DatabaseFault>,
 }
 
 impl Default for Health {
@@ -36,21 +55,66 @@ impl Default for Health {
         Self {
             database: Cached::new(DATABASE_PROBE_LIFETIME),
             authority: Cached::new(AUTHORITY_PROBE_LIFETIME),
+            last_probe: Mutex::default(),
         }
     }
 }
 
 impl Health {
-    /// Returns the current report. Probes the database and the authority at most once every few seconds.
+    /// Returns the current report. `incident` says what is the matter with the authority, if that is known. Probes the database and the authority at most once every few seconds.
     pub(crate) async fn report(
         &self,
         store: &Store,
         tree: &Tree,
         client: &Authority,
+        incident: Option<&'static str>,
     ) -> HealthReport {
-        let database = self.database.get_or_load(probe_database(store)).await;
-        let authority = self.authority.get_or_load(probe_authority(client)).await;
+        let database = self.database.get_or_load(self.probe_database(store)).await;
+        let database = database.map(|fault| HealthIssue::down(fault_words(fault)));
+        let incident = incident.map(HealthIssue::degradation);
+        let probed = self.authority.get_or_load(probe_authority(client)).await;
+        let authority = incident.or(probed);
         HealthReport::new(database, check_actors(tree), authority)
+    }
+
+    /// Returns what is wrong with the database, as far as it is known now. Asks nobody.
+    pub(crate) fn database_fault(&self) -> Option<DatabaseFault> {
+        let probe = self.last_probe();
+        let is_silent = probe
+            .running_since
+            .is_some_and(|since| since.elapsed() > DATABASE_SILENT_AFTER);
+        probe
+            .fault
+            .or_else(|| is_silent.then_some(DatabaseFault::Silent))
+    }
+
+    /// Probes the database. Logs the cause of a failure and does not return it, because anybody may call
+    /// `/health/ready`.
+    async fn probe_database(&self, store: &Store) -> Option<DatabaseFault> {
+        self.last_probe().running_since = Some(Instant::now());
+        let probed = timeout(DATABASE_PROBE_TIMEOUT, store.check()).await;
+        let fault = match probed {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the database does not answer or takes no write");
+                Some(fault_from_error(&error))
+            }
+            Err(_) => {
+                tracing::warn!("the database did not answer within {DATABASE_PROBE_TIMEOUT:?}");
+                Some(DatabaseFault::Silent)
+            }
+        };
+        *self.last_probe() = DatabaseProbe {
+            running_since: None,
+            fault,
+        };
+        fault
+    }
+
+    fn last_probe(&self) -> MutexGuard<'_, DatabaseProbe> {
+        self.last_probe
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -154,15 +218,23 @@ impl HealthReport {
     }
 }
 
-/// Probes the database. Logs the cause of a failure and does not return it, because anybody may call `/health/ready`.
-async fn probe_database(store: &Store) -> Option<HealthIssue> {
-    let error = run_probe(DATABASE_PROBE_TIMEOUT, store.check())
-        .await
-        .err()?;
-    tracing::warn!(error, "the database does not answer or takes no write");
-    Some(HealthIssue::down(
-        "the database does not answer or takes no write",
-    ))
+/// Returns the words of readiness for a fault of the database.
+fn fault_words(fault: DatabaseFault) -> &'static str {
+    match fault {
+        DatabaseFault::Silent => "the database does not answer",
+        DatabaseFault::DiskFull => "the disk of the database is full",
+        DatabaseFault::ReadOnly => "the database is read-only",
+        DatabaseFault::Failing => "the database does not answer or takes no write",
+    }
+}
+
+fn fault_from_error(error: &StoreError) -> DatabaseFault {
+    match error.code().as_deref() {
+        Some(DISK_FULL_SQLITE | DISK_FULL_POSTGRES) => DatabaseFault::DiskFull,
+        Some(READ_ONLY_SQLITE | READ_ONLY_POSTGRES) => DatabaseFault::ReadOnly,
+        Some(_) => DatabaseFault::Failing,
+        None => DatabaseFault::Silent,
+    }
 }
 
 fn check_actors(tree: &Tree) -> Option<HealthIssue> {
@@ -182,16 +254,6 @@ fn stuck_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
         }
         _ => Some(HealthIssue::degradation(reason())),
     }
-}
-
-async fn run_probe<E: Display>(
-    wait: Duration,
-    look: impl Future<Output = Result<(), E>>,
-) -> Result<(), String> {
-    let seen = timeout(wait, look)
-        .await
-        .map_err(|_| format!("nothing came within {wait:?}"))?;
-    seen.map_err(|error| error.to_string())
 }
 
 async fn probe_authority(client: &Authority) -> Option<HealthIssue> {
@@ -234,23 +296,5 @@ mod tests {
             Some(Severity::Down)
         );
         assert_eq!(severity(50, 100), Some(Severity::Down));
-    }
-
-    #[actix_web::test]
-    async fn a_look_ends_though_what_it_looks_at_says_nothing() {
-        let silent = run_probe(
-            Duration::from_millis(1),
-            std::future::pending::<Result<(), String>>(),
-        )
-        .await;
-        assert_eq!(silent.unwrap_err(), "nothing came within 1ms");
-        assert_eq!(
-            run_probe(DATABASE_PROBE_TIMEOUT, async { Err(broken_reason()) }).await,
-            Err(broken_reason())
-        );
-        assert_eq!(
-            run_probe(DATABASE_PROBE_TIMEOUT, async { Ok::<_, String>(()) }).await,
-            Ok(())
-        );
     }
 }

@@ -9,12 +9,13 @@
 //! | `api` | the endpoints and their handlers, a folder for each part of the API |
 //! | `endpoint` | a line of the table: one path |
 //! | `middleware` | code around every handler: request id, access log, policy |
+//! | `incidents` | the incidents that this process sees now |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `state` | everything that handlers share |
-//! | `limits`, `health`, `password`, `stopping`, `cached` | parts of the state |
+//! | `limits`, `health`, `password`, `stopping`, `remembered_operators`, `cached` | parts of the state |
 //! | `listener` | whom the listener of a request serves |
 //! | `key_generation` | new API keys and signing secrets |
 //! | `suggest_patch`, `explain` | a patch for a refused document, and the reasons of its refusal |
@@ -35,6 +36,7 @@ pub(crate) mod forms;
 pub mod fuzzing;
 mod health;
 pub(crate) mod idempotency;
+pub(crate) mod incidents;
 pub(crate) mod invitations;
 pub(crate) mod key_generation;
 pub(crate) mod limits;
@@ -43,6 +45,7 @@ pub(crate) mod metrics;
 pub(crate) mod middleware;
 mod openapi;
 pub(crate) mod password;
+pub(crate) mod remembered_operators;
 pub(crate) mod respond;
 #[cfg(test)]
 mod rights_tests;
@@ -62,6 +65,8 @@ use api::{app, authority, core, ops, system_integrators, tax_payers};
 use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
+pub use incidents::log::IncidentLog;
+pub use incidents::watch as watch_incidents;
 pub(crate) use limits::GuardedStream;
 pub use limits::{
     AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls,
@@ -74,6 +79,7 @@ pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;
 use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
+pub use remembered_operators::RememberedOperators;
 pub use stopping::StopSignal;
 
 /// The endpoints, grouped by the parts of the API.

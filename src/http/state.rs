@@ -23,6 +23,7 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::health::Health;
 use crate::http::idempotency::in_progress::InProgressRequests;
+use crate::http::incidents::log::IncidentLog;
 use crate::http::limits::AnswerMemory;
 use crate::http::limits::BodyMemory;
 use crate::http::limits::ConcurrentCalls;
@@ -33,6 +34,7 @@ use crate::http::metrics::database_counts::CachedCounts;
 use crate::http::metrics::traffic::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
+use crate::http::remembered_operators::RememberedOperators;
 use crate::http::stopping::StopSignal;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -56,6 +58,8 @@ pub struct ApiState {
     pub settings: ApiSettings,
     pub health: Health,
     pub database_counts: CachedCounts,
+    pub incidents: IncidentLog,
+    pub remembered_operators: RememberedOperators,
     pub traffic: Traffic,
     pub limits: RateLimits,
     pub key_usage: Arc<KeyUsage>,

@@ -43,10 +43,12 @@ use crate::http::ConcurrentCalls;
 use crate::http::ConcurrentLimits;
 use crate::http::Health;
 use crate::http::InProgressRequests;
+use crate::http::IncidentLog;
 use crate::http::PageLimits;
 use crate::http::PageRates;
 use crate::http::Passwords;
 use crate::http::Rates;
+use crate::http::RememberedOperators;
 use crate::http::SignInAttempts;
 use crate::http::SignInRates;
 use crate::http::Traffic;
@@ -204,6 +206,8 @@ async fn start_app_on(database: TestStore) -> TestApp {
         delivery,
         settings: settings(),
         health: Health::default(),
+        incidents: IncidentLog::default(),
+        remembered_operators: RememberedOperators::default(),
         database_counts: CachedCounts::default(),
         traffic: Traffic::default(),
         limits: Rates::default().into(),

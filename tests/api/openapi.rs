@@ -88,6 +88,7 @@ const STORY: &[(&str, u16)] = &[
     ("supervision", 200),
     ("list_runs", 200),
     ("overview", 200),
+    ("list_incidents", 200),
     ("move_runs", 200),
     ("list_endpoints", 200),
     ("get_operated_run", 200),

@@ -18,6 +18,7 @@ mod database_busy;
 mod database_gone;
 mod database_silent;
 mod drain;
+mod drills;
 mod durability;
 mod first_start;
 mod hostile_json;

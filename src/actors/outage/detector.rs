@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use timing::clock::{self, SharedClock};
 
-use crate::authority::{Authority, BreakerView};
+use crate::authority::{Authority, BreakerView, CauseKind};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -117,10 +117,13 @@ fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
     }
 }
 
+/// Returns the observation of one operation. A breaker that opened because of our key, or of a certificate, shows no
+/// outage: it would be told to taxpayers, and it is not theirs to wait for.
 fn operation_calls(view: &BreakerView) -> OperationCalls {
+    let is_ours = view.cause.is_some_and(CauseKind::is_ours);
     OperationCalls {
         operation: view.operation.name(),
-        held_since: view.since.filter(|_| view.is_outage),
+        held_since: view.since.filter(|_| view.is_outage && !is_ours),
         failed_at: view.failed_at,
         answered_at: view.answered_at,
     }

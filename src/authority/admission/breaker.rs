@@ -22,6 +22,7 @@ use crate::authority::admission::open_breaker::{
 };
 use crate::authority::admission::payer_lane::PayerLane;
 use crate::authority::operation::Operation;
+use crate::authority::transport::failure::CauseKind;
 
 /// The shortest time between two liveness checks.
 const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
@@ -68,6 +69,8 @@ pub struct BreakerView {
     pub is_tripped: bool,
     /// When the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
+    /// Why the last counted call failed; `None` if it was answered.
+    pub cause: Option<CauseKind>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
     pub failures: u32,
@@ -88,6 +91,7 @@ pub(crate) struct Breaker {
     open: Option<OpenBreaker<CallPayer>>,
     lanes: HashMap<CallPayer, PayerLane>,
     since: Option<Timestamp>,
+    cause: Option<CauseKind>,
     answered_at: Option<Timestamp>,
     failed_at: Option<Timestamp>,
     openings: u64,
@@ -214,6 +218,11 @@ impl Breaker {
         self.close(now)
     }
 
+    /// Records why a call failed; `None` if it was answered.
+    pub(crate) fn note_cause(&mut self, cause: Option<CauseKind>) {
+        self.cause = cause;
+    }
+
     pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
         let total = self.total(now);
         let is_probing = match &self.open {
@@ -232,6 +241,7 @@ impl Breaker {
             is_outage: self.is_outage(),
             is_tripped: self.is_tripped(),
             since: self.since,
+            cause: self.cause,
             calls: total.calls(),
             failures: total.failures(),
             next_probe_at: match &self.open {

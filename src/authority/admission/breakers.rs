@@ -12,7 +12,7 @@ use crate::authority::admission::breaker::{Breaker, BreakerView, CallVerdict};
 use crate::authority::admission::call_origin::CallOrigin;
 use crate::authority::admission::open_breaker::{BreakerDecision, HeldCallers};
 use crate::authority::operation::Operation;
-use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
+use crate::authority::transport::failure::{AuthorityFailure, Cause, CauseKind};
 
 pub(crate) struct Breakers {
     clock: SharedClock,
@@ -113,6 +113,7 @@ impl Breakers {
         tracing::warn!(
             operation = operation.name(),
             state = view.state.name(),
+            cause = ?view.cause,
             for_everybody = view.is_outage,
             calls = view.calls,
             failures = view.failures,
@@ -142,6 +143,15 @@ impl BreakerPermit {
     /// Reports the result of the call to the breaker.
     pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
         self.verdict = call_verdict(result);
+        let cause = result.as_ref().err().and_then(AuthorityFailure::cause);
+        match self.verdict {
+            CallVerdict::Answered => self.breakers.lock(self.operation).note_cause(None),
+            CallVerdict::Failed => {
+                let cause = cause.map(Cause::kind);
+                self.breakers.lock(self.operation).note_cause(cause);
+            }
+            CallVerdict::Neutral => {}
+        }
     }
 }
 
@@ -183,7 +193,6 @@ mod tests {
     use super::*;
     use crate::authority::admission::breaker::BreakerState;
     use crate::authority::admission::call_origin::CallerAccount;
-    use crate::authority::transport::failure::Cause;
     use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {

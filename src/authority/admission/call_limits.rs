@@ -381,6 +381,7 @@ fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadS
         CauseKind::Offline => LoadSignal::Answered,
         CauseKind::Ambiguous
         | CauseKind::Unreachable
+        | CauseKind::Untrusted
         | CauseKind::Malformed
         | CauseKind::KeyRefused
         | CauseKind::Redirected => LoadSignal::Neutral,

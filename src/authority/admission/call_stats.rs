@@ -7,7 +7,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use timing::histograms::{self, Histograms};
 
 use crate::authority::operation::Operation;
-use crate::authority::transport::failure::AuthorityFailure;
+use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,6 +92,7 @@ pub struct CallLabels {
 #[derive(Debug)]
 pub(crate) struct CallCounters {
     sums: [[CallSum; CallOutcome::ALL.len()]; Operation::ALL.len()],
+    causes: [AtomicU64; CauseKind::ALL.len()],
     /// The durations of the calls that were made, so without those that a limit or breaker prevented.
     pub(crate) durations: Histograms<CallLabels>,
 }
@@ -101,6 +102,7 @@ impl Default for CallCounters {
         let durations = Histograms::new_with_constructor(histograms::for_calls);
         Self {
             sums: Default::default(),
+            causes: Default::default(),
             durations,
         }
     }
@@ -122,6 +124,15 @@ impl CallCounters {
         self.durations
             .get_or_create(&labels)
             .observe(duration.as_secs_f64());
+    }
+
+    pub(crate) fn count_cause(&self, cause: CauseKind) {
+        self.causes[cause as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of failed calls, by cause.
+    pub(crate) fn causes(&self) -> [(CauseKind, u64); CauseKind::ALL.len()] {
+        CauseKind::ALL.map(|cause| (cause, self.causes[cause as usize].load(Ordering::Relaxed)))
     }
 
     pub(crate) fn count_outcome(

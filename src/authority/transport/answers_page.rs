@@ -83,6 +83,7 @@ fn word(class: FailureClass) -> &'static str {
 fn cause(kind: CauseKind) -> String {
     match kind {
         CauseKind::Unreachable => "none: no connection was made".to_owned(),
+        CauseKind::Untrusted => "none: the TLS handshake failed".to_owned(),
         CauseKind::TimedOut => "none within `authority.timeout_s`".to_owned(),
         CauseKind::ConnectionReset => "none: the connection was closed or reset after the request, or during the answer".to_owned(),
         CauseKind::Malformed => "unreadable, with any of these statuses: not JSON, XML, a missing field, `ok: false`, 400 or 422 without words, too long".to_owned(),
@@ -97,7 +98,7 @@ fn cause(kind: CauseKind) -> String {
 fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str {
     match (kind, claim, effect) {
         (CauseKind::Offline, ..) => "waits until the access point is back; nothing is signed again",
-        (CauseKind::KeyRefused | CauseKind::Redirected, ..) => {
+        (CauseKind::KeyRefused | CauseKind::Redirected | CauseKind::Untrusted, ..) => {
             "waits and retries; fix `authority.*`"
         }
         (_, FailureClass::Retryable, FailureClass::Retryable) => "waits and retries",

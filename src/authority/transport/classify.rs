@@ -23,8 +23,9 @@ use FailureClass::{Retryable, Unknown};
 
 /// The class of a failed call for each cause. The three columns are a read, a claim of an IRN, and a call with an
 /// effect.
-pub(crate) const FAILURE_CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
+pub(crate) const FAILURE_CLASSES: [(CauseKind, [FailureClass; 3]); 10] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
+    (CauseKind::Untrusted, [Retryable, Retryable, Retryable]),
     (CauseKind::TimedOut, [Retryable, Retryable, Unknown]),
     (CauseKind::ConnectionReset, [Retryable, Retryable, Unknown]),
     (CauseKind::Malformed, [Retryable, Retryable, Unknown]),
@@ -433,21 +434,7 @@ mod tests {
 
     #[test]
     fn every_cause_has_one_row() {
-        use CauseKind::{
-            Ambiguous, ConnectionReset, Down, KeyRefused, Malformed, Offline, Redirected, TimedOut,
-            Unreachable,
-        };
-        for kind in [
-            Unreachable,
-            TimedOut,
-            ConnectionReset,
-            Malformed,
-            Down,
-            Ambiguous,
-            Offline,
-            KeyRefused,
-            Redirected,
-        ] {
+        for kind in CauseKind::ALL {
             assert_eq!(
                 FAILURE_CLASSES.iter().filter(|(of, _)| *of == kind).count(),
                 1,

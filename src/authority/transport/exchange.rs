@@ -69,9 +69,7 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
             problem: "its name does not resolve",
         }
     } else if error.is_connect() && is_handshake_failure(error) {
-        Cause::Unreachable {
-            problem: "no trusted TLS connection could be made",
-        }
+        Cause::Untrusted
     } else if error.is_connect() {
         Cause::Unreachable {
             problem: "no connection could be made",

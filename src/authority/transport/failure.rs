@@ -44,6 +44,9 @@ pub enum AuthorityFailure {
 pub enum Cause {
     #[error("the authority could not be reached: {problem}")]
     Unreachable { problem: &'static str },
+    /// The TLS handshake failed: the certificate has expired, or its issuer is not known here.
+    #[error("no trusted TLS connection to the authority could be made")]
+    Untrusted,
     #[error("the authority did not answer within {} s", .after.as_secs())]
     TimedOut { after: Duration },
     #[error("the authority closed the connection before it had answered")]
@@ -72,6 +75,7 @@ pub enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CauseKind {
     Unreachable,
+    Untrusted,
     TimedOut,
     ConnectionReset,
     Malformed,
@@ -80,6 +84,43 @@ pub enum CauseKind {
     Offline,
     KeyRefused,
     Redirected,
+}
+
+impl CauseKind {
+    /// Every kind, in the order of the discriminants, so that `kind as usize` is its index.
+    pub const ALL: [Self; 10] = [
+        Self::Unreachable,
+        Self::Untrusted,
+        Self::TimedOut,
+        Self::ConnectionReset,
+        Self::Malformed,
+        Self::Down,
+        Self::Ambiguous,
+        Self::Offline,
+        Self::KeyRefused,
+        Self::Redirected,
+    ];
+
+    /// Returns the name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Untrusted => "untrusted",
+            Self::TimedOut => "timed_out",
+            Self::ConnectionReset => "connection_reset",
+            Self::Malformed => "malformed",
+            Self::Down => "down",
+            Self::Ambiguous => "ambiguous",
+            Self::Offline => "offline",
+            Self::KeyRefused => "key_refused",
+            Self::Redirected => "redirected",
+        }
+    }
+
+    /// True if this service is misconfigured, or a certificate is: waiting does not help, and the authority is not out.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Untrusted | Self::KeyRefused | Self::Redirected)
+    }
 }
 
 impl AuthorityFailure {
@@ -125,6 +166,7 @@ impl Cause {
     pub fn kind(&self) -> CauseKind {
         match self {
             Self::Unreachable { .. } => CauseKind::Unreachable,
+            Self::Untrusted => CauseKind::Untrusted,
             Self::TimedOut { .. } => CauseKind::TimedOut,
             Self::ConnectionReset => CauseKind::ConnectionReset,
             Self::Malformed { .. } => CauseKind::Malformed,

@@ -19,6 +19,9 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::page::Page;
 use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
 use crate::store::operations::{audit, outages};
 
@@ -34,6 +37,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 #[template(path = "operators/breakers.html")]
 struct BreakersPage {
     frame: Frame,
+    is_database_silent: bool,
     breakers: Vec<BreakerLine>,
     outages: Vec<OutageLine>,
     pages: Pages,
@@ -63,12 +67,14 @@ async fn show_breakers(
 ) -> Answer {
     let list = ListQuery::new(&query);
     let now = state.now();
-    let (found, total) = outages::page(&state.store, list.page()).await?;
-    let notified = outages::count_notified(&state.store, &found).await?;
+    let stored = load_outages(&state.store, list.page()).await;
+    let is_database_silent = stored.is_err();
+    let (found, total, notified) = stored.unwrap_or_default();
     let views = state.authority.breakers();
     let limits = state.authority.limits();
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
+        is_database_silent,
         breakers: views
             .into_iter()
             .zip(limits)
@@ -81,6 +87,16 @@ async fn show_breakers(
         pages: list.pages("/console/breakers", total),
     };
     show(&page)
+}
+
+/// Loads a page of outages, the number of all outages, and how many taxpayers were told of these.
+async fn load_outages(
+    store: &Store,
+    page: Page,
+) -> Result<(Vec<Outage>, u64, NotifiedCounts), StoreError> {
+    let (found, total) = outages::page(store, page).await?;
+    let notified = outages::count_notified(store, &found).await?;
+    Ok((found, total, notified))
 }
 
 /// POST /console/breakers/{operation}/trip: stops the calls of an operation until an operator resets its breaker.

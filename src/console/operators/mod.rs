@@ -15,6 +15,7 @@
 //! | `people`, `access` | the operators; the integrators, and the forms that take access away or give it back |
 //! | `sign_ins` | the forms with which an admin helps a person to sign in |
 //! | `search` | the search, which leads to the page about what was found |
+//! | `incident_lines` | incidents, as the overview and the top of every page show them |
 //! | `list_query`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
 
 mod access;
@@ -24,6 +25,7 @@ mod breakers;
 mod contact_data;
 mod deliveries;
 mod history;
+pub(super) mod incident_lines;
 mod invoice;
 mod lanes;
 mod list_query;

@@ -2,18 +2,22 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use jiff::{SignedDuration, Timestamp};
 use supervision::TreeSnapshot;
 
 use crate::authority::BreakerState;
 use crate::console::chart::Chart;
-use crate::console::frame::Frame;
+use crate::console::frame::{Frame, OVERVIEW};
 use crate::console::live::LiveParts;
+use crate::console::operators::incident_lines::IncidentLine;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::pipeline::RunState;
 use crate::http::endpoint::{Path, path};
-use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::incidents;
+use crate::http::metrics::database_counts::{DatabaseCounts, signed};
 use crate::http::metrics::history::RequestsInSecond;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -25,6 +29,9 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
+/// Counts that are older than this are told to be old.
+const STALE_AFTER: SignedDuration = SignedDuration::from_secs(15);
+
 #[derive(Template)]
 #[template(path = "operators/overview.html")]
 struct OverviewPage {
@@ -35,17 +42,12 @@ struct OverviewPage {
 #[derive(Template)]
 #[template(path = "operators/overview_live.html")]
 struct OverviewPart {
-    alerts: Vec<Alert>,
+    /// Says that the counts are old, if they are.
+    stale: Option<String>,
+    incidents: Vec<IncidentLine>,
     cards: Vec<Card>,
     charts: Vec<Chart>,
     breakers: Vec<BreakerLine>,
-}
-
-/// Something that needs an operator.
-struct Alert {
-    kind: &'static str,
-    text: String,
-    path: &'static str,
 }
 
 struct Card {
@@ -70,7 +72,7 @@ struct BreakerLine {
 async fn show_overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
     let live = render(&state).await?;
     show(&OverviewPage {
-        frame: Frame::for_operator(&session, "Overview"),
+        frame: Frame::for_operator(&session, OVERVIEW),
         live,
     })
 }
@@ -89,95 +91,59 @@ async fn live_overview(
 }
 
 async fn render(state: &ApiState) -> Result<String, ApiError> {
-    let counts = state
-        .database_counts
-        .current_counts(&state.store, state.now())
-        .await;
-    let counts = counts.ok_or_else(|| ApiError::internal("the database gave no counts"))?;
-    let tree = state.tree.snapshot(0);
-    let report = state
-        .health
-        .report(&state.store, &state.tree, &state.authority)
-        .await;
-    let mut alerts = Vec::new();
-    if !report.is_ready() {
-        let text = "This process is not ready: its database or too many of its actors are down."
-            .to_owned();
-        alerts.push(Alert {
-            kind: "bad",
-            text,
-            path: "/health/ready",
-        });
-    }
-    if counts.is_outage_open {
-        let text =
-            "The authority is out. Runs wait and go on by themselves when it answers.".to_owned();
-        alerts.push(Alert {
-            kind: "warn",
-            text,
-            path: "/console/breakers",
-        });
-    }
-    let quarantined: Vec<_> = counts
-        .quarantined
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{count} × {kind}"))
-        .collect();
-    if !quarantined.is_empty() {
-        let text = format!(
-            "In quarantine, because it panicked twice or processes crashed on it: {}.",
-            quarantined.join(", ")
-        );
-        alerts.push(Alert {
-            kind: "bad",
-            text,
-            path: "/console/quarantine?state=kept",
-        });
-    }
-    let differences: i64 = counts.findings.iter().map(|(_, count)| count).sum();
-    if differences > 0 {
-        let text =
-            format!("{differences} differences from the authority's ledger wait for a decision.");
-        alerts.push(Alert {
-            kind: "warn",
-            text,
-            path: "/console/reconciliations",
-        });
-    }
+    let now = state.now();
+    let report = incidents::current_report(state).await;
+    let counts = state.database_counts.last_counts();
     let seconds = state.traffic.history().seconds();
+    let mut cards = counts
+        .as_ref()
+        .map(|counts| work_cards(counts))
+        .unwrap_or_default();
+    cards.push(actor_card(&state.tree.snapshot(0)));
     let part = OverviewPart {
-        alerts,
-        cards: cards(&counts, &tree),
+        stale: stale_words(counts.map(|counts| counts.counted_at), now),
+        incidents: report
+            .incidents
+            .iter()
+            .map(|incident| IncidentLine::new(incident, now))
+            .collect(),
+        cards,
         charts: charts(&seconds),
         breakers: breakers(state),
     };
     part.render().map_err(ApiError::internal)
 }
 
-fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
-    let runs = |state| {
-        let groups = counts.runs.iter().filter(move |group| group.state == state);
-        groups.map(|group| group.runs).sum::<i64>()
-    };
-    let endpoints = |healths: &[EndpointHealth]| {
-        let groups = counts
-            .endpoints
-            .iter()
-            .filter(|(health, _)| healths.contains(health));
-        groups.map(|(_, count)| count).sum::<i64>()
-    };
-    let actors: usize = tree
-        .groups
-        .iter()
-        .flat_map(|group| group.states.values())
-        .sum();
-    let card = |title, figure: i64, note: &str, path| Card {
+/// Returns the sentence that says how old the counts are, if they are not of this moment.
+fn stale_words(counted_at: Option<Timestamp>, now: Timestamp) -> Option<String> {
+    match counted_at {
+        None => Some(
+            "The database has not answered this process yet, so nothing is known of the work."
+                .to_owned(),
+        ),
+        Some(at) if now.duration_since(at) > STALE_AFTER => Some(format!(
+            "The database does not answer. The counts below are of {} UTC.",
+            plain_time(at)
+        )),
+        Some(_) => None,
+    }
+}
+
+fn card(title: &'static str, figure: i64, note: &str, path: &'static str) -> Card {
+    Card {
         title,
         figure,
         note: note.to_owned(),
         path,
-    };
+    }
+}
+
+fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
+    let runs = |state| counts.runs_in(state).0;
+    let endpoints = counts.endpoints.iter();
+    let troubled = endpoints.filter(|(health, _)| *health != EndpointHealth::Working);
+    let overdue = signed(counts.work.overdue.count);
+    let due_soon = signed(counts.work.due_soon);
     vec![
         card(
             "Runs waiting",
@@ -194,18 +160,18 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
         card(
             "Runs at work",
             runs(RunState::Running),
-            "Steps with the authority.",
+            "A step is made or due.",
             "/console/runs?state=running",
         ),
         card(
             "Deadlines missed",
-            counts.overdue_runs(),
+            overdue,
             "Runs that the law wanted earlier.",
             "/console/runs?deadline=overdue",
         ),
         card(
             "Deadlines within an hour",
-            counts.runs_due_soon(),
+            due_soon,
             "Runs that have not ended.",
             "/console/runs?deadline=soon",
         ),
@@ -223,21 +189,25 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
         ),
         card(
             "Endpoints in trouble",
-            endpoints(&[
-                EndpointHealth::Failing,
-                EndpointHealth::Parked,
-                EndpointHealth::Disabled,
-            ]),
+            troubled.map(|(_, count)| count).sum(),
             "Failing, parked or disabled.",
             "/console/deliveries",
         ),
-        card(
-            "Actors",
-            i64::try_from(actors).unwrap_or(i64::MAX),
-            &format!("{} restarts since the start.", tree.counters.restarts),
-            "/console/supervision",
-        ),
     ]
+}
+
+fn actor_card(tree: &TreeSnapshot) -> Card {
+    let actors: usize = tree
+        .groups
+        .iter()
+        .flat_map(|group| group.states.values())
+        .sum();
+    card(
+        "Actors",
+        i64::try_from(actors).unwrap_or(i64::MAX),
+        &format!("{} restarts since the start.", tree.counters.restarts),
+        "/console/supervision",
+    )
 }
 
 fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {

@@ -22,6 +22,7 @@ pub(crate) use refusal::Refusal;
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
 use futures_util::future::LocalBoxFuture;
+use secrecy::SecretString;
 
 use crate::domain::access::session::{Person, Session, SessionOwner};
 use crate::http::extract::role::NeedsRole;
@@ -91,10 +92,7 @@ async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let state = state(request)?;
     let token = token(request).ok_or(Refusal::NotSignedIn)?;
     page_quota::admit(request, state, &token)?;
-    let limits = state.settings.sessions.limits;
-    let session = sessions::find(&state.store, &token, limits, state.now())
-        .await
-        .map_err(ApiError::from)?;
+    let session = stored_session(request, state, &token).await?;
     let listener = Listener::from_request(request);
     let session = session.filter(|session| listener.serves_person(session.person.owner));
     let session = session.ok_or(Refusal::NotSignedIn)?;
@@ -103,6 +101,36 @@ async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
         session,
         csrf: csrf_token(&token),
     })
+}
+
+/// Returns the session of a token. While the database is silent, an operator who only looks is still known.
+async fn stored_session(
+    request: &HttpRequest,
+    state: &ApiState,
+    token: &SecretString,
+) -> Result<Option<Session>, ApiError> {
+    let remembered = || {
+        let only_looks = request.method().is_safe();
+        state
+            .remembered_operators
+            .session(token)
+            .filter(|_| only_looks)
+    };
+    if state.health.database_fault().is_some()
+        && let Some(session) = remembered()
+    {
+        return Ok(Some(session));
+    }
+    let limits = state.settings.sessions.limits;
+    match sessions::find(&state.store, token, limits, state.now()).await {
+        Ok(found) => {
+            state
+                .remembered_operators
+                .note_session(token, found.as_ref());
+            Ok(found)
+        }
+        Err(error) => remembered().map(Some).ok_or_else(|| error.into()),
+    }
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.

@@ -2,11 +2,12 @@
 //! and one that changes accounts an `Admin`.
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::name_actor;
+use crate::console::operators::incident_lines::headline;
 use crate::console::session::{Refusal, admit, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
 use crate::domain::kernel::audit::Actor;
@@ -22,6 +23,8 @@ pub(crate) struct OperatorSession {
     pub(crate) role: OperatorRole,
     pub(crate) csrf: String,
     pub(crate) notice: Option<String>,
+    /// What needs an operator most; `None` if nothing does.
+    pub(crate) headline: Option<String>,
 }
 
 #[derive(Debug)]
@@ -55,7 +58,13 @@ async fn operator_session(
         role,
         csrf: signed_in.csrf,
         notice: notice(request),
+        headline: incident_headline(request),
     })
+}
+
+fn incident_headline(request: &HttpRequest) -> Option<String> {
+    let state = request.app_data::<web::Data<ApiState>>()?;
+    headline(&state.incidents.last_report().incidents)
 }
 
 /// True while the session of this token may see the pages of operators. This check does not count as a use of the
@@ -65,7 +74,13 @@ pub(crate) async fn may_view_pages(
     token: &SecretString,
 ) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
-    let found = sessions::peek(&state.store, token, limits, state.now()).await?;
+    let found = match sessions::peek(&state.store, token, limits, state.now()).await {
+        Ok(found) => found,
+        Err(error) => {
+            let remembered = state.remembered_operators.session(token);
+            Some(remembered.ok_or(error)?)
+        }
+    };
     Ok(found.is_some_and(|session| {
         !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))
     }))

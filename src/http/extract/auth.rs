@@ -22,6 +22,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys::{self, ValidKey};
+use crate::store::db::error::StoreError;
 
 const API_KEY_HEADER: &str = "x-api-key";
 
@@ -135,7 +136,7 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiErro
         None => None,
         Some((kind, key)) => {
             let state = api_state(request)?;
-            let found = keys::find_valid(&state.store, kind, key, state.now()).await?;
+            let found = stored_key(request, state, kind, key).await?;
             if let Some(key) = &found {
                 state.key_usage.note(key);
                 request.extensions_mut().insert(key.account);
@@ -150,6 +151,34 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiErro
     };
     request.extensions_mut().insert(ResolvedKey(account));
     Ok(account)
+}
+
+/// Returns what the database knows of a key. While it is silent, the key of an operator who only looks is still known.
+async fn stored_key(
+    request: &HttpRequest,
+    state: &ApiState,
+    kind: KeyKind,
+    key: &str,
+) -> Result<Option<ValidKey>, StoreError> {
+    if kind != KeyKind::Operator {
+        return keys::find_valid(&state.store, kind, key, state.now()).await;
+    }
+    let remembered = || {
+        let only_looks = request.method().is_safe();
+        state.remembered_operators.key(key).filter(|_| only_looks)
+    };
+    if state.health.database_fault().is_some()
+        && let Some(found) = remembered()
+    {
+        return Ok(Some(found));
+    }
+    match keys::find_valid(&state.store, kind, key, state.now()).await {
+        Ok(found) => {
+            state.remembered_operators.note_key(key, found.as_ref());
+            Ok(found)
+        }
+        Err(error) => remembered().map(Some).ok_or(error),
+    }
 }
 
 /// Returns the actor that is recorded for changes made with this key.
@@ -250,6 +279,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
 fn authentication_error(request: &HttpRequest, refused_key_code: ErrorCode) -> ApiError {
     let counted = api_state(request).map(|state| {
         log_failure(request, state);
+        state.traffic.count_failed_authentication();
         let peer = client_address(request);
         state
             .limits

@@ -1,14 +1,15 @@
 //! Counts from the database for operators and for the metrics page, read at most once every few seconds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::incident::{Group, WorkFacts};
+use crate::domain::outage::Outage;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::RunState;
-use crate::domain::quarantine::WorkKind;
 use crate::http::cached::Cached;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
@@ -18,15 +19,19 @@ use crate::store::operations::outages;
 use crate::store::operations::quarantine_list;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reference_lists;
+use crate::store::operations::work_facts;
 use crate::store::runs::unfinished::{self, UnfinishedRuns};
 use crate::store::webhooks::{deliveries, endpoint_list};
 
 /// How long the counts are cached.
 const COUNTS_LIFETIME: Duration = Duration::from_secs(5);
 
-/// The last counts that were read; `None` if the database did not answer.
+/// The last counts that were read. They are kept while the database does not answer.
 #[derive(Debug)]
-pub struct CachedCounts(Cached<Option<Arc<DatabaseCounts>>>);
+pub struct CachedCounts {
+    current: Cached<Option<Arc<DatabaseCounts>>>,
+    last: Mutex<Option<Arc<DatabaseCounts>>>,
+}
 
 /// The counts that were read from the database at one time.
 #[derive(Debug)]
@@ -37,27 +42,26 @@ pub(crate) struct DatabaseCounts {
     pub(crate) lanes: Vec<LaneCount>,
     pub(crate) deliveries_pending: i64,
     pub(crate) deliveries_dead: i64,
-    /// The work that waits in quarantine, by kind.
-    pub(crate) quarantined: Vec<(WorkKind, i64)>,
     /// The number of endpoints in each state of health.
     pub(crate) endpoints: Vec<(EndpointHealth, i64)>,
-    /// True if an outage of the authority is in force.
-    pub(crate) is_outage_open: bool,
-    /// The number of differences from the authority's ledger that an operator must resolve, by kind of difference.
-    pub(crate) findings: Vec<(String, i64)>,
     pub(crate) reconciled_at: Option<Timestamp>,
-    pub(crate) oldest_list_fetched_at: Option<Timestamp>,
+    /// What incidents are about.
+    pub(crate) work: WorkFacts,
     /// The number of taxpayers, by verification status.
     pub(crate) verifications: Vec<(VerificationStatus, i64)>,
 }
 
 impl Default for CachedCounts {
     fn default() -> Self {
-        Self(Cached::new(COUNTS_LIFETIME))
+        Self {
+            current: Cached::new(COUNTS_LIFETIME),
+            last: Mutex::default(),
+        }
     }
 }
 
 impl CachedCounts {
+    /// Returns counts that are a few seconds old at most; `None` if the database does not answer.
     pub(crate) async fn current_counts(
         &self,
         store: &Store,
@@ -69,27 +73,79 @@ impl CachedCounts {
             });
             counted.ok().map(Arc::new)
         };
-        self.0.get_or_load(Box::pin(look)).await
+        let counted = self.current.get_or_load(Box::pin(look)).await;
+        if counted.is_some() {
+            self.last_slot().clone_from(&counted);
+        }
+        counted
+    }
+
+    /// Returns the counts that were read last, however long ago.
+    pub(crate) fn last_counts(&self) -> Option<Arc<DatabaseCounts>> {
+        self.last_slot().clone()
+    }
+
+    fn last_slot(&self) -> MutexGuard<'_, Option<Arc<DatabaseCounts>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DatabaseCounts {
     async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
-        let outage = outages::last(store.reader()).await?;
+        let runs = unfinished::count(store, now).await?;
+        let endpoints = endpoint_list::count_by_health(store).await?;
+        let work = Self::read_work(store, &runs, &endpoints, now).await?;
         Ok(Self {
             counted_at: now,
-            runs: unfinished::count(store, now).await?,
             lanes: views::counts_by_kind(store).await?.into(),
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
             deliveries_dead: deliveries::count_dead(store.reader()).await?,
-            quarantined: quarantine_list::counts(store).await?,
-            endpoints: endpoint_list::count_by_health(store).await?,
-            is_outage_open: outage.is_some_and(|outage| outage.is_open()),
-            findings: reconciliations::open_findings_by_kind(store).await?,
             reconciled_at: reconciliations::last_ended(store).await?,
-            oldest_list_fetched_at: reference_lists::oldest(store).await?,
             verifications: taxpayers::count_by_verification(store).await?,
+            runs,
+            endpoints,
+            work,
         })
+    }
+
+    async fn read_work(
+        store: &Store,
+        runs: &[UnfinishedRuns],
+        endpoints: &[(EndpointHealth, i64)],
+        now: Timestamp,
+    ) -> Result<WorkFacts, StoreError> {
+        let outage = outages::last(store.reader()).await?;
+        let differences = reconciliations::open_findings_by_kind(store).await?;
+        let differences = differences
+            .into_iter()
+            .map(|(kind, count)| (kind, whole(count)));
+        let disabled = endpoints
+            .iter()
+            .filter(|(health, _)| *health == EndpointHealth::Disabled);
+        let endpoints_disabled = whole(disabled.map(|(_, count)| count).sum());
+        let all: i64 = endpoints.iter().map(|(_, count)| count).sum();
+        Ok(WorkFacts {
+            overdue: Group {
+                count: whole(runs.iter().map(|group| group.overdue).sum()),
+                since: runs.iter().filter_map(|group| group.missed_deadline).min(),
+            },
+            due_soon: whole(runs.iter().map(|group| group.due_soon).sum()),
+            next_deadline: runs.iter().filter_map(|group| group.next_deadline).min(),
+            quarantined: quarantine_list::counts(store).await?,
+            endpoints_active: whole(all).saturating_sub(endpoints_disabled),
+            endpoints_disabled,
+            differences: differences.collect(),
+            oldest_list_fetched_at: reference_lists::oldest(store).await?,
+            outage_since: outage
+                .filter(Outage::is_open)
+                .map(|outage| outage.started_at),
+            ..work_facts::read(store, now).await?
+        })
+    }
+
+    /// True if an outage of the authority is in force.
+    pub(crate) fn is_outage_open(&self) -> bool {
+        self.work.outage_since.is_some()
     }
 
     /// Returns the number of runs in a state, and the creation time of the oldest of them.
@@ -100,16 +156,16 @@ impl DatabaseCounts {
             groups().map(|group| group.oldest).min(),
         )
     }
+}
 
-    /// Returns the number of runs that have not ended and have missed their deadlines.
-    pub(crate) fn overdue_runs(&self) -> i64 {
-        self.runs.iter().map(|group| group.overdue).sum()
-    }
+/// Converts a count for an answer or a gauge.
+pub(crate) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
 
-    /// Returns the number of runs that have not ended and whose deadlines are within an hour.
-    pub(crate) fn runs_due_soon(&self) -> i64 {
-        self.runs.iter().map(|group| group.due_soon).sum()
-    }
+/// Converts a count of the database.
+fn whole(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
 }
 
 #[cfg(test)]

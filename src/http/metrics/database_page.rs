@@ -7,6 +7,7 @@ use prometheus_client::registry::Registry;
 
 use crate::domain::pipeline::{RunState, WaitReason};
 use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::metrics::database_counts::signed;
 use crate::http::metrics::page::{LabelPairs, gauge};
 
 /// The states of a run that has not ended. Each state has a time series even if no run is in it.
@@ -20,7 +21,7 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
     registry.register(
         "authority_outage",
         help,
-        gauge(counted.is_outage_open.into()),
+        gauge(counted.is_outage_open().into()),
     );
     let gauges = Family::<LabelPairs, Gauge>::default();
     for (status, count) in &counted.verifications {
@@ -34,10 +35,10 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
         gauges,
     );
     let findings = Family::<LabelPairs, Gauge>::default();
-    for (kind, count) in &counted.findings {
+    for (kind, count) in &counted.work.differences {
         findings
             .get_or_create(&vec![("kind", kind.clone())])
-            .set(*count);
+            .set(signed(*count));
     }
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);
@@ -49,7 +50,7 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
             age(ended),
         );
     }
-    if let Some(oldest) = counted.oldest_list_fetched_at {
+    if let Some(oldest) = counted.work.oldest_list_fetched_at {
         registry.register(
             "catalog_age_seconds",
             "Age of the oldest reference list",
@@ -91,9 +92,17 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
         waiting,
     );
     let help = "Runs that have not ended and have missed their deadlines";
-    registry.register("deadlines_overdue", help, gauge(counted.overdue_runs()));
+    registry.register(
+        "deadlines_overdue",
+        help,
+        gauge(signed(counted.work.overdue.count)),
+    );
     let help = "Runs that have not ended and must end within an hour";
-    registry.register("deadlines_due_soon", help, gauge(counted.runs_due_soon()));
+    registry.register(
+        "deadlines_due_soon",
+        help,
+        gauge(signed(counted.work.due_soon)),
+    );
 }
 
 fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
@@ -105,10 +114,10 @@ fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     let help = "Dead letters that are stored: deliveries that are not retried";
     registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
     let quarantined = Family::<LabelPairs, Gauge>::default();
-    for (kind, count) in &counted.quarantined {
+    for (kind, group) in &counted.work.quarantined {
         quarantined
             .get_or_create(&vec![("kind", kind.to_string())])
-            .set(*count);
+            .set(signed(group.count));
     }
     let help = "Work in quarantine, because it panicked twice or was in flight at three crashes";
     registry.register("quarantined", help, quarantined);

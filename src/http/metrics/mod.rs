@@ -6,7 +6,7 @@ pub(crate) mod database_counts;
 mod database_page;
 pub(crate) mod history;
 mod page;
-mod process;
+pub(crate) mod process;
 pub(super) mod traffic;
 
 pub use database_counts::CachedCounts;

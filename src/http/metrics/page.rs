@@ -11,6 +11,9 @@ use crate::actors::durations::WorkDurations;
 use crate::actors::inbound::Inbound;
 use crate::actors::incidents::Incidents;
 use crate::authority::Authority;
+use crate::http::incidents;
+use crate::http::incidents::log::IncidentReport;
+use crate::http::metrics::database_counts::signed;
 use crate::http::metrics::{database_page, process};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -35,13 +38,12 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     register_incidents(&mut registry, &state.delivery.incidents);
     register_durations(&mut registry, &state.delivery.durations);
     register_store(&mut registry, state.store.metrics());
-    let counted = state
-        .database_counts
-        .current_counts(&state.store, state.now())
-        .await;
-    let help = "Whether the database answered when it was last asked";
-    registry.register("database_up", help, gauge(counted.is_some().into()));
-    if let Some(counted) = counted {
+    let report = incidents::current_report(state).await;
+    let help = "1 unless the database is silent or takes no write";
+    let is_up = state.health.database_fault().is_none();
+    registry.register("database_up", help, gauge(is_up.into()));
+    register_current_incidents(&mut registry, &report);
+    if let Some(counted) = state.database_counts.last_counts() {
         database_page::register(&mut registry, &counted, state.now());
     }
     let mut text = String::new();
@@ -167,6 +169,23 @@ fn supervision_counters(counters: &CounterValues) -> [(&'static str, &'static st
     ]
 }
 
+/// Registers a gauge for each kind of incident. It has a series for each cause that is the matter now.
+fn register_current_incidents(registry: &mut Registry, report: &IncidentReport) {
+    let gauges = Family::<LabelPairs, Gauge>::default();
+    for incident in &report.incidents {
+        let labels = vec![
+            ("incident", incident.kind.name.to_owned()),
+            ("severity", incident.kind.severity.to_string()),
+            ("cause", incident.finding.cause.clone()),
+        ];
+        gauges
+            .get_or_create(&labels)
+            .set(signed(incident.finding.count.max(1)));
+    }
+    let help = "How much is concerned, for each incident that is the matter now";
+    registry.register("incident", help, gauges);
+}
+
 fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
     let runs = [
         ("given_up", &incidents.runs_given_up),
@@ -220,6 +239,13 @@ fn register_authority(registry: &mut Registry, authority: &Authority) {
         calls.get_or_create(&labels).inc_by(stats.calls);
     }
     registry.register("authority_calls", "Calls to the authority", calls);
+    let failures = Family::<LabelPairs, Counter>::default();
+    for (cause, count) in authority.failure_causes() {
+        let labels = vec![("cause", cause.name().to_owned())];
+        failures.get_or_create(&labels).inc_by(count);
+    }
+    let help = "Calls to the authority that failed, by cause";
+    registry.register("authority_failures", help, failures);
     let help = "Duration of the calls to the authority that were made";
     registry.register(
         "authority_call_duration_seconds",

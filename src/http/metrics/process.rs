@@ -14,14 +14,14 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// The values that `/proc` shows for a process.
 #[derive(Debug, Default, PartialEq)]
-struct ProcessStats {
+pub(crate) struct ProcessStats {
     cpu: Option<Duration>,
     /// The time since 1970.
     started_at: Option<Duration>,
-    resident_bytes: Option<u64>,
+    pub(crate) resident_bytes: Option<u64>,
     threads: Option<u64>,
-    open_files: Option<u64>,
-    open_files_max: Option<u64>,
+    pub(crate) open_files: Option<u64>,
+    pub(crate) open_files_max: Option<u64>,
 }
 
 /// Registers the metrics of this process. The registry must have no prefix.
@@ -69,7 +69,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 impl ProcessStats {
-    fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let text = |file| fs::read_to_string(file).unwrap_or_default();
         let open_files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
         Self {

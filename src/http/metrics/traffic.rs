@@ -9,6 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use supervision::Counter as Count;
 
 use crate::http::metrics::history::RequestHistory;
 
@@ -31,6 +32,8 @@ pub struct Traffic {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     history: Arc<RequestHistory>,
+    broken: Arc<Count>,
+    failed_authentications: Arc<Count>,
 }
 
 impl Default for Traffic {
@@ -39,6 +42,8 @@ impl Default for Traffic {
             requests: Family::default(),
             durations: Family::new_with_constructor(duration_histogram),
             history: Arc::default(),
+            broken: Arc::default(),
+            failed_authentications: Arc::default(),
         }
     }
 }
@@ -60,6 +65,9 @@ impl Traffic {
         duration: Duration,
     ) {
         self.history.count(status.is_server_error(), duration);
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            self.broken.up();
+        }
         let method = method_label(method);
         self.durations
             .get_or_create(&RouteLabels { method, route })
@@ -73,6 +81,20 @@ impl Traffic {
             .inc();
     }
 
+    pub(crate) fn count_failed_authentication(&self) {
+        self.failed_authentications.up();
+    }
+
+    /// Returns the number of answers with status 500.
+    pub(crate) fn broken_answers(&self) -> u64 {
+        self.broken.get()
+    }
+
+    /// Returns the number of keys and passwords that were wrong.
+    pub(crate) fn failed_authentications(&self) -> u64 {
+        self.failed_authentications.get()
+    }
+
     /// Returns the requests of the last minutes.
     pub(crate) fn history(&self) -> &RequestHistory {
         &self.history
@@ -80,12 +102,26 @@ impl Traffic {
 
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("http_requests", "Requests answered", self.requests.clone());
+        let broken = counter(self.broken.get());
+        registry.register("http_requests_broken", "Requests answered with 500", broken);
+        let failed = counter(self.failed_authentications.get());
+        registry.register(
+            "authentications_failed",
+            "Keys and passwords that were wrong",
+            failed,
+        );
         registry.register(
             "http_request_duration_seconds",
             "Time to the answer",
             self.durations.clone(),
         );
     }
+}
+
+fn counter(value: u64) -> Counter {
+    let counter = Counter::default();
+    counter.inc_by(value);
+    counter
 }
 
 /// Returns the label of a method. Callers can invent methods, so all unknown methods share one label.

@@ -38,6 +38,7 @@ pub(crate) mod erp_settings;
 pub(crate) mod feed;
 pub(crate) mod grade;
 pub(crate) mod inbox;
+pub(crate) mod incident;
 pub(crate) mod integration;
 pub(crate) mod invitation;
 pub(crate) mod invoice;

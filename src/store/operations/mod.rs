@@ -19,3 +19,4 @@ pub mod search;
 pub mod supplier_document_row;
 pub mod supplier_invoice_row;
 pub mod supplier_invoices;
+pub mod work_facts;

@@ -201,6 +201,7 @@ mod tests {
     use timing::clock;
 
     use super::*;
+    use crate::domain::incident::Group;
     use crate::domain::quarantine::WorkKind;
     use crate::store::db::page::Page;
     use crate::store::operations::quarantine_list::{self, QuarantineFilter};
@@ -249,7 +250,13 @@ mod tests {
             );
             assert_eq!(
                 quarantine_list::counts(store).await.unwrap()[0],
-                (WorkKind::Command, 1)
+                (
+                    WorkKind::Command,
+                    Group {
+                        count: 1,
+                        since: Some(kept.at)
+                    }
+                )
             );
 
             let replay = || {

@@ -10,6 +10,7 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, Statement, Value,
 };
 
+use crate::domain::incident::Group;
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::RunState;
@@ -21,6 +22,7 @@ use crate::store::db::page::Page;
 use crate::store::db::sql::dialect;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::quarantine_row;
+use crate::store::operations::work_facts::group_from_row;
 use crate::store::runs::{self, run_list};
 use crate::store::webhooks::{crashed_deliveries, delivery_row};
 
@@ -89,22 +91,22 @@ impl QuarantineFilter {
 }
 
 /// Counts the work in quarantine that was neither replayed nor dropped, by kind.
-pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, i64)>, StoreError> {
+pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, Group)>, StoreError> {
     let sql = format!(
-        "SELECT kind, COUNT(*) AS work FROM {} WHERE state = 'kept' GROUP BY kind",
+        "SELECT kind, COUNT(*) AS count, MIN(at) AS since FROM {} WHERE state = 'kept' GROUP BY kind",
         quarantined_work_sql(store.backend())
     );
     let rows = store
         .reader()
         .query_all_raw(Statement::from_string(store.backend(), sql))
         .await?;
-    let mut counts: HashMap<String, i64> = HashMap::new();
+    let mut counts: HashMap<String, Group> = HashMap::new();
     for row in rows {
-        counts.insert(row.try_get("", "kind")?, row.try_get("", "work")?);
+        counts.insert(row.try_get("", "kind")?, group_from_row(&row)?);
     }
     Ok(WorkKind::ALL
         .iter()
-        .map(|kind| (*kind, counts.remove(kind.as_str()).unwrap_or(0)))
+        .map(|kind| (*kind, counts.remove(kind.as_str()).unwrap_or_default()))
         .collect())
 }
 

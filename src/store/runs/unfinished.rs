@@ -26,12 +26,18 @@ pub struct UnfinishedRuns {
     pub overdue: i64,
     /// The number of these runs whose deadlines are within `DUE_SOON_WITHIN`.
     pub due_soon: i64,
+    /// The earliest deadline that was missed.
+    pub missed_deadline: Option<Timestamp>,
+    /// The earliest deadline that was not missed.
+    pub next_deadline: Option<Timestamp>,
 }
 
 /// The states are literals, because with parameters PostgreSQL could not use the partial index of unfinished runs.
 const COUNT_UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN(created_at) AS oldest, \
     CAST(SUM(CASE WHEN deadline_at <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS overdue, \
-    CAST(SUM(CASE WHEN deadline_at > $1 AND deadline_at <= $2 THEN 1 ELSE 0 END) AS BIGINT) AS due_soon \
+    CAST(SUM(CASE WHEN deadline_at > $1 AND deadline_at <= $2 THEN 1 ELSE 0 END) AS BIGINT) AS due_soon, \
+    MIN(CASE WHEN deadline_at <= $1 THEN deadline_at END) AS missed_deadline, \
+    MIN(CASE WHEN deadline_at > $1 THEN deadline_at END) AS next_deadline \
     FROM pipeline_runs WHERE state IN ('running', 'waiting', 'paused') GROUP BY state, wait_reason";
 
 /// Counts the unfinished runs of all taxpayers.
@@ -46,6 +52,7 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
         table: "pipeline_runs",
         id: "unfinished",
     };
+    let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
     rows.iter()
         .map(|row| {
             let state: String = row.try_get("", "state")?;
@@ -60,6 +67,8 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
                 oldest: at.moment(row.try_get("", "oldest")?)?,
                 overdue: row.try_get("", "overdue")?,
                 due_soon: row.try_get("", "due_soon")?,
+                missed_deadline: moment(row.try_get("", "missed_deadline")?)?,
+                next_deadline: moment(row.try_get("", "next_deadline")?)?,
             })
         })
         .collect()
@@ -116,19 +125,21 @@ mod tests {
             tx.commit().await.unwrap();
             let mut counted = count(&test.store, at(now)).await.unwrap();
             counted.sort_by_key(|group| group.state);
-            let group = |state, runs, oldest, overdue, due_soon| UnfinishedRuns {
+            let group = |state, runs, oldest, deadlines: [Option<i64>; 2]| UnfinishedRuns {
                 state,
                 wait_reason: (state == RunState::Waiting)
                     .then_some(WaitReason::AuthorityUnavailable),
                 runs,
                 oldest: at(oldest),
-                overdue,
-                due_soon,
+                overdue: i64::from(deadlines[0].is_some()),
+                due_soon: i64::from(state == RunState::Waiting),
+                missed_deadline: deadlines[0].map(at),
+                next_deadline: deadlines[1].map(at),
             };
             let expected = [
-                group(RunState::Running, 1, 100, 0, 0),
-                group(RunState::Waiting, 3, 20, 1, 1),
-                group(RunState::Paused, 1, 10, 1, 0),
+                group(RunState::Running, 1, 100, [None, Some(now + 9_000)]),
+                group(RunState::Waiting, 3, 20, [Some(now), Some(now + 3_600)]),
+                group(RunState::Paused, 1, 10, [Some(now - 1), None]),
             ];
             assert_eq!(counted, expected);
         }

@@ -36,7 +36,7 @@ pub struct EndpointFilter {
 }
 
 /// Returns the condition that an endpoint has this health. The condition must agree with `EndpointHealth::new`.
-fn has_health(health: EndpointHealth) -> Condition {
+pub(in crate::store) fn has_health(health: EndpointHealth) -> Condition {
     let active = Condition::all().add(Column::IsActive.eq(true));
     match health {
         EndpointHealth::Disabled => Condition::all().add(Column::IsActive.eq(false)),

@@ -163,7 +163,7 @@ pub async fn with_failure_streak(
     Ok(Some((Endpoint::try_from(row)?, failure_streak)))
 }
 
-fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
+pub(in crate::store) fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
     let at = RowRef {
         table: "webhooks",
         id: row.taxpayer_id,

@@ -1,7 +1,7 @@
 //! One-time links: who may make one, what it opens, and when it ends. No text opens two accounts.
 
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{KeyTerms, OperatorRole};
+use einvoice::internals::{ContactId, KeyTerms, OperatorRole, TaxpayerId};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::answer::Answer;
@@ -194,7 +194,7 @@ async fn link_by(world: &World, way: &str, account: &Account, id: i64) -> String
             )
         }
         _ => path_of(
-            &app::invite_contact(world.settings(), taxpayer, id)
+            &app::invite_contact(world.settings(), TaxpayerId(taxpayer), ContactId(id))
                 .await
                 .unwrap(),
         ),
@@ -333,9 +333,13 @@ async fn who_has_no_right_to_a_person_gets_no_link(world: &World) {
             .shows("This link is not valid");
     }
     assert!(
-        app::invite_contact(world.settings(), taxpayer, 987_654_321)
-            .await
-            .is_err()
+        app::invite_contact(
+            world.settings(),
+            TaxpayerId(taxpayer),
+            ContactId(987_654_321)
+        )
+        .await
+        .is_err()
     );
     let nobody = KeyOwner {
         kind: KeyKind::Operator,

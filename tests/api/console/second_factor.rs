@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{KeyTerms, OperatorRole, form_patterns};
+use einvoice::internals::{ContactId, KeyTerms, OperatorRole, TaxpayerId, form_patterns};
 use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::each_database;
@@ -715,9 +715,13 @@ async fn an_owner_or_the_command_line_resets_the_second_factor_of_a_contact(worl
                 .await
                 .expect(303);
         } else {
-            let reset = app::reset_contact_totp(world.settings(), account.taxpayer.id, id)
-                .await
-                .unwrap();
+            let reset = app::reset_contact_totp(
+                world.settings(),
+                TaxpayerId(account.taxpayer.id),
+                ContactId(id),
+            )
+            .await
+            .unwrap();
             assert_eq!(reset, serde_json::json!({ "id": id, "had_totp": true }));
         }
         visitor.get(&account.path("/invoices")).await.expect(303);

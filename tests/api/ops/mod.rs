@@ -5,6 +5,7 @@ mod accounts;
 mod credentials;
 mod dead_letters;
 mod development;
+mod incidents;
 mod integration;
 mod invitations;
 mod limits;

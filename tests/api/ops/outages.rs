@@ -177,8 +177,13 @@ async fn subscribed_taxpayers_are_notified_once_of_the_start_and_the_end_of_an_o
         assert!(heard.is_empty(), "{heard:?}");
     }
     wait_until_succeeded(&subscriber, &submitted).await;
-    let metrics = world.anonymous().get("/metrics").await.text;
-    assert!(metrics.contains("einvoice_authority_outage 0"), "{metrics}");
+    eventually("a metrics page without an outage", async || {
+        let metrics = world.anonymous().get("/metrics").await.text;
+        metrics
+            .contains("einvoice_authority_outage 0")
+            .then_some(())
+    })
+    .await;
 }
 
 #[each_database(&QUICK)]

@@ -59,6 +59,11 @@ impl Proxy {
         open
     }
 
+    /// Lets new connections work again.
+    pub(crate) fn thaw(&self) {
+        self.silence();
+    }
+
     /// Silences all connections, also those that come.
     pub(crate) fn freeze(&self) {
         self.numbers.silent_below.store(u64::MAX, Ordering::SeqCst);

@@ -5,6 +5,7 @@ mod accounts;
 mod contacts;
 pub(crate) mod dead_letters;
 pub(crate) mod development;
+mod incidents;
 mod invitations;
 mod invoices;
 mod overview;
@@ -23,6 +24,7 @@ use crate::http::endpoint::Path;
 pub(crate) fn endpoints() -> Vec<Path> {
     let runs = [
         overview::endpoints(),
+        incidents::endpoints(),
         run_moves::endpoints(),
         runs::endpoints(),
     ];

@@ -5,7 +5,7 @@ use actix_web::web;
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::endpoint::{Path, path};
-use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::metrics::database_counts::{DatabaseCounts, signed};
 use crate::http::openapi::doc;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -52,14 +52,14 @@ fn view(counted: &DatabaseCounts) -> Overview {
             .map(|group| RunGroup::new(group, counted.counted_at))
             .collect(),
         deadlines: Deadlines {
-            overdue: counted.overdue_runs(),
-            soon: counted.runs_due_soon(),
+            overdue: signed(counted.work.overdue.count),
+            soon: signed(counted.work.due_soon),
         },
         deliveries: Undelivered {
             pending: counted.deliveries_pending,
             dead: counted.deliveries_dead,
         },
         endpoints: counted.endpoints.iter().map(group).collect(),
-        is_outage: counted.is_outage_open,
+        is_outage: counted.is_outage_open(),
     }
 }

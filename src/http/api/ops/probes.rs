@@ -12,6 +12,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::http::endpoint::{Path, path};
+use crate::http::incidents;
 use crate::http::metrics;
 use crate::http::openapi::document::ApiDocument;
 use crate::http::openapi::{doc, schema};
@@ -53,10 +54,7 @@ fn live() -> Ready<HttpResponse> {
 
 /// GET /health/ready: returns 503 if the database or the actors are down. If only the authority is down, returns 200.
 async fn ready(state: web::Data<ApiState>) -> HttpResponse {
-    let report = state
-        .health
-        .report(&state.store, &state.tree, &state.authority)
-        .await;
+    let report = incidents::readiness(&state).await;
     let mut answer = if report.is_ready() {
         HttpResponse::Ok()
     } else {

@@ -1,0 +1,106 @@
+//! Incidents as pages show them: all of them on the overview, and one line on every other page.
+
+use jiff::Timestamp;
+
+use crate::console::badges::Badge;
+use crate::domain::incident::{Incident, Severity};
+use crate::domain::invoice::invoice_view::plain_time;
+
+/// An incident on the overview.
+pub(crate) struct IncidentLine {
+    pub(crate) badge: Badge,
+    pub(crate) title: &'static str,
+    pub(crate) summary: String,
+    pub(crate) effect: &'static str,
+    pub(crate) since: String,
+    pub(crate) ends: String,
+    pub(crate) to_do: &'static str,
+    pub(crate) page: &'static str,
+}
+
+impl From<Severity> for Badge {
+    fn from(severity: Severity) -> Self {
+        let (class, text) = match severity {
+            Severity::Page => ("bad", "Urgent"),
+            Severity::Warning => ("warn", "Warning"),
+            Severity::Notice => ("idle", "Notice"),
+        };
+        Self { class, text }
+    }
+}
+
+impl IncidentLine {
+    pub(crate) fn new(incident: &Incident, now: Timestamp) -> Self {
+        let kind = incident.kind;
+        let until = incident.finding.until.filter(|until| *until > now);
+        Self {
+            badge: kind.severity.into(),
+            title: kind.title,
+            summary: incident.finding.summary.clone(),
+            effect: kind.effect,
+            since: format!(
+                "{} UTC, {}",
+                plain_time(incident.since),
+                age_words(incident.since, now)
+            ),
+            ends: match until {
+                Some(until) => format!("{} Next: {} UTC.", kind.ends, plain_time(until)),
+                None => kind.ends.to_owned(),
+            },
+            to_do: kind.to_do,
+            page: kind.page,
+        }
+    }
+}
+
+/// Returns one line for the top of a page; `None` if nothing needs an operator.
+pub(crate) fn headline(incidents: &[Incident]) -> Option<String> {
+    let mut urgent = incidents
+        .iter()
+        .filter(|incident| incident.kind.severity != Severity::Notice);
+    let first = urgent.next()?;
+    let others = match urgent.count() {
+        0 => String::new(),
+        1 => " 1 more incident.".to_owned(),
+        more => format!(" {more} more incidents."),
+    };
+    Some(format!(
+        "{}: {}{others}",
+        first.kind.title, first.finding.summary
+    ))
+}
+
+/// Returns how long ago a time was, in the largest fitting unit.
+fn age_words(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(since).as_secs().max(0);
+    match seconds {
+        0..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_told_in_one_unit() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let ago =
+            |seconds: i64| age_words(Timestamp::from_second(1_000_000 - seconds).unwrap(), now);
+        assert_eq!(
+            [-5, 0, 59, 60, 3_600, 90_000, 172_800].map(ago),
+            [
+                "0 s ago",
+                "0 s ago",
+                "59 s ago",
+                "1 min ago",
+                "1 h ago",
+                "25 h ago",
+                "2 days ago"
+            ]
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! What the conditions of incidents look at: the state of the service at one moment, as plain values.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::quarantine::WorkKind;
+
+#[derive(Debug, Clone)]
+pub struct Situation {
+    pub now: Timestamp,
+    /// What the database last said about the work of all taxpayers; `None` if it never answered.
+    pub work: Option<WorkFacts>,
+    pub database: DatabaseFacts,
+    pub authority: AuthorityFacts,
+    pub actors: ActorFacts,
+    pub traffic: TrafficFacts,
+    pub process: ProcessFacts,
+}
+
+/// A number of things, and the time from which the oldest of them counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Group {
+    pub count: u64,
+    pub since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct WorkFacts {
+    pub paused: Group,
+    /// Runs that have missed their deadlines, since the earliest of these deadlines.
+    pub overdue: Group,
+    pub due_soon: u64,
+    pub next_deadline: Option<Timestamp>,
+    /// Lanes of runs and endpoints that are due, and that nobody holds or blocks, by kind.
+    pub untaken: Vec<(&'static str, Group)>,
+    pub quarantined: Vec<(WorkKind, Group)>,
+    /// Taxpayers whose documents the authority refused within the last hour, those with most refusals first.
+    pub refused: Vec<RefusedTaxpayer>,
+    pub endpoints: Vec<EndpointGroup>,
+    pub endpoints_active: u64,
+    pub endpoints_disabled: u64,
+    /// Deliveries that became dead letters within the last day.
+    pub dead_letters: Group,
+    /// Differences from the authority's ledger, by kind.
+    pub differences: Vec<(String, u64)>,
+    pub oldest_list_fetched_at: Option<Timestamp>,
+    /// When the open outage of the authority began.
+    pub outage_since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedTaxpayer {
+    pub taxpayer: TaxpayerId,
+    pub refusals: u64,
+    pub last: Timestamp,
+    /// The sentence of the authority in the last refusal.
+    pub reason: String,
+}
+
+/// Endpoints that are parked for the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointGroup {
+    /// The name of the last failure, such as `timed_out`.
+    pub failure: String,
+    pub endpoints: u64,
+    pub since: Option<Timestamp>,
+    /// The host of most of them, and how many it has.
+    pub host: Option<(String, u64)>,
+}
+
+words! {
+    /// Why the database takes no write.
+    DatabaseFault {
+        /// It cannot be reached, or does not answer in time.
+        Silent = "silent",
+        DiskFull = "disk-full",
+        ReadOnly = "read-only",
+        /// It answers with another error.
+        Failing = "failing",
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct DatabaseFacts {
+    pub fault: Option<DatabaseFault>,
+}
+
+words! {
+    /// Why calls to the authority fail.
+    UpstreamCause {
+        Connect = "connect",
+        Tls = "tls",
+        Timeout = "timeout",
+        ServerError = "5xx",
+        Credentials = "credentials",
+        Throttled = "throttled",
+        /// An answer that cannot be read, or that leads elsewhere.
+        BadAnswer = "bad-answer",
+    }
+}
+
+/// The calls to one operation within the last seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallFacts {
+    pub operation: &'static str,
+    pub answered: u64,
+    /// The mean time of the answered calls.
+    pub mean: Duration,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct AuthorityFacts {
+    /// Why the last call of an operation failed. An operation whose last call was answered is absent.
+    pub last_causes: Vec<(&'static str, UpstreamCause)>,
+    /// Calls of the last seconds that the authority asked to make less often.
+    pub throttled_calls: u64,
+    pub calls: Vec<CallFacts>,
+    /// Operations whose breaker is open for everybody.
+    pub held_operations: Vec<&'static str>,
+    /// Operations that an operator has tripped.
+    pub tripped_operations: Vec<&'static str>,
+    /// True if any breaker is open, also one for a single integrator.
+    pub is_held_for_some: bool,
+    pub next_probe_at: Option<Timestamp>,
+    /// Operations of which as many calls as the lowered limit allows are in flight, while others wait: the operation,
+    /// its limit, and how many wait.
+    pub limited_operations: Vec<(&'static str, u32, usize)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ActorFacts {
+    /// Why the process is not ready, if an actor has given up.
+    pub failure: Option<String>,
+    pub stuck: u64,
+    /// Panics within the last quarter of an hour.
+    pub panics: u64,
+}
+
+/// The requests of the last minutes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrafficFacts {
+    /// Answers with status 500 within the last five minutes: always a defect.
+    pub broken: u64,
+    /// Commands that were refused within the last minute, because the process is busy.
+    pub refused_commands: u64,
+    /// Failed sign-ins and unknown keys within the last five minutes.
+    pub failed_authentications: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessFacts {
+    pub resident_bytes: Option<u64>,
+    pub memory_bytes_max: Option<u64>,
+    pub open_files: Option<u64>,
+    pub open_files_max: Option<u64>,
+}
+
+#[cfg(test)]
+impl Situation {
+    /// A situation in which nothing is the matter.
+    pub(super) fn calm() -> Self {
+        Self {
+            now: Timestamp::from_second(1_800_000_000).expect("a valid time"),
+            work: Some(WorkFacts::default()),
+            database: DatabaseFacts::default(),
+            authority: AuthorityFacts::default(),
+            actors: ActorFacts::default(),
+            traffic: TrafficFacts::default(),
+            process: ProcessFacts::default(),
+        }
+    }
+}

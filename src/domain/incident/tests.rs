@@ -1,0 +1,211 @@
+//! Each kind of incident with a situation in which it is the matter, and nothing else is.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::*;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::quarantine::WorkKind;
+
+/// A kind of incident, and what brings a calm situation to it.
+type Case = (&'static str, fn(&mut Situation));
+
+const ONE: Group = Group {
+    count: 1,
+    since: None,
+};
+
+fn work(situation: &mut Situation) -> &mut WorkFacts {
+    situation.work.as_mut().unwrap()
+}
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    ("database-silent", |situation| situation.database.fault = Some(DatabaseFault::Silent)),
+    ("database-silent", |situation| situation.database.fault = Some(DatabaseFault::ReadOnly)),
+    ("disk-full", |situation| situation.database.fault = Some(DatabaseFault::DiskFull)),
+    ("actors-failed", |situation| situation.actors.failure = Some("the dispatcher panicked 5 times".to_owned())),
+    ("authority-refuses-key", |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)]),
+    // The breaker opens then, too; but the authority is not out.
+    ("authority-refuses-key", |situation| {
+        situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)];
+        situation.authority.held_operations = vec!["sign"];
+    }),
+    ("authority-tls", |situation| {
+        situation.authority.last_causes = vec![("sign", UpstreamCause::Tls)];
+        situation.authority.held_operations = vec!["sign"];
+    }),
+    ("authority-out", |situation| {
+        situation.authority.last_causes = vec![("sign", UpstreamCause::Connect)];
+        situation.authority.held_operations = vec!["sign"];
+    }),
+    ("authority-out", |situation| work(situation).outage_since = Some(situation_time())),
+    ("deadlines-missed", |situation| work(situation).overdue = ONE),
+    ("deadlines-near", |situation| work(situation).due_soon = 1),
+    ("runs-paused", |situation| work(situation).paused = ONE),
+    ("work-not-taken", |situation| {
+        let since = situation.now - SignedDuration::from_mins(1);
+        work(situation).untaken = vec![("run", Group { count: 1, since: Some(since) })];
+    }),
+    ("work-quarantined", |situation| work(situation).quarantined = vec![(WorkKind::Run, ONE)]),
+    ("tasks-quarantined", |situation| work(situation).quarantined = vec![(WorkKind::Task, ONE)]),
+    ("documents-refused", |situation| {
+        let last = situation.now;
+        work(situation).refused = vec![RefusedTaxpayer { taxpayer: TaxpayerId(7), refusals: 5, last, reason: "No.".to_owned() }];
+    }),
+    ("endpoints-parked", |situation| {
+        work(situation).endpoints = vec![EndpointGroup { failure: "timed_out".to_owned(), endpoints: 2, since: None, host: None }];
+    }),
+    ("endpoints-disabled", |situation| work(situation).endpoints_disabled = 1),
+    ("dead-letters", |situation| work(situation).dead_letters = ONE),
+    ("invoices-missing-remotely", |situation| work(situation).differences = vec![("missing_remotely".to_owned(), 1)]),
+    ("ledger-differs", |situation| work(situation).differences = vec![("state_differs".to_owned(), 1)]),
+    ("reference-lists-old", |situation| {
+        let fetched = situation.now - SignedDuration::from_hours(25);
+        work(situation).oldest_list_fetched_at = Some(fetched);
+    }),
+    ("authority-slow", |situation| {
+        situation.authority.calls = vec![slow_calls(3)];
+    }),
+    ("authority-throttles", |situation| situation.authority.throttled_calls = 1),
+    ("authority-limit-low", |situation| situation.authority.limited_operations = vec![("sign", 5, 80)]),
+    ("breaker-tripped", |situation| situation.authority.tripped_operations = vec!["sign"]),
+    ("actors-stuck", |situation| situation.actors.stuck = 1),
+    ("actors-panic", |situation| situation.actors.panics = 4),
+    ("answers-broken", |situation| situation.traffic.broken = 1),
+    ("commands-refused", |situation| situation.traffic.refused_commands = 1),
+    ("authentications-fail", |situation| situation.traffic.failed_authentications = 50),
+    ("memory-near-limit", |situation| {
+        situation.process.resident_bytes = Some(85);
+        situation.process.memory_bytes_max = Some(100);
+    }),
+    ("files-near-limit", |situation| {
+        situation.process.open_files = Some(1_741);
+        situation.process.open_files_max = Some(2_048);
+    }),
+];
+
+fn slow_calls(answered: u64) -> CallFacts {
+    CallFacts {
+        operation: "sign",
+        answered,
+        mean: Duration::from_secs(5),
+    }
+}
+
+fn situation_time() -> Timestamp {
+    Situation::calm().now
+}
+
+/// Returns the kinds of incidents of a situation, with the sentences that an operator reads.
+fn found(situation: &Situation) -> Vec<(&'static str, Finding)> {
+    let kinds = INCIDENTS.iter();
+    kinds
+        .flat_map(|kind| {
+            (kind.find)(situation)
+                .into_iter()
+                .map(|finding| (kind.name, finding))
+        })
+        .collect()
+}
+
+#[test]
+fn each_incident_is_found_where_it_is_the_matter_and_nowhere_else() {
+    assert_eq!(found(&Situation::calm()), []);
+    for (name, change) in CASES {
+        let mut situation = Situation::calm();
+        change(&mut situation);
+        let found = found(&situation);
+        let names: Vec<_> = found.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, [*name]);
+        for (_, finding) in found {
+            assert!(finding.summary.ends_with('.'), "{}", finding.summary);
+            assert!(!finding.summary.contains("  "), "{}", finding.summary);
+        }
+    }
+}
+
+#[test]
+fn each_incident_has_a_case() {
+    let cases: BTreeSet<_> = CASES.iter().map(|(name, _)| *name).collect();
+    let kinds: BTreeSet<_> = INCIDENTS.iter().map(|kind| kind.name).collect();
+    assert_eq!(cases, kinds);
+}
+
+#[test]
+fn what_is_normal_is_no_incident() {
+    let normal: &[fn(&mut Situation)] = &[
+        // Work that became due a moment ago, and work whose breaker is open.
+        |situation| {
+            work(situation).untaken = vec![(
+                "run",
+                Group {
+                    count: 9,
+                    since: Some(situation_time()),
+                },
+            )];
+        },
+        |situation| {
+            let since = situation.now - SignedDuration::from_mins(5);
+            work(situation).untaken = vec![(
+                "run",
+                Group {
+                    count: 9,
+                    since: Some(since),
+                },
+            )];
+            situation.authority.is_held_for_some = true;
+        },
+        |situation| situation.authority.calls = vec![slow_calls(2)],
+        |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Timeout)],
+        |situation| situation.actors.panics = 1,
+        |situation| situation.traffic.failed_authentications = 49,
+    ];
+    for change in normal {
+        let mut situation = Situation::calm();
+        change(&mut situation);
+        assert_eq!(found(&situation), []);
+    }
+}
+
+#[test]
+fn sentences_say_how_many_whose_and_why() {
+    let mut situation = Situation::calm();
+    let since = situation.now - SignedDuration::from_mins(10);
+    let now = situation.now;
+    work(&mut situation).paused = Group {
+        count: 17,
+        since: Some(since),
+    };
+    work(&mut situation).endpoints = vec![EndpointGroup {
+        failure: "timed_out".to_owned(),
+        endpoints: 20,
+        since: Some(since),
+        host: Some(("hooks.example".to_owned(), 18)),
+    }];
+    work(&mut situation).endpoints_active = 337;
+    work(&mut situation).refused = vec![RefusedTaxpayer {
+        taxpayer: TaxpayerId(7),
+        refusals: 12,
+        last: now,
+        reason: "The TIN of the customer is not known.".to_owned(),
+    }];
+    situation.authority.last_causes = vec![("sign", UpstreamCause::ServerError)];
+    situation.authority.held_operations = vec!["sign"];
+    let summaries: Vec<_> = found(&situation)
+        .into_iter()
+        .map(|(_, finding)| finding.summary)
+        .collect();
+    assert_eq!(
+        summaries,
+        [
+            "The authority is out: it answers with errors of its own (5xx).",
+            "17 runs are paused.",
+            "The authority refused 12 documents of taxpayer 7 within an hour. The last one: The TIN of the customer is \
+             not known.",
+            "20 of 337 endpoints are parked, because each attempt failed: timed out. 18 of them are at hooks.example.",
+        ]
+    );
+}

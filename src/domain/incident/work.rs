@@ -1,0 +1,271 @@
+//! Incidents of the work: runs, deadlines, deliveries, endpoints, quarantine, and the authority's ledger.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::domain::incident::situation::{Group, Situation, WorkFacts};
+use crate::domain::incident::{Finding, counted};
+use crate::domain::quarantine::WorkKind;
+
+/// Work that is due and that nobody takes for so long is not taken.
+const UNTAKEN_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// So many refusals of one taxpayer within an hour are more than single mistakes.
+const REFUSALS_MIN: u64 = 5;
+/// Reference lists that are older than this are old: they are fetched several times a day.
+const LISTS_OLD_AFTER: SignedDuration = SignedDuration::from_hours(24);
+
+fn work(situation: &Situation, find: impl FnOnce(&WorkFacts) -> Vec<Finding>) -> Vec<Finding> {
+    situation.work.as_ref().map(find).unwrap_or_default()
+}
+
+/// Returns a finding if the group is not empty.
+fn group_finding(group: Group, summary: impl FnOnce(u64) -> String) -> Vec<Finding> {
+    if group.count == 0 {
+        return Vec::new();
+    }
+    vec![Finding::new(group.count, summary(group.count)).since(group.since)]
+}
+
+pub(super) fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        group_finding(work.overdue, |count| {
+            let missed = counted(count, "invoice has", "invoices have");
+            format!("{missed} missed the legal deadline and not reached the authority.")
+        })
+    })
+}
+
+pub(super) fn deadlines_near(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let due = Group {
+            count: work.due_soon,
+            since: None,
+        };
+        group_finding(due, |count| {
+            let due = counted(count, "invoice has its", "invoices have their");
+            format!("{due} legal deadline within an hour and not reached the authority.")
+        })
+        .into_iter()
+        .map(|finding| finding.until(work.next_deadline))
+        .collect()
+    })
+}
+
+pub(super) fn runs_paused(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        group_finding(work.paused, |count| {
+            format!("{} paused.", counted(count, "run is", "runs are"))
+        })
+    })
+}
+
+pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let is_old = |group: &Group| {
+            group
+                .since
+                .is_some_and(|since| situation.now.duration_since(since) >= UNTAKEN_AFTER)
+        };
+        // A run whose breaker is open is due and rightly not taken.
+        let is_held = |kind: &str| kind == "run" && situation.authority.is_held_for_some;
+        let untaken = work
+            .untaken
+            .iter()
+            .filter(|(kind, group)| group.count > 0 && is_old(group) && !is_held(kind));
+        untaken
+            .map(|(kind, group)| {
+                let summary = format!(
+                    "{} due, and no replica takes {}.",
+                    match *kind {
+                        "run" => counted(group.count, "run is", "runs are"),
+                        _ => counted(group.count, "endpoint is", "endpoints are"),
+                    },
+                    if group.count == 1 { "it" } else { "them" }
+                );
+                Finding::new(group.count, summary)
+                    .caused_by(*kind)
+                    .since(group.since)
+            })
+            .collect()
+    })
+}
+
+pub(super) fn work_quarantined(situation: &Situation) -> Vec<Finding> {
+    quarantined(situation, |kind| kind != WorkKind::Task)
+}
+
+pub(super) fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
+    quarantined(situation, |kind| kind == WorkKind::Task)
+}
+
+fn quarantined(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Vec<Finding> {
+    work(situation, |work| {
+        let kinds = work
+            .quarantined
+            .iter()
+            .filter(|(kind, group)| is_meant(*kind) && group.count > 0);
+        kinds
+            .map(|(kind, group)| {
+                let (one, many) = match kind {
+                    WorkKind::Command => ("command is", "commands are"),
+                    WorkKind::Run => ("run is", "runs are"),
+                    WorkKind::Delivery => ("delivery is", "deliveries are"),
+                    WorkKind::Task => ("task is", "tasks are"),
+                };
+                let summary = format!(
+                    "{} in quarantine after two panics or three crashes.",
+                    counted(group.count, one, many)
+                );
+                Finding::new(group.count, summary)
+                    .caused_by(kind.as_str())
+                    .since(group.since)
+            })
+            .collect()
+    })
+}
+
+pub(super) fn documents_refused(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let many = work
+            .refused
+            .iter()
+            .filter(|one| one.refusals >= REFUSALS_MIN);
+        let many: Vec<_> = many.collect();
+        let Some(worst) = many.first() else {
+            return Vec::new();
+        };
+        let refusals = many.iter().map(|one| one.refusals).sum();
+        let others = match many.len() {
+            1 => String::new(),
+            more => format!(" and of {} more", counted_taxpayers(more - 1)),
+        };
+        let summary = format!(
+            "The authority refused {} of taxpayer {}{others} within an hour. The last one: {}",
+            counted(worst.refusals, "document", "documents"),
+            worst.taxpayer,
+            worst.reason
+        );
+        let last = many.iter().map(|one| one.last).max();
+        let ends = last.and_then(|last| last.checked_add(Duration::from_hours(1)).ok());
+        vec![Finding::new(refusals, summary).until(ends)]
+    })
+}
+
+fn counted_taxpayers(taxpayers: usize) -> String {
+    counted(
+        u64::try_from(taxpayers).unwrap_or(u64::MAX),
+        "taxpayer",
+        "taxpayers",
+    )
+}
+
+pub(super) fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let groups = work.endpoints.iter().filter(|group| group.endpoints > 0);
+        groups
+            .map(|group| {
+                let parked = match work.endpoints_active {
+                    active if active > 1 => {
+                        format!("{} of {active} endpoints are", group.endpoints)
+                    }
+                    _ => counted(group.endpoints, "endpoint is", "endpoints are"),
+                };
+                let host = match &group.host {
+                    Some((host, endpoints)) if *endpoints > 1 => {
+                        format!(" {endpoints} of them are at {host}.")
+                    }
+                    _ => String::new(),
+                };
+                let summary = format!(
+                    "{parked} parked, because each attempt failed: {}.{host}",
+                    group.failure.replace('_', " ")
+                );
+                Finding::new(group.endpoints, summary)
+                    .caused_by(group.failure.clone())
+                    .since(group.since)
+            })
+            .collect()
+    })
+}
+
+pub(super) fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let disabled = Group {
+            count: work.endpoints_disabled,
+            since: None,
+        };
+        group_finding(disabled, |count| {
+            format!(
+                "{} disabled.",
+                counted(count, "endpoint is", "endpoints are")
+            )
+        })
+    })
+}
+
+pub(super) fn dead_letters(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        group_finding(work.dead_letters, |count| {
+            let letters = counted(count, "notification", "notifications");
+            format!("{letters} became dead letters within a day: no attempt is left.")
+        })
+    })
+}
+
+pub(super) fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let missing = work
+            .differences
+            .iter()
+            .filter(|(kind, _)| kind == MISSING_REMOTELY);
+        missing
+            .filter(|(_, count)| *count > 0)
+            .map(|(_, count)| {
+                let invoices = counted(*count, "invoice", "invoices");
+                Finding::new(
+                    *count,
+                    format!("The authority does not have {invoices} that it accepted."),
+                )
+            })
+            .collect()
+    })
+}
+
+/// The kind of difference in which the authority lacks an invoice.
+const MISSING_REMOTELY: &str = "missing_remotely";
+
+pub(super) fn ledger_differs(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let others = work
+            .differences
+            .iter()
+            .filter(|(kind, count)| kind != MISSING_REMOTELY && *count > 0);
+        others
+            .map(|(kind, count)| {
+                let differences = counted(*count, "difference", "differences");
+                let summary = format!(
+                    "{differences} from the authority's ledger to decide: {}.",
+                    kind.replace('_', " ")
+                );
+                Finding::new(*count, summary).caused_by(kind.clone())
+            })
+            .collect()
+    })
+}
+
+pub(super) fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let fetched = work.oldest_list_fetched_at;
+        let old = fetched.filter(|at| situation.now.duration_since(*at) > LISTS_OLD_AFTER);
+        old.map(|at| {
+            Finding::new(
+                1,
+                "A reference list of the authority was last fetched more than a day ago.",
+            )
+            .since(at.checked_add(LISTS_OLD_AFTER).ok())
+        })
+        .into_iter()
+        .collect()
+    })
+}

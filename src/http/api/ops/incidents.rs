@@ -1,0 +1,33 @@
+//! What an operator has to know now: the incidents.
+
+use actix_web::web;
+
+use crate::domain::access::caller::OpsViewer;
+use crate::domain::invoice::invoice_view::precise_time;
+use crate::http::endpoint::{Path, path};
+use crate::http::incidents;
+use crate::http::openapi::doc;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::state::ApiState;
+use crate::http::views::incident::Incidents;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/incidents").get(list_incidents, || {
+        doc(
+            "list_incidents",
+            "What is the matter now, since when, until when, and what to do",
+        )
+        .with_note("Those that wake somebody come first. The alerts are made from the same table.")
+        .gives::<Incidents<'_>>(200, "Incidents retrieved successfully")
+    })]
+}
+
+/// GET /ops/incidents: lists the incidents that this process sees now.
+async fn list_incidents(state: web::Data<ApiState>, _: OpsViewer) -> ApiResponse {
+    let report = incidents::current_report(&state).await;
+    let listed = Incidents {
+        incidents: report.incidents.iter().map(Into::into).collect(),
+        counted_at: report.counted_at.map(precise_time),
+    };
+    ApiResponse::ok("Incidents retrieved successfully", listed)
+}

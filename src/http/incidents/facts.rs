@@ -1,0 +1,155 @@
+//! Gathers the situation from what this process knows. Nobody is asked: the database and the authority may be silent.
+
+use std::fs;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::actors::kinds;
+use crate::authority::{BreakerState, BreakerView, CallOutcome, CauseKind, Operation};
+use crate::domain::incident::{
+    ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
+    UpstreamCause,
+};
+use crate::http::incidents::log::lock;
+use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
+use crate::http::metrics::process::ProcessStats;
+use crate::http::state::ApiState;
+
+/// What the authority did within this time is present.
+const MOMENT: SignedDuration = SignedDuration::from_secs(10);
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
+const QUARTER_HOUR: SignedDuration = SignedDuration::from_mins(15);
+
+/// Takes a sample of the counters.
+pub(super) fn take_sample(state: &ApiState) {
+    let counters = state.tree.counters().snapshot();
+    let mut answered = [AnsweredCalls::default(); Operation::ALL.len()];
+    let mut throttled_calls = 0;
+    for stats in state.authority.call_stats() {
+        match stats.outcome {
+            CallOutcome::Succeeded | CallOutcome::Refused | CallOutcome::NotFound => {
+                let sum = &mut answered[stats.operation as usize];
+                sum.calls += stats.calls;
+                sum.took += stats.duration;
+            }
+            CallOutcome::Throttled => throttled_calls += stats.calls,
+            _ => {}
+        }
+    }
+    let sample = CounterSample {
+        panics: counters.panics,
+        refused_commands: counters.commands_refused_process,
+        broken_answers: state.traffic.broken_answers(),
+        failed_authentications: state.traffic.failed_authentications(),
+        throttled_calls,
+        answered,
+    };
+    lock(&state.incidents.samples).add(state.now(), &sample);
+}
+
+pub(super) fn situation(state: &ApiState) -> Situation {
+    let growth = |span| lock(&state.incidents.samples).growth_within(span);
+    let counts = state.database_counts.last_counts();
+    let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
+    Situation {
+        now: state.now(),
+        work: counts.map(|counts| counts.work.clone()),
+        database: DatabaseFacts {
+            fault: state.health.database_fault(),
+        },
+        authority: authority_facts(state, &growth(MOMENT)),
+        actors: ActorFacts {
+            failure: state.tree.readiness().err(),
+            stuck: u64::try_from(taxpayers.stuck).unwrap_or(u64::MAX),
+            panics: growth(QUARTER_HOUR).panics,
+        },
+        traffic: TrafficFacts {
+            broken: growth(FIVE_MINUTES).broken_answers,
+            refused_commands: growth(MINUTE).refused_commands,
+            failed_authentications: growth(FIVE_MINUTES).failed_authentications,
+        },
+        process: process_facts(),
+    }
+}
+
+fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
+    let breakers = state.authority.breakers();
+    let held = |is_meant: fn(&BreakerView) -> bool| {
+        let meant = breakers.iter().filter(|breaker| is_meant(breaker));
+        meant.map(|breaker| breaker.operation.name()).collect()
+    };
+    let last_causes = breakers.iter().filter_map(|breaker| {
+        let cause = upstream_cause(breaker.cause?)?;
+        Some((breaker.operation.name(), cause))
+    });
+    let open = breakers
+        .iter()
+        .filter(|breaker| breaker.state != BreakerState::Closed);
+    AuthorityFacts {
+        last_causes: last_causes.collect(),
+        throttled_calls: moment.throttled_calls,
+        calls: call_facts(moment),
+        held_operations: held(|breaker| breaker.is_outage && !breaker.is_tripped),
+        tripped_operations: held(|breaker| breaker.is_tripped),
+        is_held_for_some: open.clone().next().is_some(),
+        next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
+        limited_operations: limited_operations(state),
+    }
+}
+
+fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
+    let operations = Operation::ALL.into_iter().zip(moment.answered);
+    operations
+        .map(|(operation, answered)| {
+            let calls = u32::try_from(answered.calls).unwrap_or(u32::MAX);
+            CallFacts {
+                operation: operation.name(),
+                answered: answered.calls,
+                mean: answered.took.checked_div(calls).unwrap_or(Duration::ZERO),
+            }
+        })
+        .collect()
+}
+
+/// Returns the operations with a lowered limit, at which calls wait.
+fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
+    let limits = state.authority.limits();
+    let limited = limits.iter().filter(|view| {
+        let highest = state.incidents.highest_limit(view.operation, view.limit);
+        view.waiting > 0 && view.in_flight >= view.limit && view.limit.saturating_mul(2) <= highest
+    });
+    limited
+        .map(|view| (view.operation.name(), view.limit, view.waiting))
+        .collect()
+}
+
+/// Returns the cause in an operator's words; `None` if the failure is about one document or one customer.
+fn upstream_cause(cause: CauseKind) -> Option<UpstreamCause> {
+    match cause {
+        CauseKind::Unreachable | CauseKind::ConnectionReset => Some(UpstreamCause::Connect),
+        CauseKind::Untrusted => Some(UpstreamCause::Tls),
+        CauseKind::TimedOut => Some(UpstreamCause::Timeout),
+        CauseKind::Down => Some(UpstreamCause::ServerError),
+        CauseKind::KeyRefused => Some(UpstreamCause::Credentials),
+        CauseKind::Malformed | CauseKind::Redirected => Some(UpstreamCause::BadAnswer),
+        CauseKind::Ambiguous | CauseKind::Offline => None,
+    }
+}
+
+fn process_facts() -> ProcessFacts {
+    let stats = ProcessStats::read();
+    ProcessFacts {
+        resident_bytes: stats.resident_bytes,
+        memory_bytes_max: memory_bytes_max(),
+        open_files: stats.open_files,
+        open_files_max: stats.open_files_max,
+    }
+}
+
+/// Returns the memory that the process may have, if its control group says so.
+fn memory_bytes_max() -> Option<u64> {
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?;
+    limit.trim().parse().ok()
+}

@@ -1,0 +1,92 @@
+//! The incidents that this process sees now. They are found once a second from what the process knows, so that pages,
+//! answers and metrics show them even when the database is silent.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | the situation, from the parts of the process | `facts` |
+//! | the growth of counters | `samples` |
+//! | what the process remembers, and the last report | `log` |
+
+mod facts;
+pub(crate) mod log;
+mod samples;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web;
+use tokio::time::{sleep, timeout};
+
+use crate::http::health::HealthReport;
+use crate::http::incidents::log::IncidentReport;
+use crate::http::state::ApiState;
+
+/// The incidents that say why the authority cannot be used.
+const AUTHORITY_FAILS: [&str; 3] = ["authority-refuses-key", "authority-tls", "authority-out"];
+/// How often incidents are looked for.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+/// How long a reader waits for fresh counts. After that it gets the last ones.
+const COUNTS_WAIT: Duration = Duration::from_millis(500);
+
+/// Watches for incidents until the process stops.
+pub async fn watch(state: web::Data<ApiState>) {
+    let count = async {
+        loop {
+            state
+                .database_counts
+                .current_counts(&state.store, state.now())
+                .await;
+            sleep(WATCH_EVERY).await;
+        }
+    };
+    let probe = async {
+        loop {
+            readiness(&state).await;
+            sleep(WATCH_EVERY).await;
+        }
+    };
+    let find = async {
+        loop {
+            facts::take_sample(&state);
+            find_incidents(&state);
+            sleep(WATCH_EVERY).await;
+        }
+    };
+    tokio::select! {
+        () = count => {}
+        () = probe => {}
+        () = find => {}
+        () = state.stopping.wait_for_stop() => {}
+    }
+}
+
+/// Returns if this process may be sent requests, in the words of the incidents.
+pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
+    let report = find_incidents(state);
+    let mut kinds = report.incidents.iter().map(|incident| incident.kind);
+    let authority = kinds.find(|kind| AUTHORITY_FAILS.contains(&kind.name));
+    state
+        .health
+        .report(
+            &state.store,
+            &state.tree,
+            &state.authority,
+            authority.map(|kind| kind.title),
+        )
+        .await
+}
+
+/// Returns the incidents of this moment.
+pub(crate) async fn current_report(state: &ApiState) -> Arc<IncidentReport> {
+    let counts = state
+        .database_counts
+        .current_counts(&state.store, state.now());
+    drop(timeout(COUNTS_WAIT, Box::pin(counts)).await);
+    find_incidents(state)
+}
+
+fn find_incidents(state: &ApiState) -> Arc<IncidentReport> {
+    let counts = state.database_counts.last_counts();
+    let counted_at = counts.map(|counts| counts.counted_at);
+    state.incidents.record(&facts::situation(state), counted_at)
+}

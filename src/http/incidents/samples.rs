@@ -1,0 +1,118 @@
+//! How much the counters of the process grew within the last minutes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::authority::Operation;
+
+/// Samples are kept for the longest span that is asked for.
+const KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);
+
+/// The values of counters at one moment. All only grow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CounterSample {
+    pub(crate) panics: u64,
+    pub(crate) refused_commands: u64,
+    pub(crate) broken_answers: u64,
+    pub(crate) failed_authentications: u64,
+    pub(crate) throttled_calls: u64,
+    /// The calls that the authority answered, in the order of `Operation::ALL`.
+    pub(crate) answered: [AnsweredCalls; Operation::ALL.len()],
+}
+
+/// Calls that were answered, and the time that they took together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AnsweredCalls {
+    pub(crate) calls: u64,
+    pub(crate) took: Duration,
+}
+
+/// The samples of the last minutes, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Samples(VecDeque<(Timestamp, CounterSample)>);
+
+impl CounterSample {
+    /// Returns how much each counter grew since the earlier sample.
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            panics: self.panics.saturating_sub(earlier.panics),
+            refused_commands: self
+                .refused_commands
+                .saturating_sub(earlier.refused_commands),
+            broken_answers: self.broken_answers.saturating_sub(earlier.broken_answers),
+            failed_authentications: self
+                .failed_authentications
+                .saturating_sub(earlier.failed_authentications),
+            throttled_calls: self.throttled_calls.saturating_sub(earlier.throttled_calls),
+            answered: std::array::from_fn(|index| AnsweredCalls {
+                calls: self.answered[index]
+                    .calls
+                    .saturating_sub(earlier.answered[index].calls),
+                took: self.answered[index]
+                    .took
+                    .saturating_sub(earlier.answered[index].took),
+            }),
+        }
+    }
+}
+
+impl Samples {
+    pub(crate) fn add(&mut self, at: Timestamp, sample: &CounterSample) {
+        // A clock that was set back leaves samples from the future, which would stay for ever.
+        self.0
+            .retain(|(taken, _)| *taken <= at && at.duration_since(*taken) <= KEPT_FOR);
+        self.0.push_back((at, *sample));
+    }
+
+    /// Returns how much the counters grew within this time, or since the first sample.
+    pub(crate) fn growth_within(&self, span: SignedDuration) -> CounterSample {
+        let Some((now, last)) = self.0.back() else {
+            return CounterSample::default();
+        };
+        let earlier = self
+            .0
+            .iter()
+            .find(|(taken, _)| now.duration_since(*taken) <= span);
+        earlier.map_or_else(CounterSample::default, |(_, earlier)| last.since(earlier))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(panics: u64) -> CounterSample {
+        CounterSample {
+            panics,
+            ..CounterSample::default()
+        }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn growth_is_counted_within_the_span_and_old_samples_are_dropped() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.growth_within(KEPT_FOR).panics, 0);
+        for (second, panics) in [(0, 5), (60, 7), (120, 8)] {
+            samples.add(at(second), &sample(panics));
+        }
+        let within = |samples: &Samples, minutes| {
+            samples
+                .growth_within(SignedDuration::from_mins(minutes))
+                .panics
+        };
+        assert_eq!(
+            [0, 1, 2, 9].map(|minutes| within(&samples, minutes)),
+            [0, 1, 3, 3]
+        );
+        samples.add(at(120 + 15 * 60), &sample(8));
+        assert_eq!(within(&samples, 15), 0, "the first two are forgotten");
+        samples.add(at(1), &sample(9));
+        assert_eq!(within(&samples, 15), 0, "the clock was set back");
+    }
+}

@@ -1,0 +1,68 @@
+//! Incidents, as operators see them.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::incident::{Incident, Severity};
+use crate::domain::invoice::invoice_view::precise_time;
+
+/// What is the matter now, as the answering process sees it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Incidents<'a> {
+    pub(crate) incidents: Vec<IncidentView<'a>>,
+    /// Time at which the database was last asked; null if it never answered this process. What the process knows by
+    /// itself is of this moment.
+    pub(crate) counted_at: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Incident)]
+pub(crate) struct IncidentView<'a> {
+    /// Name of the incident: a label of the gauge `einvoice_incident`, and a heading of the runbook.
+    incident: &'static str,
+    #[schema(value_type = String)]
+    severity: Severity,
+    title: &'static str,
+    /// Empty if the incident has only one cause.
+    cause: &'a str,
+    /// What is the matter, with numbers.
+    summary: &'a str,
+    count: u64,
+    /// What waits, or is at risk.
+    effect: &'static str,
+    /// Time at which it began, or was first seen.
+    since: String,
+    /// Time of the next try or of the end, where it is known.
+    until: Option<String>,
+    ends: &'static str,
+    to_do: &'static str,
+    /// Where to look, in Markdown; the runbook says the same.
+    look_at: &'static str,
+    /// Page of the console that shows more.
+    page: &'static str,
+}
+
+impl<'a> From<&'a Incident> for IncidentView<'a> {
+    fn from(incident: &'a Incident) -> Self {
+        let Incident {
+            kind,
+            finding,
+            since,
+        } = incident;
+        Self {
+            incident: kind.name,
+            severity: kind.severity,
+            title: kind.title,
+            cause: &finding.cause,
+            summary: &finding.summary,
+            count: finding.count,
+            effect: kind.effect,
+            since: precise_time(*since),
+            until: finding.until.map(precise_time),
+            ends: kind.ends,
+            to_do: kind.to_do,
+            look_at: kind.look_at,
+            page: kind.page,
+        }
+    }
+}

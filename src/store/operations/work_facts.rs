@@ -1,0 +1,195 @@
+//! What the conditions of incidents want to know of the work of all taxpayers. Each query reads a small index, since it
+//! is asked every few seconds.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::{
+    ConnectionTrait, EntityTrait, QueryFilter, QueryResult, QuerySelect, Statement, Value,
+};
+use url::Url;
+
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::incident::{EndpointGroup, Group, RefusedTaxpayer, WorkFacts};
+use crate::domain::kernel::crash::CRASHES_MAX;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::RowRef;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::sql::dialect;
+use crate::store::lanes::LaneKind;
+use crate::store::runs::QUARANTINED_CONDITION;
+use crate::store::webhooks::endpoint_list::has_health;
+use crate::store::webhooks::failure_streak;
+use crate::store::webhooks::webhook_row;
+
+/// Refused documents of so long ago still count.
+const REFUSED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+/// Dead letters of so long ago still count.
+const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
+/// So many taxpayers are named at most.
+const TAXPAYERS_MAX: u64 = 20;
+/// So many parked endpoints are looked at.
+const ENDPOINTS_MAX: u64 = 1_000;
+/// The kinds of lanes whose work must be taken at once.
+const URGENT_KINDS: [LaneKind; 2] = [LaneKind::Run, LaneKind::Endpoint];
+
+const AT: RowRef<&str> = RowRef {
+    table: "work",
+    id: "counted",
+};
+
+/// Reads the facts that are in the tables of runs, lanes, endpoints and deliveries.
+pub async fn read(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError> {
+    Ok(WorkFacts {
+        paused: paused_runs(store).await?,
+        untaken: untaken_lanes(store).await?,
+        refused: refused_taxpayers(store, now).await?,
+        endpoints: parked_endpoints(store).await?,
+        dead_letters: dead_letters(store, now).await?,
+        ..WorkFacts::default()
+    })
+}
+
+/// Reads the columns `count` and `since`.
+pub(super) fn group_from_row(row: &QueryResult) -> Result<Group, StoreError> {
+    let since: Option<i64> = row.try_get("", "since")?;
+    let count: i64 = row.try_get("", "count")?;
+    Ok(Group {
+        count: u64::try_from(count).unwrap_or(0),
+        since: since.map(|micros| AT.moment(micros)).transpose()?,
+    })
+}
+
+async fn group(store: &Store, sql: String, values: Vec<Value>) -> Result<Group, StoreError> {
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let row = store.reader().query_one_raw(statement).await?;
+    row.as_ref()
+        .map_or_else(|| Ok(Group::default()), group_from_row)
+}
+
+/// Returns the paused runs without those in quarantine, and when the first of them was paused.
+async fn paused_runs(store: &Store) -> Result<Group, StoreError> {
+    let sql = format!(
+        "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM pipeline_runs \
+         WHERE state = 'paused' AND NOT ({QUARANTINED_CONDITION})"
+    );
+    group(store, sql, Vec::new()).await
+}
+
+/// Returns the lanes that are due and that nobody holds, and since when the first of them is due.
+async fn untaken_lanes(store: &Store) -> Result<Vec<(&'static str, Group)>, StoreError> {
+    let now = dialect(store.backend()).clock();
+    let mut untaken = Vec::new();
+    for kind in URGENT_KINDS {
+        let sql = format!(
+            "SELECT COUNT(*) AS count, MIN(next_due_at) AS since FROM lanes WHERE kind = $1 AND next_due_at <= {now} \
+             AND (lease_until IS NULL OR lease_until < {now}) AND crashes < {CRASHES_MAX}"
+        );
+        let values = vec![kind.as_str().into()];
+        untaken.push((kind.as_str(), group(store, sql, values).await?));
+    }
+    Ok(untaken)
+}
+
+/// Returns the taxpayers whose documents were refused, those with most refusals first.
+async fn refused_taxpayers(
+    store: &Store,
+    now: Timestamp,
+) -> Result<Vec<RefusedTaxpayer>, StoreError> {
+    let sql = format!(
+        "SELECT taxpayer_id, COUNT(*) AS refusals, MAX(updated_at) AS last FROM pipeline_runs \
+         WHERE state = 'refused' AND id >= $1 GROUP BY taxpayer_id ORDER BY refusals DESC, taxpayer_id LIMIT {TAXPAYERS_MAX}"
+    );
+    let values = [first_id_after(now, REFUSED_WITHIN).into()];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let mut refused = Vec::new();
+    for row in store.reader().query_all_raw(statement).await? {
+        let refusals: i64 = row.try_get("", "refusals")?;
+        refused.push(RefusedTaxpayer {
+            taxpayer: TaxpayerId(row.try_get("", "taxpayer_id")?),
+            refusals: u64::try_from(refusals).unwrap_or(0),
+            last: AT.moment(row.try_get("", "last")?)?,
+            reason: String::new(),
+        });
+    }
+    if let Some(worst) = refused.first_mut() {
+        worst.reason = last_refusal(store, worst.taxpayer).await?;
+    }
+    Ok(refused)
+}
+
+/// Returns the sentence with which the authority last refused a document of the taxpayer.
+async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, StoreError> {
+    let sql = "SELECT last_error FROM pipeline_runs WHERE taxpayer_id = $1 AND state IN ('waiting', 'paused', 'refused') \
+               AND state = 'refused' ORDER BY updated_at DESC LIMIT 1";
+    let statement = Statement::from_sql_and_values(store.backend(), sql, [taxpayer.0.into()]);
+    let row = store.reader().query_one_raw(statement).await?;
+    let reason = row
+        .map(|row| row.try_get::<Option<String>>("", "last_error"))
+        .transpose()?;
+    Ok(reason.flatten().unwrap_or_default())
+}
+
+/// Returns the parked endpoints by their last failure, most endpoints first.
+async fn parked_endpoints(store: &Store) -> Result<Vec<EndpointGroup>, StoreError> {
+    let rows = webhook_row::Entity::find()
+        .filter(has_health(EndpointHealth::Parked))
+        .limit(ENDPOINTS_MAX)
+        .all(store.reader())
+        .await?;
+    let mut groups: HashMap<String, (EndpointGroup, HashMap<String, u64>)> = HashMap::new();
+    for row in rows {
+        let Some(streak) = failure_streak(&row)? else {
+            continue;
+        };
+        let failure = streak.last_failure.unwrap_or_else(|| "unknown".to_owned());
+        let (group, hosts) = groups.entry(failure.clone()).or_insert_with(|| {
+            let empty = EndpointGroup {
+                failure,
+                endpoints: 0,
+                since: None,
+                host: None,
+            };
+            (empty, HashMap::new())
+        });
+        group.endpoints += 1;
+        group.since = group.since.into_iter().chain([streak.since]).min();
+        if let Some(host) = Url::parse(&row.url)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned))
+        {
+            *hosts.entry(host).or_default() += 1;
+        }
+    }
+    let mut groups: Vec<_> = groups
+        .into_values()
+        .map(|(group, hosts)| EndpointGroup {
+            host: hosts.into_iter().max_by_key(|(_, endpoints)| *endpoints),
+            ..group
+        })
+        .collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.endpoints));
+    Ok(groups)
+}
+
+/// Returns the deliveries of the last day that are dead letters, without those in quarantine.
+async fn dead_letters(store: &Store, now: Timestamp) -> Result<Group, StoreError> {
+    let sql = format!(
+        "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
+         WHERE state = 'dead' AND id >= $1 AND crashes < {CRASHES_MAX}"
+    );
+    group(store, sql, vec![first_id_after(now, DEAD_WITHIN).into()]).await
+}
+
+/// Returns the least id that is drawn within this time before `now`: ids begin with the time at which they were drawn
+/// (RFC 9562, UUID version 7).
+fn first_id_after(now: Timestamp, ago: SignedDuration) -> String {
+    let then = now.saturating_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
+    let millis = u64::try_from(then.as_millisecond()).unwrap_or(0) & 0xffff_ffff_ffff;
+    format!(
+        "{:08x}-{:04x}-7000-8000-000000000000",
+        millis >> 16,
+        millis & 0xffff
+    )
+}
