@@ -1,12 +1,11 @@
 //! An e-invoicing relay between taxpayers and a national tax authority.
 //!
-//! The layers, from the bottom: `domain` (pure); `config` and `telemetry`; `store`, `authority` and `webhook` (the
-//! outside world); `actors`; `http`; `console`; `app` and `cli`. A file imports only from lower layers and its own;
-//! `tests/tidy.rs` checks this rule.
+//! The layers, from the bottom: `domain` (pure); `config` and `telemetry`; `store` (the tables); `actors`; `http`;
+//! `console`; `app` and `cli`. A file imports only from lower layers and its own; `tests/tidy.rs` checks this rule. What
+//! talks to the outside world knows nothing of the service: it is in `crates`.
 
 mod actors;
 pub mod app;
-mod authority;
 pub mod cli;
 pub mod config;
 mod console;
@@ -14,7 +13,6 @@ mod domain;
 mod http;
 mod store;
 pub mod telemetry;
-mod webhook;
 
 /// Items for tests, benchmarks and fuzz targets only. The modules themselves stay private, so that the compiler finds
 /// unused code in them.
@@ -45,11 +43,10 @@ pub mod internals {
         Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange,
     };
     pub use crate::domain::reconciliation::day::day_at;
+    pub use crate::store::Store;
     pub use crate::store::accounts::{NewIntegrator, add_integrator};
-    pub use crate::store::db::connections::Store;
-    pub use crate::store::db::error::StoreError;
-    pub use crate::store::db::ids::IdKind;
     pub use crate::store::events::{append as append_events, head as event_head};
+    pub use crate::store::ids::IdKind;
     pub use crate::store::invoices::save as save_invoices;
     pub use crate::store::lanes::{IfTaken, LaneKind, LaneName, lock as lock_lanes};
 

@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["domain"],
     &["config"],
     &["telemetry"],
-    &["store", "authority", "webhook"],
+    &["store"],
     &["actors::kinds", "actors::keyed_notify", "actors::turn_gate"],
     &[
         "actors::dispatch",
@@ -85,15 +85,29 @@ const LAYERS: &[&[&str]] = &[
 /// Crates that only these places name, test code aside.
 const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("sea_orm", &["src/store"]),
-    ("reqwest", &["src/authority", "src/webhook", "src/app/demo"]),
+    ("reqwest", &["src/app/demo"]),
     ("actix_web", &["src/http", "src/console", "src/app"]),
-    ("backoff", &["src/authority/retry"]),
-    ("md4", &["src/webhook/auth/nlmp"]),
-    ("md5", &["src/webhook/auth/nlmp"]),
-    ("quick_xml", &["src/webhook/format"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     (
+        "authority_client",
+        &["src/actors", "src/http", "src/console", "src/app"],
+    ),
+    (
+        "database",
+        &[
+            "src/store",
+            "src/actors",
+            "src/http",
+            "src/console",
+            "src/app",
+        ],
+    ),
+    (
         "supervision",
+        &["src/actors", "src/http", "src/console", "src/app"],
+    ),
+    (
+        "webhook_client",
         &["src/actors", "src/http", "src/console", "src/app"],
     ),
     // The OpenAPI document lists the magic words of the simulator.
@@ -343,7 +357,7 @@ fn a_violation_is_found_however_it_is_written() {
             "src/store/lanes.rs",
             "fn wake() {\n    crate::actors::pipeline::wake();\n}",
         ),
-        ("src/store/lanes.rs", "use crate::authority::Client;"),
+        ("src/store/lanes.rs", "use authority_client::Authority;"),
         (
             "src/actors/inbound/transit_poller.rs",
             "use super::super::pipeline::Wake;",

@@ -7,11 +7,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use database::StoreError;
 use einvoice::app::App;
 use einvoice::internals::{
     Actor, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId, InvoiceRef, NewContact,
     NewIntegrator, Onboard, ProfileChange, ScheduleChange, SetStatus, SetWebhook, SettableStatus,
-    StoreError, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
+    TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
 };
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};

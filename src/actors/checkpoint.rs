@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -12,9 +13,8 @@ use tokio::time::sleep;
 use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, CheckpointTail};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFile, CheckpointFileError};
 

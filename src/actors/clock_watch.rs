@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use database::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use timing::clock::SharedClock;
 use tokio::time::sleep;
 
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 use crate::store::lanes::{self, WaitingLanes};
 use crate::store::webhooks::delivery_queue;

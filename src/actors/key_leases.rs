@@ -8,8 +8,8 @@ use supervision::{Arbiters, RestartPolicy, Tree, supervise};
 use tokio::time::sleep;
 
 use crate::actors::kinds;
+use crate::store::Store;
 use crate::store::accounts::key_leases::KeyLease;
-use crate::store::db::connections::Store;
 
 /// The pause after the database has failed.
 const RETRY_AFTER: Duration = Duration::from_secs(1);

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use database::StoreError;
 use timing::clock::SharedClock;
 
+use crate::store::Store;
 use crate::store::accounts::keys::{self, ValidKey};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::key_cache::KeyDigest;
+use crate::store::key_cache::KeyDigest;
 
 pub const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// The maximum number of keys recorded in memory. When it is reached, uses of further keys are not recorded.

@@ -1,11 +1,13 @@
 //! Clients of the authority that call on behalf of a taxpayer, so that the calls are counted for the taxpayer and its
 //! integrator.
 
-use crate::authority::{Authority, CallerAccount};
-use crate::domain::kernel::ids::TaxpayerId;
+use authority_client::{Authority, CallerAccount};
+use database::StoreError;
+
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::Taxpayer;
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 
 /// Returns a client for the calls of this taxpayer.
 pub(crate) async fn authority_for_taxpayer(
@@ -19,8 +21,18 @@ pub(crate) async fn authority_for_taxpayer(
         id: taxpayer.to_string(),
         reason: "it has invoices or runs, but does not exist".to_owned(),
     })?;
-    Ok(authority.on_behalf_of(CallerAccount::Taxpayer {
-        id: taxpayer,
-        integrator,
-    }))
+    Ok(authority.on_behalf_of(taxpayer_account(taxpayer, integrator)))
+}
+
+impl From<&Taxpayer> for CallerAccount {
+    fn from(taxpayer: &Taxpayer) -> Self {
+        taxpayer_account(taxpayer.id, taxpayer.integrator_id)
+    }
+}
+
+fn taxpayer_account(taxpayer: TaxpayerId, integrator: IntegratorId) -> CallerAccount {
+    CallerAccount::Taxpayer {
+        id: taxpayer.0,
+        payer: integrator.0,
+    }
 }

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use timing::clock::SharedClock;
 
 use crate::actors::taxpayer::commands::{LiftRun, StoppedRun};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::runs;
 use crate::store::webhooks::crashed_deliveries;
 

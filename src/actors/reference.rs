@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use authority_client::{Authority, ResourceList};
+use database::StoreError;
 use timing::clock::SharedClock;
 
-use crate::authority::{Authority, ResourceList};
 use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::operations::reference_lists;
 
 /// The lists are fetched again after this time.
@@ -81,12 +81,12 @@ impl ReferenceRefresher {
 mod tests {
     use std::sync::Arc;
 
+    use authority_client::testing::authority;
     use jiff::Timestamp;
     use serde_json::json;
     use timing::clock::{Clock, MockClock};
 
     use super::*;
-    use crate::authority::testing::authority;
     use crate::store::testing::stores;
 
     #[tokio::test]

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use database::StoreError;
 use jiff::SignedDuration;
 use timing::clock::SharedClock;
 
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::idempotency;
 use crate::store::operations::quarantine;
 

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use authority_client::{Authority, AuthorityFailure, Entity};
+use database::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::commands::RecordVerification;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, AuthorityFailure, Entity};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ListedBusiness, UnverifiedReason, Verification};
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease};
 

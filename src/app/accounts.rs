@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use database::StoreError;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -32,11 +33,10 @@ use crate::domain::party::email::is_email;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::http::password;
+use crate::store::Store;
 use crate::store::accounts::people::{self, PasswordChange};
 use crate::store::accounts::second_factors::{self, FactorRemoval};
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 
 /// Brings the database schema up to date.
 pub async fn migrate(settings: Settings) -> Result<(), StartError> {

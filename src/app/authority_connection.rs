@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use authority_client::{Authority, ClientSettings, CryptoKeys, RetryPolicy};
 use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 use timing::clock::SharedClock;
 
 use crate::app::error::StartError;
-use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::config::Settings;
-use crate::config::authority::AuthorityMode;
+use crate::config::authority::{AuthorityMode, AuthoritySettings};
 
 /// The seed of the embedded simulator until `/sandbox/seed` changes it.
 const SANDBOX_SEED: u64 = 1;
@@ -67,9 +67,19 @@ fn build_client(
     let base_url = base_url.ok_or(StartError::NoAuthority)?;
     Ok(Authority::new(
         &base_url,
-        &settings.authority,
+        &client_settings(&settings.authority),
         clock.clone(),
     )?)
+}
+
+fn client_settings(settings: &AuthoritySettings) -> ClientSettings {
+    ClientSettings {
+        api_key: settings.api_key.clone(),
+        api_secret: settings.api_secret.clone(),
+        extra_ca_file: settings.extra_ca_file.clone(),
+        timeout: Duration::from_secs(settings.timeout_s),
+        max_concurrent_calls: settings.max_concurrent_calls,
+    }
 }
 
 /// Starts the simulator, which accepts the API key and secret of the settings.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::Addr;
+use database::StoreError;
 use jiff::SignedDuration;
 use supervision::{NodeKind, Period, PeriodicActor, watchdog};
 use tokio::sync::Notify;
@@ -26,7 +27,6 @@ use crate::actors::sweeper;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
 use crate::app::composition::BuildContext;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::{LaneKind, Lease};
 
 /// How often the janitor runs.

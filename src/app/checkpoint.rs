@@ -13,7 +13,7 @@ use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::CheckpointKey;
-use crate::store::db::connections::Store;
+use crate::store::Store;
 use crate::store::events::checkpoint_file::CheckpointFile;
 
 /// Returns the checkpointer of this database; `None` if the settings do not name a checkpoint file and a key file.

@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use address_policy::AddressPolicy;
+use authority_client::{Authority, CryptoKeys};
+use database::StoreError;
 use sandbox::Sandbox;
 use supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use timing::clock::{SharedClock, SystemClock, new_id};
+use webhook_client::{GuardedClient, RetrySchedule};
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::dispatch::Turns;
@@ -28,18 +32,17 @@ use crate::app::checkpoint::checkpointer;
 use crate::app::database::open_store;
 use crate::app::error::StartError;
 use crate::app::process_lock::ProcessLock;
-use crate::authority::{Authority, CryptoKeys};
 use crate::config::{Environment, Settings};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
-use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
 /// At most this many bytes of a webhook endpoint's response are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How webhooks name their sender.
+const USER_AGENT: &str = concat!("einvoice/", env!("CARGO_PKG_VERSION"));
 
 /// The parts of a running process.
 pub struct App {
@@ -277,7 +280,7 @@ impl BuildContext<'_> {
         Ok(DeliveryDeps {
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
-            client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX)?,
+            client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX, USER_AGENT)?,
             tokens: TokenCache::default(),
             schedule: RetrySchedule::new(
                 webhooks

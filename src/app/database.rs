@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use database::vault::Vault;
+use database::{PoolSettings, StoreError};
 use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::store::db::connections::{PoolSettings, Store};
-use crate::store::db::error::StoreError;
-use crate::store::db::vault::Vault;
+use crate::store::Store;
 
 /// How long a command waits for a busy SQLite database.
 const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);

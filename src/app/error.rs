@@ -3,17 +3,17 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use authority_client::{AuthorityBuildError, CryptoError};
+use database::StoreError;
+use database::vault::InvalidEncryptionKey;
+
 use crate::actors::checkpoint::CheckpointError;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::authority::{AuthorityBuildError, CryptoError};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::checkpoint::InvalidCheckpointKey;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
-use crate::store::db::error::StoreError;
-use crate::store::db::vault::InvalidEncryptionKey;
 use crate::store::events::checkpoint_file::CheckpointFileError;
-use crate::webhook;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -26,7 +26,7 @@ pub enum StartError {
     #[error(transparent)]
     Authority(#[from] AuthorityBuildError),
     #[error("the webhook client cannot be built")]
-    Webhooks(#[from] webhook::ClientBuildError),
+    Webhooks(#[from] webhook_client::ClientBuildError),
     #[error("the file {} cannot be read", .path.display())]
     File {
         path: PathBuf,

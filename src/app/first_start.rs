@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use database::StoreError;
 use jiff::Timestamp;
 use rand::RngExt;
 use sandbox::PartyEnrolment;
@@ -25,12 +26,11 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::NewContact;
 use crate::domain::party::ProfileChange;
 use crate::http::password;
+use crate::store::Store;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 
 pub(super) struct DemoAccounts {
     pub integrator_key: SecretString,

@@ -1,6 +1,7 @@
 //! Commands that list, rotate and revoke API keys. A command that ends keys returns only when no running service
 //! accepts these keys any more.
 
+use database::page::Page;
 use rand::RngExt;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -13,9 +14,8 @@ use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::kernel::audit::Actor;
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
+use crate::store::Store;
 use crate::store::accounts::{self, AccountChange, RotationOutcome, access};
-use crate::store::db::connections::Store;
-use crate::store::db::page::Page;
 
 /// The number of accounts read at a time.
 const PER_PAGE: u64 = 500;

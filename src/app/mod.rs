@@ -23,6 +23,7 @@ mod server;
 mod verification_report;
 mod verify;
 
+pub use self::database::open_store;
 pub use crate::domain::access::api_key::KeyOwner;
 pub use crate::domain::access::caller::KeyKind;
 pub use crate::domain::kernel::ids::{ContactId, TaxpayerId};
@@ -34,7 +35,6 @@ pub use accounts::{
 };
 pub use checkpoint::checkpoint;
 pub use composition::App;
-pub use database::open_store;
 pub use demo::demo;
 pub use error::StartError;
 pub use invitations::{invite, invite_contact};

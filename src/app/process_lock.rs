@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::store::db::connections::Store;
+use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 
 const LOCK_FILE: &str = "serve.lock";

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::page::Page;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 use supervision::{AdmissionLimits, Arbiters, Tree};
@@ -27,8 +28,7 @@ use crate::config::Settings;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
-use crate::store::db::connections::Store;
-use crate::store::db::page::Page;
+use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::reconciliations as rows;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::store::db::reseal::{self, ResealReport};
+use crate::store::reseal::{self, ResealReport};
 
 /// The result of resealing, for each kind of secret. Older encryption keys are needed until `left` and `unopened` are 0
 /// for every kind.

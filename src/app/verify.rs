@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use database::StoreError;
 use jiff::Timestamp;
 use timing::clock::{Clock, SystemClock};
 
@@ -18,9 +19,8 @@ use crate::domain::events::checkpoint::{
 };
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFileError, CheckpointReader};
 

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use address_policy::{AllowedNetwork, NetworkFault};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use jiff::tz::Offset;
 use secrecy::{ExposeSecret, SecretString};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use super::Environment;
-use crate::domain::integration::network::{AllowedNetwork, NetworkFault};
 
 const MASK: &str = "***";
 const LOOPBACK_IN_DEVELOPMENT: &str = "loopback-in-development";

@@ -24,13 +24,13 @@ mod warnings;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use address_policy::AllowedNetwork;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use self::authority::AuthoritySettings;
 use self::database::DatabaseSettings;
 use self::http::HttpSettings;
-use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::party::verification::VerificationPolicy;
 
 pub use fault::{ConfigFault, LocalSecretFault, SettingFault, SettingSource};

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use webhook_client::auth::read_token;
+use webhook_client::format::{BodyFormat, interpret_body};
+use webhook_client::{AttemptOutcome, AttemptResult};
 
 use crate::domain::kernel::fault::{Faults, json_pointer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
@@ -33,7 +36,6 @@ use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
-use crate::webhook::{AttemptOutcome, fuzzing as webhook_fuzzing};
 
 /// Reads a body with every form that needs no account, and explains the faults of each form that refuses it.
 pub fn forms(text: &[u8]) {
@@ -99,13 +101,39 @@ fn judge<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
 
 /// Reads the bytes as an answer of the authority, of a webhook endpoint and of a token endpoint.
 pub fn answers(text: &[u8]) {
-    crate::authority::fuzzing::read_answer(text);
-    webhook_fuzzing::read_response(text);
-    let attempt = webhook_fuzzing::response(text, 200, AttemptOutcome::Delivered);
+    authority_client::fuzzing::read_answer(text);
+    let delivered = attempt(text, 200, AttemptOutcome::Delivered);
+    // The formats that have a result in the body.
+    for format in [
+        BodyFormat::Soap {
+            action: "",
+            namespace: "",
+            method: "",
+        },
+        BodyFormat::GraphQl { mutation: "" },
+        BodyFormat::JsonRpc { method: "" },
+    ] {
+        drop(interpret_body(delivered.clone(), format, "e1", 64));
+    }
+    drop(read_token(&delivered));
+    drop(read_token(&attempt(
+        text,
+        400,
+        AttemptOutcome::Rejected(400),
+    )));
     assert!(
-        EndpointAnswer::from_attempt(&attempt).is_ok(),
+        EndpointAnswer::from_attempt(&delivered).is_ok(),
         "any response can be shown"
     );
+}
+
+/// Returns an attempt that got these bytes as its response.
+fn attempt(text: &[u8], status: u16, outcome: AttemptOutcome) -> AttemptResult {
+    AttemptResult {
+        status: Some(status),
+        response_head: String::from_utf8_lossy(text).into_owned(),
+        ..AttemptResult::without_response(outcome)
+    }
 }
 
 fn catalog() -> Catalog {

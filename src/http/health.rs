@@ -5,16 +5,16 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use authority_client::Authority;
+use database::StoreError;
 use serde::Serialize;
 use supervision::Tree;
 use tokio::time::timeout;
 
 use crate::actors::kinds;
-use crate::authority::Authority;
 use crate::domain::incident::DatabaseFault;
 use crate::http::cached::Cached;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 
 const DATABASE_PROBE_LIFETIME: Duration = Duration::from_secs(3);
 const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);

@@ -3,11 +3,11 @@
 use rand::TryRng;
 use rand::rngs::SysRng;
 use secrecy::SecretString;
+use webhook_client::SigningSecret;
 
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::events::delivery::SecretType;
 use crate::http::respond::error::ApiError;
-use crate::webhook::SigningSecret;
 
 pub(crate) fn generate_key(kind: KeyKind) -> Result<SecretString, ApiError> {
     let mut random = [0; 32];

@@ -1,6 +1,7 @@
 //! The search of operators, for `/ops/search` and for the console. The text names one object, or a taxpayer and then
 //! one of its objects. Requests are not stored, so a request id finds nothing here. It is in the log.
 
+use database::page::Page;
 use serde::Serialize;
 use url::form_urlencoded::Serializer;
 use utoipa::ToSchema;
@@ -16,7 +17,6 @@ use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers::{self, TaxpayerFilter};
-use crate::store::db::page::Page;
 use crate::store::operations::{reconciliations, search};
 use crate::store::webhooks::delivery_log;
 use crate::store::{invoices, runs};

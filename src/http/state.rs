@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use address_policy::AddressPolicy;
+use authority_client::Authority;
+use database::StoreError;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
@@ -16,7 +19,6 @@ use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::authority::Authority;
 use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
@@ -36,10 +38,8 @@ use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
 use crate::http::remembered_operators::RememberedOperators;
 use crate::http::stopping::StopSignal;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::webhooks::integrations;
-use crate::webhook::AddressPolicy;
 
 /// The shared state, which handlers receive as `web::Data<ApiState>`.
 pub struct ApiState {

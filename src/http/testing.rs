@@ -5,11 +5,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use actix_web::web;
+use address_policy::AddressPolicy;
+use authority_client::Authority;
+use authority_client::testing::authority;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use secrecy::SecretString;
 use supervision::{AdmissionLimits, Arbiters, Tree};
 use timing::clock::{MockClock, SharedClock};
+use webhook_client::{GuardedClient, RetrySchedule};
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::dispatch::Turns;
@@ -22,8 +26,6 @@ use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
-use crate::authority::Authority;
-use crate::authority::testing::authority;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionLimits};
@@ -56,14 +58,13 @@ use crate::http::TrustedProxies;
 use crate::http::forms::testing::catalog;
 use crate::http::state::{ApiSettings, ApiState, SessionSettings};
 use crate::http::stopping::StopSignal;
+use crate::store::Store;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
-use crate::store::db::connections::Store;
 use crate::store::lanes::{self, LaneKind, Wake};
 use crate::store::testing::{TestStore, sqlite_store, stores};
-use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
 pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
 pub(crate) const INTEGRATOR_KEY: &str = "sik_one";
@@ -171,8 +172,13 @@ async fn start_app_on(database: TestStore) -> TestApp {
         circuit: CircuitPolicy::default(),
         store: store.clone(),
         taxpayers: Arc::clone(&taxpayers),
-        client: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 4_096)
-            .unwrap(),
+        client: GuardedClient::new(
+            AddressPolicy::default(),
+            Duration::from_secs(1),
+            4_096,
+            "einvoice",
+        )
+        .unwrap(),
         tokens: TokenCache::default(),
         schedule: RetrySchedule::default(),
         clock: clock.clone(),

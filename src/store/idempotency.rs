@@ -1,6 +1,8 @@
 //! Idempotency keys of processed requests. A key is stored in the same transaction as the request's change, so a
 //! request that crashed leaves no key. An expired row counts as absent.
 
+use database::column::{RowRef, json};
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
@@ -8,9 +10,7 @@ use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect, QueryTrait};
 use timing::CommandId;
 
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
-use crate::store::db::column::{RowRef, json};
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "idempotency_keys")]

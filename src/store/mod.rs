@@ -1,10 +1,14 @@
-//! The database, SQLite or PostgreSQL. Both have the same migrations and nearly the same queries; `db::sql` holds the
-//! SQL that differs. A function that finds rows takes their owner as a parameter; a function that writes rows takes the
-//! transaction.
+//! The database, SQLite or PostgreSQL. Both have the same migrations and nearly the same queries; `database::sql` holds
+//! the SQL that differs. A function that finds rows takes their owner as a parameter; a function that writes rows takes
+//! the transaction.
 //!
 //! | Concept | Module |
 //! |---|---|
-//! | connections, transactions, portal ids, sealed secrets | `db` |
+//! | the open database with its schema, and what this process keeps in memory beside it | `Store` |
+//! | portal ids | `ids` |
+//! | the API keys and the integrators of taxpayers in memory | `key_cache`, `payers` |
+//! | rows of several taxpayers by their names, in one statement | `lookup` |
+//! | sealing all secrets again with a new key | `reseal` |
 //! | lanes: lock, lease, schedule and fence of pending work in one row | `lanes` |
 //! | integrators, operators, taxpayers and their keys | `accounts` |
 //! | invoices with their customers, items, payments and batches | `invoices` |
@@ -13,15 +17,267 @@
 //! | the event log and its checkpoints | `events` |
 //! | endpoints, deliveries, attempts and replays | `webhooks` |
 //! | audit, outages, reconciliation, reference lists, pulled invoices | `operations` |
+//!
+//! Connections, transactions and sealed secrets are in the crate `database`.
 
 pub mod accounts;
-pub mod db;
 pub mod events;
 pub mod idempotency;
+pub mod ids;
 pub mod invoices;
+pub mod key_cache;
 pub mod lanes;
+pub(crate) mod lookup;
 pub mod operations;
+pub(crate) mod payers;
+pub mod reseal;
 pub mod runs;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod webhooks;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use database::vault::Vault;
+use database::{Database, PoolSettings, StoreError};
+use migration::{Migrator, MigratorTrait};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DbBackend};
+
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::store::ids::Ids;
+use crate::store::key_cache::KeyCache;
+use crate::store::payers::Payers;
+
+/// The statement for a lock that only one process can hold, so that only one process migrates. The number is arbitrary.
+const LOCK_MIGRATION: &str = "SELECT pg_advisory_xact_lock(7295871046)";
+/// The name of the row in `counters` that the health check updates.
+const HEALTH_ROW: &str = "health";
+
+/// The database of the service, with what this process keeps in memory beside it.
+#[derive(Clone)]
+pub struct Store {
+    database: Database,
+    ids: Ids,
+    vault: Arc<Vault>,
+    key_cache: Arc<KeyCache>,
+    payers: Arc<Payers>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("backend", &self.backend())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Deref for Store {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.database
+    }
+}
+
+impl Store {
+    /// Opens the database at a URL: `sqlite://path`, which is created if it does not exist, or `postgres://…`.
+    pub async fn open(
+        url: &str,
+        settings: &PoolSettings,
+        vault: Vault,
+    ) -> Result<Self, StoreError> {
+        Ok(Self::new(Database::open(url, settings).await?, vault))
+    }
+
+    /// Opens the database at a URL. Fails if the database does not exist.
+    pub async fn open_existing(
+        url: &str,
+        settings: &PoolSettings,
+        vault: Vault,
+    ) -> Result<Self, StoreError> {
+        let database = Database::open_existing(url, settings).await?;
+        Ok(Self::new(database, vault))
+    }
+
+    fn new(database: Database, vault: Vault) -> Self {
+        Self {
+            ids: Ids::new(database.clone()),
+            database,
+            vault: Arc::new(vault),
+            key_cache: Arc::new(KeyCache::new()),
+            payers: Arc::new(Payers::default()),
+        }
+    }
+
+    /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        let tx = self.begin_without_limits().await?;
+        if self.backend() == DbBackend::Postgres {
+            tx.execute_unprepared(LOCK_MIGRATION).await?;
+        }
+        Migrator::up(tx.driver_transaction()?, None).await?;
+        tx.commit().await
+    }
+
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    pub(crate) fn key_cache(&self) -> &KeyCache {
+        &self.key_cache
+    }
+
+    /// Returns the integrator of a taxpayer from memory; `None` if this process has not read it yet.
+    /// `taxpayers::load_payer` reads it.
+    pub fn known_payer(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
+        self.payers.find(taxpayer)
+    }
+
+    pub(crate) fn payers(&self) -> &Payers {
+        &self.payers
+    }
+
+    /// Returns how many groups of commands may run at once. SQLite has only one writer.
+    pub fn concurrent_groups(&self) -> usize {
+        match self.backend() {
+            DbBackend::Postgres => 4,
+            _ => 1,
+        }
+    }
+
+    /// Returns how many large commands may run at once. The limit leaves most connections and processors to the other
+    /// commands.
+    pub fn concurrent_large(&self) -> usize {
+        self.concurrent_groups().div_ceil(2)
+    }
+
+    /// Checks that the database commits a write: a database on a full disk still answers queries.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let statement = Query::insert()
+            .into_table("counters")
+            .columns(["name", "next"])
+            .values_panic([HEALTH_ROW.into(), 1_i64.into()])
+            .on_conflict(
+                OnConflict::column("name")
+                    .value("next", Expr::col(("counters", "next")).add(1_i64))
+                    .to_owned(),
+            )
+            .returning_col("next")
+            .to_owned();
+        self.execute_and_commit(self.backend().build(&statement))
+            .await?;
+        self.reader().execute_unprepared("SELECT 1").await?;
+        Ok(())
+    }
+
+    pub async fn close(self) {
+        self.database.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use database::sql::{Aliased, Join, dialect};
+    use sea_orm::Statement;
+
+    use super::*;
+    use crate::store::lanes::{IfTaken, LaneKind, LaneName, Wake};
+    use crate::store::testing::{query_plan, stores};
+
+    #[tokio::test]
+    async fn a_schema_of_a_newer_version_is_refused() {
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            let newer =
+                "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_newer', 0)";
+            tx.execute_unprepared(newer).await.unwrap();
+            tx.commit().await.unwrap();
+            let refused = test.store.migrate().await.unwrap_err().to_string();
+            assert!(refused.contains("m9999_newer"), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lock_that_is_not_granted_in_time_is_told_from_a_database_that_is_gone() {
+        for test in stores()
+            .await
+            .iter()
+            .filter(|test| test.store.backend() == DbBackend::Postgres)
+        {
+            let tx = test.store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All)
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let holder = test.store.begin().await.unwrap();
+            let lane = |key: &str| [LaneName::new(LaneKind::Endpoint, key)];
+            lanes::lock(&holder, &lane("7"), IfTaken::Await)
+                .await
+                .unwrap();
+            let waiting = test.store.begin().await.unwrap();
+            let refused = lanes::lock(&waiting, &lane("7"), IfTaken::Await)
+                .await
+                .unwrap_err();
+            assert!(
+                refused.is_timeout() && refused.may_concern_one_member(),
+                "{refused}"
+            );
+            drop(waiting);
+            let tx = test.store.begin().await.unwrap();
+            let other = lanes::lock(&tx, &lane("8"), IfTaken::Await).await;
+            assert!(other.is_ok(), "another lane is free");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lateral_join_uses_the_index_for_each_row_of_a_list() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+            let tx = test.store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let condition = "l.kind = 'endpoint' AND l.key = CAST(given.value AS TEXT)";
+            let by_key = match backend {
+                DbBackend::Postgres => "using lanes_pkey",
+                _ => "(kind=? AND key=?)",
+            };
+            for (join, found) in [(Join::Inner, 2), (Join::Left, 3)] {
+                let dialect = dialect(backend);
+                let joined = dialect.lateral_join(
+                    join,
+                    Aliased {
+                        table: "lanes",
+                        alias: "l",
+                    },
+                    condition,
+                );
+                let sql = format!(
+                    "SELECT l.epoch FROM {} AS given {joined}",
+                    dialect.json_numbers("$1")
+                );
+                let given = || ["[7, 999, 1000]".into()];
+                let steps = query_plan(&test.store, &sql, given()).await;
+                assert!(steps.iter().any(|step| step.contains(by_key)), "{steps:#?}");
+                let statement = Statement::from_sql_and_values(backend, sql, given());
+                assert_eq!(
+                    test.store
+                        .reader()
+                        .query_all_raw(statement)
+                        .await
+                        .unwrap()
+                        .len(),
+                    found
+                );
+            }
+        }
+    }
+}

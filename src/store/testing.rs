@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use database::vault::{KEY_LEN, Vault};
+use database::{PoolSettings, StoreError, sql};
 use sea_orm::{ConnectionTrait, Database, DbBackend, Order, Statement, Value};
 use tempfile::TempDir;
 use timing::clock;
 
-use crate::store::db::connections::{PoolSettings, Store};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql;
-use crate::store::db::vault::{KEY_LEN, Vault};
+use crate::store::Store;
 use crate::store::lanes::{LaneKind, Lease, claim};
 
 static SKIPPED: Once = Once::new();

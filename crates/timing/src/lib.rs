@@ -1,9 +1,10 @@
-//! Time and chance as arguments, the jitter of delays, and histograms, which supervision and the service share. Nothing
-//! here knows of actors, of invoices or of a database.
+//! Time and chance as arguments, the jitter of delays, the waits that a Retry-After asks for, and histograms, which the
+//! service and its other crates share. Nothing here knows of actors, of invoices or of a database.
 
 pub mod clock;
 pub mod histograms;
 pub mod jitter;
+pub mod retry_after;
 
 /// The id of a command and of its repetitions. Events carry it, so that the command's outcome can be looked up.
 pub type CommandId = uuid::Uuid;

@@ -7,19 +7,20 @@ use std::time::Instant;
 use jiff::Timestamp;
 use rand::RngExt;
 use timing::clock;
+use webhook_client::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
+use webhook_client::format::{FormattedRequest, interpret_body};
+use webhook_client::{
+    AttemptOutcome, AttemptResult, GuardedClient, PostRequest, SecretFault, SignedMessage,
+    SigningSecret, TransportFault,
+};
 
 use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::erp_settings::body_format;
 use crate::actors::delivery::token_cache::TokenRequest;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::store::webhooks;
-use crate::webhook::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
-use crate::webhook::format::{FormattedRequest, interpret_body};
-use crate::webhook::{
-    AttemptOutcome, AttemptResult, GuardedClient, PostRequest, SecretFault, SignedMessage,
-    SigningSecret, TransportFault,
-};
 
 const UNAUTHORIZED: u16 = 401;
 
@@ -103,7 +104,7 @@ impl DeliveryDeps {
         } = outgoing;
         let notification = event.notification();
         let id = event.id.to_string();
-        let format = &to.integration.format;
+        let format = body_format(&to.integration.format);
         let request = FormattedRequest::new(format, &id, &notification);
         let body = request.body.as_bytes();
         let mut headers = sign(&SignedMessage {
@@ -167,7 +168,7 @@ impl DeliveryDeps {
             } => {
                 let login = NtlmLogin {
                     username,
-                    password,
+                    password: password.as_secret(),
                     domain: domain.as_deref().unwrap_or_default(),
                 };
                 let nonce_and_time = NonceAndTime {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use database::StoreError;
 use supervision::{Arbiters, Node, RestartPolicy, Tree, hash_key, supervise, survive_panic};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::yield_now;
 
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::kinds;
-use crate::store::db::error::StoreError;
 
 /// Work that handles several requests in one query or transaction.
 pub(super) trait BatchWork: Send + Sync + 'static {

@@ -5,13 +5,13 @@
 
 use std::collections::HashSet;
 
+use database::StoreError;
 use uuid::Uuid;
 
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_in_flight;
 use crate::actors::incidents::DeadLetterCause;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneNote};
 use crate::store::lanes::{IfTaken, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};

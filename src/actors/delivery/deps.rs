@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use timing::clock::SharedClock;
+use webhook_client::{GuardedClient, RetrySchedule};
 
 use crate::actors::delivery::token_cache::TokenCache;
 use crate::actors::dispatch::Turns;
@@ -13,8 +14,7 @@ use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::Store;
-use crate::webhook::{GuardedClient, RetrySchedule};
+use crate::store::Store;
 
 pub struct DeliveryDeps {
     pub store: Store,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use database::StoreError;
 use jiff::Timestamp;
 
 use crate::actors::delivery::batches::BatchWork;
@@ -11,7 +12,6 @@ use crate::actors::delivery::in_flight::max_in_flight;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::error::StoreError;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
 

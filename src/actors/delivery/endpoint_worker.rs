@@ -9,12 +9,14 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
 use supervision::Node;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use webhook_client::PostRequest;
 
 use crate::actors::delivery::batches::Batches;
 use crate::actors::delivery::deps::DeliveryDeps;
@@ -29,10 +31,8 @@ use crate::actors::taxpayer::commands::DisableEndpoint;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;
-use crate::webhook::PostRequest;
 
 /// While attempts are in flight, due deliveries are loaded again after this interval. The interval doubles up to
 /// `POLL_MAX`, because many endpoints may be slow at the same time.

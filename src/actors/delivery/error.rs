@@ -1,8 +1,8 @@
 //! Why deliveries stop.
 
+use database::StoreError;
+
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::store::db::error::StoreError;
-use crate::webhook;
 
 /// Why deliveries to an endpoint stopped. The endpoint's lane is released, and the deliveries continue later.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub(super) enum DeliveryError {
     #[error(transparent)]
     Taxpayer(#[from] TaxpayerError),
     #[error("the signing secret cannot be used: {0}")]
-    Secret(#[from] webhook::SecretFault),
+    Secret(#[from] webhook_client::SecretFault),
     #[error("an attempt, or the reading or writing for this endpoint, panicked")]
     Panic,
 }

@@ -1,19 +1,19 @@
-//! Sends a series of test notifications to an endpoint, some valid and some invalid; `webhook::grading` computes a
-//! grade from the answers. Like the plain test (`test_delivery`), grading stores no event and no delivery and does not
-//! change the endpoint.
+//! Sends a series of test notifications to an endpoint, some valid and some invalid; `webhook_client` computes a grade
+//! from the answers. Like the plain test (`test_delivery`), grading stores no event and no delivery and does not change
+//! the endpoint.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use timing::clock;
+use webhook_client::{AttemptResult, GradeCheck, GradeReport, PostRequest, SigningSecret};
 
 use crate::actors::delivery::attempt::{DeliveryTarget, OutgoingEvent};
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::webhook::{self, AttemptResult, GradeCheck, GradeReport, PostRequest, SigningSecret};
 
 /// The timeout of the whole series of messages.
 const SERIES_TIMEOUT: Duration = Duration::from_mins(1);
@@ -24,6 +24,8 @@ const DELAYED_EVENT_AGE: Duration = Duration::from_hours(72);
 const OLD_TIMESTAMP_AGE: Duration = Duration::from_mins(10);
 /// The number of filler bytes in the message that tests a large body.
 const FILLER_BYTES: usize = 200 * 1_024;
+/// Why messages are large, for a receiver that refuses a large one.
+const WHY_LARGE: &str = "A message carries the whole invoice";
 
 #[derive(Debug)]
 pub enum GradingOutcome {
@@ -66,8 +68,7 @@ impl DeliveryDeps {
         };
         let mut answers = Vec::new();
         for check in GradeCheck::ALL
-            .iter()
-            .copied()
+            .into_iter()
             .filter(|check| *check != GradeCheck::Speed)
         {
             let answer = self.run_check(&mut series, check).await;
@@ -78,7 +79,7 @@ impl DeliveryDeps {
                 _ => answers.push((check, answer)),
             }
         }
-        let graded = webhook::grade_answers(&answers, self.client.timeout());
+        let graded = webhook_client::grade_answers(&answers, self.client.timeout(), WHY_LARGE);
         tracing::debug!(%taxpayer, grade = %graded.grade, score = graded.score, "graded a webhook");
         Ok(GradingOutcome::Graded(graded))
     }

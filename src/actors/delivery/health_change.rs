@@ -7,7 +7,6 @@ use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
-use crate::webhook;
 
 pub(super) struct HealthChange {
     before: Option<FailureStreak>,
@@ -32,7 +31,7 @@ impl HealthChange {
                 .filter(|one| one.is_for(endpoint))
                 .map(|one| &one.attempt)
         };
-        let is_gone = current().any(webhook::AttemptResult::is_gone);
+        let is_gone = current().any(webhook_client::AttemptResult::is_gone);
         let after = deps.failure_streak_after(before.clone(), current());
         let should_disable = after
             .as_ref()

@@ -7,13 +7,13 @@ use std::future::Future;
 use jiff::Timestamp;
 use tokio::task::{Id, JoinError, JoinSet};
 use uuid::Uuid;
+use webhook_client::AttemptResult;
 
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::LaneStatus;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
-use crate::webhook::AttemptResult;
 
 pub(super) struct CompletedAttempt {
     pub(super) delivery: Delivery,
@@ -187,15 +187,15 @@ mod tests {
     use std::future::ready;
     use std::time::Duration;
 
+    use database::StoreError;
     use tokio::sync::oneshot;
+    use webhook_client::{AttemptOutcome, PhaseTimes};
 
     use super::*;
     use crate::domain::events::delivery::DeliveryState;
     use crate::domain::events::replay::ReplayRange;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::store::db::error::StoreError;
-    use crate::webhook::{AttemptOutcome, PhaseTimes};
 
     fn delivery(number: u128) -> Delivery {
         let id = Uuid::from_u128(number);

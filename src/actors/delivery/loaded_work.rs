@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use webhook_client::SecretFault;
+
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::due_reader::DueWork;
@@ -12,7 +14,6 @@ use crate::actors::delivery::in_flight::{InFlight, max_in_flight};
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
-use crate::webhook::SecretFault;
 
 /// Loaded deliveries are started only within this time after loading. Later they are loaded again, because the endpoint
 /// may have changed or a delivery may have been given up since.

@@ -11,7 +11,7 @@
 //! | the settings and handles that all parts share; the errors that stop deliveries | `deps`, `error` |
 //! | deliveries that were in flight at a crash of the process | `crash` |
 //! | replays, queued in parts | `replay` |
-//! | one attempt: its target, format and access token | `attempt`, `token_cache` |
+//! | one attempt: its target, format and access token | `attempt`, `erp_settings`, `token_cache` |
 //! | the test of an endpoint | `test_delivery` |
 //! | the test messages that grade an endpoint | `grading` |
 
@@ -21,6 +21,7 @@ mod crash;
 mod deps;
 mod due_reader;
 mod endpoint_worker;
+mod erp_settings;
 mod error;
 mod grading;
 mod health_change;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::RngExt;
 use timing::clock;
+use webhook_client::{AttemptOutcome, RetrySchedule};
 
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
@@ -15,14 +16,13 @@ use crate::domain::events::delivery::{
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::crash::CrashHistory;
-use crate::webhook::{self, AttemptOutcome, RetrySchedule};
 
 impl DeliveryDeps {
     /// Returns the endpoint's failure streak after these attempts, which must be in the order in which they ended.
     pub(super) fn failure_streak_after<'a>(
         &self,
         before: Option<FailureStreak>,
-        attempts: impl Iterator<Item = &'a webhook::AttemptResult>,
+        attempts: impl Iterator<Item = &'a webhook_client::AttemptResult>,
     ) -> Option<FailureStreak> {
         let at = self.clock.now();
         attempts.fold(before, |before, attempt| {
@@ -77,7 +77,7 @@ impl DeliveryDeps {
     fn next_attempt(
         &self,
         delivery: &Delivery,
-        attempt: &webhook::AttemptResult,
+        attempt: &webhook_client::AttemptResult,
         endpoint: &Endpoint,
     ) -> Option<Timestamp> {
         let made = usize::try_from(delivery.schedule_attempts()).unwrap_or(usize::MAX);
@@ -90,7 +90,7 @@ impl DeliveryDeps {
     }
 }
 
-fn log_entry(attempt: &webhook::AttemptResult, at: Timestamp) -> DeliveryAttempt {
+fn log_entry(attempt: &webhook_client::AttemptResult, at: Timestamp) -> DeliveryAttempt {
     DeliveryAttempt {
         at,
         status: attempt.status,
@@ -101,7 +101,7 @@ fn log_entry(attempt: &webhook::AttemptResult, at: Timestamp) -> DeliveryAttempt
     }
 }
 
-fn to_phase_durations(phases: webhook::PhaseTimes) -> PhaseDurations {
+fn to_phase_durations(phases: webhook_client::PhaseTimes) -> PhaseDurations {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     PhaseDurations {
         dns_ms: phases.dns.map(millis),

@@ -6,10 +6,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use timing::clock::SharedClock;
 use tokio::time::sleep;
 use uuid::Uuid;
+use webhook_client::AttemptOutcome;
 
 use crate::actors::delivery::batches::{BatchWork, Batches};
 use crate::actors::delivery::crash::to_working_on;
@@ -20,14 +22,12 @@ use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, 
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::leases::{self, FencedLeases, LaneNote, LaneRelease};
 use crate::store::lanes::{IfTaken, Lease, PROBE_STEP};
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
-use crate::webhook::AttemptOutcome;
 
 /// The first and the longest pause before a report whose lane is locked is tried again. A taxpayer's commit locks the
 /// lane of its endpoint for some milliseconds.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use futures_util::FutureExt;
 use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
 use tokio::time::timeout;
@@ -19,7 +20,6 @@ use crate::actors::delivery::serving::ServedEndpoints;
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::kinds;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
 pub struct DeliveryPool {

@@ -5,11 +5,12 @@
 
 use std::slice::from_ref;
 
+use database::StoreError;
+
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::leases;
 use crate::store::lanes::{IfTaken, Lease};
 use crate::store::webhooks::replays;

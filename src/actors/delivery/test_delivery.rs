@@ -2,9 +2,11 @@
 //! caller. The notification is not in the event log, and no delivery is stored for it. It has an id of its own and
 //! sequence 0. It is not retried and changes nothing, even if the endpoint answers 410.
 
+use database::StoreError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use timing::clock;
+use webhook_client::PostRequest;
 
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::deps::DeliveryDeps;
@@ -12,9 +14,7 @@ use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::store::db::error::StoreError;
 use crate::store::webhooks;
-use crate::webhook::{self, PostRequest};
 
 /// Why a test notification was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum TestDeliveryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the signing secret cannot be used: {0}")]
-    Secret(#[from] webhook::SecretFault),
+    Secret(#[from] webhook_client::SecretFault),
 }
 
 impl DeliveryDeps {
@@ -32,7 +32,7 @@ impl DeliveryDeps {
     pub async fn send_test_delivery(
         &self,
         taxpayer: TaxpayerId,
-    ) -> Result<webhook::AttemptResult, TestDeliveryError> {
+    ) -> Result<webhook_client::AttemptResult, TestDeliveryError> {
         let now = self.clock.now();
         let to = self.test_target(taxpayer, now).await?;
         let event = test_event(&to.endpoint, 0, now, Value::Null);

@@ -9,17 +9,18 @@ use dashmap::DashMap;
 use jiff::Timestamp;
 use timing::clock::SharedClock;
 use tokio::sync::Mutex;
+use webhook_client::GuardedClient;
+use webhook_client::auth::{self, AuthFault, NtlmConnections};
 
 use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::erp_settings::access_token_request;
 use crate::actors::taxpayer::commands::StoreRefreshToken;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::Store;
+use crate::store::Store;
 use crate::store::webhooks::integrations;
-use crate::webhook::GuardedClient;
-use crate::webhook::auth::{self, AuthFault, NtlmConnections};
 
 /// When this many taxpayers are cached, entries are removed if no attempt uses them and they contain neither a valid
 /// token nor a refresh token that is not stored yet.
@@ -188,6 +189,7 @@ impl TokenRefresh {
             }
         }
         let token = fetched?;
+        let access = SecretText::from(token.access_token);
         let until = self
             .clock
             .now()
@@ -195,27 +197,25 @@ impl TokenRefresh {
             .unwrap_or(Timestamp::MAX);
         slot.unstored = token
             .refresh_token
-            .and_then(|given| refresh_token_renewal(&found.auth, given));
+            .and_then(|given| refresh_token_renewal(&found.auth, given.into()));
         self.store_rotated_refresh_token(slot).await?;
         let Integration {
             version, origin, ..
         } = found;
         slot.token = Some(CachedToken {
-            access: token.access_token.clone(),
+            access: access.clone(),
             until,
             version,
             origin,
         });
-        Ok(token.access_token)
+        Ok(access)
     }
 
     async fn request_token(&self, found: &Integration) -> Result<auth::Token, AuthFault> {
         let client = self.client.for_networks(&found.allowed_networks);
-        auth::fetch(
-            &client.map_err(|_| AuthFault::TokenUnreachable)?,
-            &found.auth,
-        )
-        .await
+        let client = client.map_err(|_| AuthFault::TokenUnreachable)?;
+        let wanted = access_token_request(&found.auth).ok_or(AuthFault::Changed)?;
+        auth::fetch(&client, wanted).await
     }
 
     /// Loads the current settings. Fails if their origin differs from the origin in the attempt's settings.
@@ -265,11 +265,14 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use address_policy::AddressPolicy;
     use futures_util::future::join_all;
     use supervision::Arbiters;
     use timing::clock::{Clock, SystemClock};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use webhook_client::RetrySchedule;
+    use webhook_client::auth::TokenError;
 
     use super::*;
     use crate::actors::dispatch::Turns;
@@ -279,8 +282,6 @@ mod tests {
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
     use crate::domain::kernel::audit::Actor;
     use crate::store::testing::{TestStore, stores};
-    use crate::webhook::auth::TokenError;
-    use crate::webhook::{AddressPolicy, RetrySchedule};
 
     const ID: TaxpayerId = TaxpayerId(1);
     const ORIGIN: &str = "https://erp.example";
@@ -331,7 +332,8 @@ mod tests {
             let deps = DeliveryDeps {
                 store: test.store.clone(),
                 taxpayers,
-                client: GuardedClient::new(policy, Duration::from_secs(30), 64 * 1_024).unwrap(),
+                client: GuardedClient::new(policy, Duration::from_secs(30), 64 * 1_024, "einvoice")
+                    .unwrap(),
                 tokens: TokenCache::default(),
                 schedule: RetrySchedule::default(),
                 circuit: CircuitPolicy::default(),

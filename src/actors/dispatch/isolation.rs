@@ -7,11 +7,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Assignment, Dispatcher};
-use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::claim::{self, Claimable};
 

@@ -27,9 +27,10 @@ pub use self::direct::{DirectDispatch, ReservedSlot};
 pub use self::isolation::{Turn, Turns, run_in_turn};
 use self::recovery::CountCrashes;
 
+use database::StoreError;
+
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare};
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
@@ -363,6 +364,7 @@ impl Supervised for DispatcherActor {}
 
 #[cfg(test)]
 mod tests {
+    use database::sql::dialect;
     use futures_util::FutureExt;
     use futures_util::future::pending;
     use sea_orm::{ConnectionTrait, Statement};
@@ -371,7 +373,6 @@ mod tests {
 
     use super::*;
     use crate::actors::kinds;
-    use crate::store::db::sql::dialect;
     use crate::store::lanes::{QueuedLane, Wake};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
 

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use tokio::time::sleep;
 
 use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::domain::kernel::crash::CrashHistory;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::claim::{self, Claimable, ClaimedLane};
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};

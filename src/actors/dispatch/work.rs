@@ -3,12 +3,12 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use database::StoreError;
 use futures_util::future::FutureExt;
 use supervision::Tree;
 
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::Lease;
 
 impl Dispatcher {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use authority_client::{Authority, AuthorityFailure, CryptoError};
+use database::StoreError;
 use tokio::sync::Semaphore;
 
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, AuthorityFailure, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::supplier_invoice::IrnMismatch;
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 
 /// The maximum number of notices that are processed at the same time. If we refuse a notice, the authority repeats it
 /// later.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use authority_client::AuthorityFailure;
+use database::StoreError;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -9,12 +11,10 @@ use crate::actors::inbound::addressee::Inbound;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::taxpayer::commands::AcknowledgeSupplierInvoice;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
-use crate::store::db::error::StoreError;
 use crate::store::operations::supplier_invoices;
 
 /// If the authority does not return the document within this time, the stored copy is returned.

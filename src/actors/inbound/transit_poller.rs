@@ -6,15 +6,15 @@ use std::slice::from_ref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use authority_client::{AuthorityFailure, PullQuery};
+use database::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
-use crate::authority::{AuthorityFailure, PullQuery};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::supplier_invoice::parse_foreign_irn;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::pull_cursors::{self, PullCursor};

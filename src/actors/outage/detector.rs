@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
+use authority_client::{Authority, BreakerView, CauseKind};
+use database::StoreError;
 use jiff::SignedDuration;
 use timing::clock::{self, SharedClock};
 
-use crate::authority::{Authority, BreakerView, CauseKind};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::operations::outages::{self, OutageEvent};
 

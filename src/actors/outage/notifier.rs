@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use database::StoreError;
 use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::commands::NotifyOutage;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::operations::outages::{self, QueuedNotice};
@@ -86,6 +86,7 @@ fn is_transient(failure: &TaxpayerError) -> bool {
 mod tests {
     use std::time::Duration;
 
+    use database::page::Page;
     use futures_util::future::join_all;
     use jiff::{SignedDuration, Timestamp};
     use supervision::Arbiters;
@@ -99,7 +100,6 @@ mod tests {
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::outage::{OperationCalls, Outage, OutageEdge};
-    use crate::store::db::page::Page;
     use crate::store::events;
     use crate::store::lanes::LaneKind;
     use crate::store::operations::outages::OutageEvent;

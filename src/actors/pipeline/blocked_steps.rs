@@ -2,9 +2,9 @@
 //! is blocked. When a breaker is due for a probe (a trial call), it blocks nothing, and the next run's call is the
 //! probe.
 
+use authority_client::{Authority, BreakerView, HeldCallers, Operation};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::authority::{Authority, BreakerView, HeldCallers, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
 use crate::domain::pipeline::waiting::StepBlock;
@@ -70,7 +70,6 @@ fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
             accounts
                 .iter()
                 .filter_map(|account| account.taxpayer())
-                .map(|id| id.0)
                 .collect(),
         ),
     };
@@ -86,7 +85,7 @@ fn is_taxpayer_held(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
         HeldCallers::Everybody => true,
         HeldCallers::Accounts(accounts) => accounts
             .iter()
-            .any(|account| account.taxpayer() == Some(taxpayer)),
+            .any(|account| account.taxpayer() == Some(taxpayer.0)),
     }
 }
 

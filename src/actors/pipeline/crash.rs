@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use database::{StoreError, Transaction};
+
 use crate::actors::pipeline::runner::PipelineDeps;
 use crate::domain::pipeline::{Run, Step, parse_run_lane};
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::leases::{self, LaneNote, LaneRelease, NextClaim};
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;

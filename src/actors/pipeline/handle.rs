@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use authority_client::{Authority, AuthorityFailure, Confirmation, CryptoError};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
@@ -13,14 +14,13 @@ use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::taxpayer::commands::{OpenRun, RecordReceipt};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, AuthorityFailure, Confirmation, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest};
-use crate::store::db::connections::Store;
+use crate::store::Store;
 use crate::store::invoices;
 use crate::store::runs;
 

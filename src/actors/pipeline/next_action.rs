@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use authority_client::{AuthorityFailure, RetryPolicy};
 use jiff::Timestamp;
 
 use crate::actors::pipeline::step_executor::{ExecutedStep, ExecutionResult, StepError};
-use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
 pub(super) fn next_action(

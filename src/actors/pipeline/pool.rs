@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use database::StoreError;
 use futures_util::FutureExt;
 use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
 use tokio::time::timeout;
@@ -14,7 +15,6 @@ use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStat
 use crate::actors::kinds;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::runner::{PipelineDeps, RunStart};
-use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
 /// The active runs of this process.
@@ -127,18 +127,18 @@ mod tests {
     use crate::actors::dispatch::Turns;
     use crate::actors::taxpayer::commands::{Onboard, OpenRun};
     use crate::actors::taxpayer::handle::TaxpayerHandle;
-    use crate::authority::RetryPolicy;
-    use crate::authority::testing::authority;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
-    use crate::store::db::connections::Store;
+    use crate::store::Store;
     use crate::store::lanes::abandoned::EndedLanes;
     use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare, ROUND_START};
     use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
+    use authority_client::RetryPolicy;
+    use authority_client::testing::authority;
     use jiff::Timestamp;
     use supervision::install_hook;
     use timing::clock::{Clock, SharedClock, SystemClock};

@@ -7,16 +7,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use authority_client::Authority;
+use database::StoreError;
 use jiff::Timestamp;
 use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::throughput::Throughput;
-use crate::authority::Authority;
 use crate::domain::pipeline::{Run, run_lane};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::views;
 

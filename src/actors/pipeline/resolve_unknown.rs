@@ -1,11 +1,11 @@
 //! Resolves the unknown outcome of a call, made by this process or an earlier one. A signature under the run's IRN is
 //! the run's success only if the authority's copy contains the content that the run has sent.
 
+use authority_client::AuthorityFailure;
 use serde_json::Value;
 
 use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
-use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE_MESSAGE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
@@ -94,6 +94,7 @@ pub(super) fn resolve_unknown(
 
 #[cfg(test)]
 mod tests {
+    use authority_client::testing::{Behaviour, PUBLIC_PART, Server, encrypt, http};
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE;
     use jiff::Timestamp;
@@ -101,7 +102,6 @@ mod tests {
 
     use super::*;
     use crate::actors::pipeline::step_executor::ExecutedStep;
-    use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypt, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunPayload, RunRequest, Step};

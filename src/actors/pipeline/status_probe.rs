@@ -1,10 +1,10 @@
 //! Asks the authority for the state of an invoice: by `confirm` first and, if that fails, by a search. A search may not
 //! show recent changes, so a missing row proves nothing.
 
+use authority_client::{AuthorityFailure, Confirmation, SearchQuery};
 use serde_json::Value;
 
 use crate::actors::pipeline::step_executor::StepExecutor;
-use crate::authority::{AuthorityFailure, Confirmation, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 

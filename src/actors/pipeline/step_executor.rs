@@ -1,15 +1,15 @@
 //! Executes one step: calls the authority and interprets the answer. If an earlier call of the step has an unknown
 //! outcome, the authority is first asked for that outcome.
 
+use authority_client::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use jiff::Timestamp;
 
 use crate::actors::pipeline::resolve_unknown::resolve_unknown;
 use crate::actors::pipeline::status_probe::RemoteStatus;
-use crate::authority::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, ResolvedBy, Run, RunPayload, Step};
-use crate::store::db::connections::Store;
+use crate::store::Store;
 
 /// A step that succeeded.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! Finds out why a run waits: its place in the queue, the breaker of its next step, and the process that works on it.
 
+use database::StoreError;
 use jiff::Timestamp;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::domain::pipeline::waiting::{QueuePlace, WaitContext};
 use crate::domain::pipeline::{Run, run_lane};
-use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::views;
 use crate::store::operations::audit;

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use authority_client::AuthorityFailure;
+
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::actors::reconciliation::search::AuthorityListing;
 use crate::actors::taxpayer::commands::{RecheckRun, RecordTransit, StoppedRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};

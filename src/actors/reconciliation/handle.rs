@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 use timing::clock::{self, SharedClock};
@@ -15,9 +16,8 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{AskedBy, Reconciliation, ReconciliationState, day_at};
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, QueuedLane};
 use crate::store::operations::audit;
 use crate::store::operations::reconciliations;

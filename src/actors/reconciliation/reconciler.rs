@@ -6,6 +6,8 @@ use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use authority_client::{Authority, AuthorityFailure, HeldCallers, Operation};
+use database::StoreError;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
@@ -13,14 +15,12 @@ use timing::clock::{self, SharedClock};
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, AuthorityFailure, HeldCallers, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
     ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, day_at, day_span, is_due,
     recent_days,
 };
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};

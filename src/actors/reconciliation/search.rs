@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use authority_client::{SearchPage, SearchQuery};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde_json::Value;
 
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
-use crate::authority::{SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
 use crate::domain::reconciliation::day::day_at;
 use crate::domain::reconciliation::records::RemoteRecord;

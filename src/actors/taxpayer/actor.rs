@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use database::{Sharing, StoreError};
 use secrecy::SecretString;
 use supervision::batch_actor::{self, BATCH_MAX, Worker};
 use supervision::{
@@ -28,8 +29,6 @@ use crate::actors::taxpayer::transaction::execute_alone;
 use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::Sharing;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneName;
 
 /// A taxpayer stays out of groups for this long after one of its commands failed in a transaction of its own, because a

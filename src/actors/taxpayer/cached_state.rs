@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
+use database::{StoreError, Transaction};
+
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
 use crate::store::{events, webhooks};
 
 #[derive(Debug, Clone)]

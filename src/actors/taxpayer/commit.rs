@@ -1,6 +1,8 @@
 //! The end of a transaction: writes all changes, commits, and wakes whoever has new work or waits for
 //! a change.
 
+use database::{StoreError, Transaction};
+
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::commit_lookup::resolve_commit;
@@ -9,8 +11,6 @@ use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::flush::{WakeResult, write_all};
 use crate::actors::taxpayer::member::Member;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
 pub(super) async fn write_and_commit(

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use database::StoreError;
 use tokio::time::sleep;
 
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::member::{Member, claims};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::{events, idempotency};
 

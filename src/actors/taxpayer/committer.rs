@@ -7,6 +7,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use database::StoreError;
 use futures_util::FutureExt;
 use supervision::{Arbiters, CommandBatch, hash_key};
 use tokio::sync::{mpsc, oneshot};
@@ -19,7 +20,6 @@ use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome};
 use crate::actors::taxpayer::transaction::execute_group;
 use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneName;
 
 /// The maximum number of commands in a group. It limits how long a transaction takes.

@@ -6,7 +6,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::store::db::connections::Store;
+use crate::store::Store;
 
 #[derive(Clone)]
 pub struct TaxpayerDeps {

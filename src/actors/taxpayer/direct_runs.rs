@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
+use database::{StoreError, Transaction};
+
 use crate::actors::dispatch::{DirectDispatch, ReservedSlot};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::pipeline::{Run, run_lane};
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::{LaneKind, Lease, claim};
 
 /// A leased run with its slot.

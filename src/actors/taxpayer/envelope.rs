@@ -4,6 +4,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use database::StoreError;
+
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -12,7 +14,6 @@ use crate::actors::taxpayer::weight::{SMALL_WEIGHT_MAX, Size};
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::audit::ActorWithName;
 use crate::domain::kernel::refusal::Refusal;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
 /// Renders the HTTP answer for an output. The answer is stored in the same transaction as the change.

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use database::{StoreError, Transaction};
 use secrecy::ExposeSecret;
 use timing::clock;
+use webhook_client::SigningSecret;
 
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -13,11 +15,10 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
 use crate::domain::pipeline::{Run, Step, run_lane};
+use crate::store::Store;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::idempotency;
 use crate::store::invoices;
@@ -37,7 +38,6 @@ use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
 use crate::store::webhooks::{self, SecretRotation};
-use crate::webhook::SigningSecret;
 
 /// How long a replaced signing secret still signs notifications together with the new secret.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::StoreError;
 use supervision::{Registry, SendError};
 use timing::CommandId;
 
@@ -12,9 +13,8 @@ use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandRe
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
+use crate::store::Store;
 use crate::store::accounts::key_leases;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 
 /// The reason why a command did not take effect, or why its effect is unknown.
 #[derive(Debug, thiserror::Error)]

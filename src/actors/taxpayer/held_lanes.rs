@@ -6,10 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use database::StoreError;
 use tokio::time::sleep;
 
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::{self, LaneName};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -2,6 +2,8 @@
 //! is decided on a snapshot, while others write. Only then the taxpayer's lane is locked. The changes are written if
 //! nobody has written for this taxpayer since the snapshot.
 
+use database::{Sharing, StoreError};
+
 use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::load;
@@ -9,8 +11,6 @@ use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome, claims, st
 use crate::actors::taxpayer::transaction::{
     Decision, LockedMember, decide, execute_alone, load_members, lock_written_lanes,
 };
-use crate::store::db::connections::Sharing;
-use crate::store::db::error::StoreError;
 use crate::store::idempotency;
 use crate::store::lanes::{self, IfTaken, LaneName, views};
 

@@ -1,5 +1,6 @@
 //! Loads the rows that the commands of a transaction ask for, with one statement per table for all taxpayers.
 
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use supervision::Task;
 use timing::CommandId;
@@ -25,9 +26,8 @@ use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::Customer;
 use crate::domain::pipeline::Run;
 use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::invoices;
 use crate::store::invoices::{customers, items};

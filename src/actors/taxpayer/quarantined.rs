@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use database::StoreError;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use supervision::{Tree, UnstoredCommand};
@@ -16,8 +17,7 @@ use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::operations::quarantine;
 
 /// How often quarantined commands are stored.

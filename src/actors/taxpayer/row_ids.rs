@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::ids::IdKind;
+use database::StoreError;
+
+use crate::store::Store;
+use crate::store::ids::IdKind;
 
 /// The number of ids of each kind that the commands may need.
 #[derive(Debug, Default)]

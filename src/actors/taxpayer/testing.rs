@@ -16,7 +16,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::NewContact;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::store::db::connections::Store;
+use crate::store::Store;
 
 impl TaxpayerHandle {
     /// Returns a handle of taxpayer actors that run on `arbiters` and use default settings.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use database::{Sharing, StoreError, Transaction};
 use supervision::Task;
 use tokio::time::sleep;
 
@@ -19,8 +20,6 @@ use crate::actors::taxpayer::member::{
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::{Sharing, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, IfTaken, LaneName, Lease, LockedLanes};

@@ -30,7 +30,7 @@ use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 use crate::store::operations::outages::OutageEvent;
 
 pub struct UnitOfWork {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use webhook_client::SigningSecret;
 
 use crate::domain::access::api_key::NewKey;
 use crate::domain::events::delivery::Delivery;
@@ -20,7 +21,6 @@ use crate::store::invoices::payments;
 use crate::store::lanes::leases::LaneRelease;
 use crate::store::operations::outages::OutageEvent;
 use crate::store::runs::step_log::StepAttempt;
-use crate::webhook::SigningSecret;
 
 #[derive(Debug, Default)]
 pub struct WriteSet {

@@ -10,13 +10,13 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use timing::clock::{Clock, SystemClock};
 use tokio::time::sleep;
+use webhook_client::{SignedMessage, SigningSecret};
 
 use crate::app::demo::buyer;
 use crate::app::demo::client::{Answer, Client, Route};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
 use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, demo_invoice};
-use crate::webhook::{SignedMessage, SigningSecret};
 
 /// How long the demo waits for the notifications, and for the invoice in the buyer's inbox.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,10 +1,10 @@
 //! Tests of the values of single settings.
 
+use address_policy::AllowedNetwork;
 use jiff::tz::Offset;
 
 use super::{environment_faults, from_environment, production_variables};
 use crate::config::form;
-use crate::domain::integration::network::AllowedNetwork;
 
 #[test]
 fn a_list_is_written_as_toml_and_replaces_the_one_below() {

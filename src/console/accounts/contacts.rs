@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
+use database::StoreError;
 
 use crate::console::accounts::base;
 use crate::console::filters;
@@ -31,7 +32,6 @@ use crate::store::accounts::contacts::{
 };
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::taxpayers;
-use crate::store::db::error::StoreError;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![

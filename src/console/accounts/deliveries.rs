@@ -22,9 +22,9 @@ use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::views::guidance::Guidance;
 use crate::store::events;
 use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
-use crate::webhook::Guidance;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![

@@ -2,6 +2,7 @@
 
 use actix_web::web;
 use askama::Template;
+use authority_client::encode_path_segment;
 use serde_json::Value;
 
 use crate::console::accounts::base;
@@ -11,7 +12,6 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::path_segment::encode_path_segment;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;

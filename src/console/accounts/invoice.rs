@@ -4,6 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
+use database::page::Page;
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
@@ -29,7 +30,6 @@ use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::db::page::Page;
 use crate::store::invoices::{self, payments, timeline};
 use crate::store::runs;
 use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};

@@ -3,6 +3,7 @@
 use actix_web::http::header::HOST;
 use actix_web::{HttpRequest, web};
 use askama::Template;
+use database::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
@@ -27,7 +28,6 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
-use crate::store::db::error::StoreError;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![

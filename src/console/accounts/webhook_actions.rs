@@ -4,6 +4,7 @@
 use actix_web::web;
 use askama::Template;
 use secrecy::ExposeSecret;
+use webhook_client::{AttemptResult, GradeReport};
 
 use crate::actors::delivery::GradingOutcome;
 use crate::actors::taxpayer::commands::{CancelReplay, EnableEndpoint, RotateSecret, StartReplay};
@@ -23,9 +24,9 @@ use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
+use crate::http::views::guidance::Guidance;
 use crate::store::events;
 use crate::store::webhooks::replays;
-use crate::webhook::{AttemptResult, GradeReport, Guidance};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![

@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
+use database::page::Page;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -23,7 +24,6 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{report, webhook};
 use crate::http::state::ApiState;
-use crate::store::db::page::Page;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
 use crate::store::webhooks::replays;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use actix_web::web;
 use askama::Template;
+use database::page::Page;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
@@ -15,7 +16,6 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::db::page::Page;
 use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 

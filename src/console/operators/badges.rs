@@ -1,8 +1,8 @@
 //! The states that only operators see, each with the colour and the words that pages show.
 
+use authority_client::BreakerState;
 use supervision::NodeState;
 
-use crate::authority::BreakerState;
 use crate::console::badges::Badge;
 use crate::domain::reconciliation::day::ReconciliationState;
 

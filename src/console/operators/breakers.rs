@@ -2,9 +2,11 @@
 
 use actix_web::web;
 use askama::Template;
+use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView, Operation};
+use database::StoreError;
+use database::page::Page;
 use jiff::Timestamp;
 
-use crate::authority::{BreakerState, BreakerView, HeldCallers, LimitView, Operation};
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
@@ -19,9 +21,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::page::Page;
+use crate::store::Store;
 use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
 use crate::store::operations::{audit, outages};
 

@@ -18,10 +18,10 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::state::ApiState;
+use crate::http::views::guidance::Guidance;
 use crate::store::webhooks::delivery_log::LoggedDelivery;
 use crate::store::webhooks::endpoint_list::{EndpointFilter, ListedEndpoint};
 use crate::store::webhooks::{delivery_log, endpoint_list};
-use crate::webhook::Guidance;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![

@@ -1,10 +1,10 @@
 //! The filters of a list, as they stand in its address: shown in the form above the list and kept by its page links.
 
+use database::page::Page;
 use url::form_urlencoded::Serializer;
 
 use crate::console::page::Pages;
 use crate::http::forms::query::Query;
-use crate::store::db::page::Page;
 
 /// The rows on one page of a list.
 const PER_PAGE: u64 = 50;

@@ -2,10 +2,10 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use authority_client::BreakerState;
 use jiff::{SignedDuration, Timestamp};
 use supervision::TreeSnapshot;
 
-use crate::authority::BreakerState;
 use crate::console::chart::Chart;
 use crate::console::frame::{Frame, OVERVIEW};
 use crate::console::live::LiveParts;

@@ -1,13 +1,12 @@
 //! The integration settings of a taxpayer's ERP: the authentication and the format of a webhook request.
 
-pub mod network;
 pub mod origin;
 
+use address_policy::AllowedNetwork;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::codes::words;
 
@@ -170,6 +169,11 @@ impl SecretText {
         self.0.expose_secret()
     }
 
+    /// Returns the text as the type that other crates take.
+    pub fn as_secret(&self) -> &SecretString {
+        &self.0
+    }
+
     pub fn is_same(&self, other: &Self) -> bool {
         self.expose() == other.expose()
     }
@@ -178,6 +182,12 @@ impl SecretText {
 impl PartialEq for SecretText {
     fn eq(&self, other: &Self) -> bool {
         self.is_same(other)
+    }
+}
+
+impl From<SecretString> for SecretText {
+    fn from(text: SecretString) -> Self {
+        Self(text)
     }
 }
 

@@ -8,7 +8,5 @@ pub mod fault;
 pub mod field_rule;
 pub mod ids;
 pub mod invisible;
-pub mod path_segment;
 pub mod refusal;
-pub mod retry_after;
 pub mod tracked;

@@ -4,9 +4,9 @@
 use std::future::{Ready, ready};
 
 use actix_web::web;
+use authority_client::{AuthorityFailure, CallerAccount, Cause, ResourceList};
 
 use crate::actors::on_behalf::authority_for_taxpayer;
-use crate::authority::{AuthorityFailure, CallerAccount, Cause, ResourceList};
 use crate::domain::access::caller::Caller;
 use crate::domain::integration::{AuthType, DataFormat};
 use crate::http::endpoint::{Path, path};
@@ -100,7 +100,7 @@ async fn resources(
         .ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
     let authority = match caller {
         Caller::Taxpayer(id) => authority_for_taxpayer(&state.authority, &state.store, id).await?,
-        Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Integrator(id)),
+        Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Payer(id.0)),
     };
     let items = authority
         .fetch_resource_list(list)

@@ -8,6 +8,7 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
+use database::StoreError;
 use serde_json::{Map, Value};
 
 use crate::domain::access::caller::Caller;
@@ -18,7 +19,6 @@ use crate::http::forms::taxpayer::is_uuid;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::db::error::StoreError;
 
 pub(crate) const TAXPAYER_ID_HEADER: HeaderName = HeaderName::from_static("x-taxpayer-id");
 

@@ -4,6 +4,7 @@
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use database::StoreError;
 use futures_util::future::LocalBoxFuture;
 
 use crate::actors::taxpayer::acting::name_actor;
@@ -22,7 +23,6 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys::{self, ValidKey};
-use crate::store::db::error::StoreError;
 
 const API_KEY_HEADER: &str = "x-api-key";
 

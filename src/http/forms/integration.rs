@@ -1,9 +1,12 @@
 //! Reads the settings for notifying a taxpayer's ERP. A field that the chosen authentication or format does not use is
 //! a fault, because the caller would believe that it takes effect.
 
+use address_policy::AddressPolicy;
+use address_policy::AllowedNetwork;
 use url::Url;
+use webhook_client::auth::{API_KEY_HEADER_DEFAULT, is_free_header};
+use webhook_client::format::{default_action, is_method_name};
 
-use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
@@ -12,9 +15,6 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;
-use crate::webhook::AddressPolicy;
-use crate::webhook::auth::{API_KEY_HEADER_DEFAULT, is_free_header};
-use crate::webhook::format::{default_action, is_method_name};
 
 /// The maximum length of a secret, in characters. It leaves room for long access tokens.
 const SECRET_CHARS_MAX: usize = 4_096;

@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use database::page::Page;
 use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 use url::form_urlencoded;
@@ -14,7 +15,6 @@ use crate::domain::kernel::ids::InvoiceId;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::text_checks::{self, parse_word};
-use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;

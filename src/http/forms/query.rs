@@ -6,6 +6,7 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
+use database::page::Page;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use url::form_urlencoded;
@@ -15,7 +16,6 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::forms::text_checks;
-use crate::store::db::page::Page;
 
 /// The maximum number of items on one page of a list.
 const PER_PAGE_MAX: u64 = 100;

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use address_policy::{AddressPolicy, URL_CHARS_MAX, UrlFault};
+
 use crate::domain::events::delivery::{ScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
-use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
 const EVENTS_FIELD: &str = "enabled_events";
 const SCHEDULE_FIELD: &str = "retry_schedule_s";

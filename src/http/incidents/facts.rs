@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use authority_client::{BreakerState, BreakerView, CallOutcome, CauseKind, Operation};
 use jiff::SignedDuration;
 
 use crate::actors::kinds;
-use crate::authority::{BreakerState, BreakerView, CallOutcome, CauseKind, Operation};
 use crate::domain::incident::{
     ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
     UpstreamCause,

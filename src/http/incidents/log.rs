@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use authority_client::Operation;
 use jiff::Timestamp;
 
-use crate::authority::Operation;
 use crate::domain::incident::{INCIDENTS, Incident, Situation};
 use crate::http::incidents::samples::Samples;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::authority::Operation;
+use authority_client::Operation;
 
 /// Samples are kept for the longest span that is asked for.
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);

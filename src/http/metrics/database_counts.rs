@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use database::StoreError;
 use jiff::Timestamp;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
@@ -11,9 +12,8 @@ use crate::domain::outage::Outage;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::RunState;
 use crate::http::cached::Cached;
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::views::{self, LaneCount};
 use crate::store::operations::outages;
 use crate::store::operations::quarantine_list;

@@ -1,5 +1,7 @@
 //! The metrics page. All values are current, except counts from the database, which are cached for a few seconds.
 
+use authority_client::Authority;
+use database::StoreMetrics;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -10,14 +12,12 @@ use supervision::{Counter as Count, CounterValues, Tree};
 use crate::actors::durations::WorkDurations;
 use crate::actors::inbound::Inbound;
 use crate::actors::incidents::Incidents;
-use crate::authority::Authority;
 use crate::http::incidents;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::metrics::database_counts::signed;
 use crate::http::metrics::{database_page, process};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::db::metrics::StoreMetrics;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

@@ -8,6 +8,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, web};
+use database::run_as_page;
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
@@ -27,7 +28,6 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::middleware::key_watch::KeyWatch;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
-use crate::store::db::connections::run_as_page;
 
 /// Says which requests of a path change something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
+use authority_client::{AuthorityFailure, CryptoError};
+use database::StoreError;
 
 use crate::actors::delivery::TestDeliveryError;
 use crate::actors::inbound::{InboxError, NoticeError};
 use crate::actors::pipeline::handle::RelayError;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::authority::{AuthorityFailure, CryptoError};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::details::Details;
-use crate::store::db::error::StoreError;
 
 /// The default `Retry-After` of a failure.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -381,8 +381,9 @@ impl ResponseError for ApiError {
 
 #[cfg(test)]
 mod tests {
+    use authority_client::Cause;
+
     use super::*;
-    use crate::authority::Cause;
     use crate::domain::kernel::codes::WorkflowStatus;
 
     fn status_and_code(error: impl Into<ApiError>) -> (u16, &'static str) {

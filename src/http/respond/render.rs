@@ -5,9 +5,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 use serde_json::{Value, json};
+use timing::retry_after::RetryAfter;
 
 use crate::domain::kernel::fault::{Fault, json_pointer};
-use crate::domain::kernel::retry_after::RetryAfter;
 use crate::http::respond::details::Members;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::LoggedFailure;

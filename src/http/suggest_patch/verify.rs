@@ -1,8 +1,8 @@
 //! Builds the patch of a refused body: changes it until the form of Validate and the authority accept it.
 
+use authority_client::{Authority, AuthorityFailure};
 use serde_json::{Map, Value};
 
-use crate::authority::{Authority, AuthorityFailure};
 use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::forms::validation;

@@ -1,9 +1,9 @@
 //! The circuit breaker and the concurrency limit of one operation of the authority, as this process sees them.
 
+use authority_client::{BreakerView, HeldCallers, LimitView};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::authority::{BreakerView, HeldCallers, LimitView};
 use crate::domain::invoice::invoice_view::precise_time;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -56,7 +56,6 @@ fn held_taxpayers(view: &BreakerView) -> Option<Vec<i64>> {
         accounts
             .iter()
             .filter_map(|account| account.taxpayer())
-            .map(|id| id.0)
             .collect(),
     )
 }

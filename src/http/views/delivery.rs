@@ -7,8 +7,8 @@ use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurat
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{EventId, TaxpayerId};
+use crate::http::views::guidance::Guidance;
 use crate::store::webhooks::delivery_log::LoggedDelivery;
-use crate::webhook::Guidance;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delivery)]

@@ -1,10 +1,10 @@
 //! The answer of a webhook endpoint to a test delivery. A body that is not valid JSON is shown as text.
 
 use serde_json::Value;
+use webhook_client::AttemptResult;
 
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, capitalize};
-use crate::webhook::AttemptResult;
 
 #[derive(Debug)]
 pub(crate) struct EndpointAnswer {
@@ -37,9 +37,9 @@ mod tests {
     use std::time::Duration;
 
     use serde_json::json;
+    use webhook_client::{AttemptOutcome, PhaseTimes, TransportFault};
 
     use super::*;
-    use crate::webhook::{AttemptOutcome, PhaseTimes, TransportFault};
 
     fn attempt(outcome: AttemptOutcome, status: Option<u16>, text: &str) -> AttemptResult {
         let response_head = text.to_owned();

@@ -1,5 +1,6 @@
 //! The event feed: a taxpayer's event log, ordered by sequence number (docs/contract.md, "Added paths").
 
+use database::StoreError;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -9,7 +10,6 @@ use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::EventId;
 use crate::http::views::actor::ActorView;
-use crate::store::db::error::StoreError;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventFeed)]

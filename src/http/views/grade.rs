@@ -1,8 +1,7 @@
 //! The grade of a webhook endpoint, with the result of each check.
 
 use serde::Serialize;
-
-use crate::webhook::{CheckResult, Grade, GradeCheck, GradeReport};
+use webhook_client::{CheckResult, Grade, GradeCheck, GradeReport};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct GradeView<'a> {

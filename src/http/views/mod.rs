@@ -16,8 +16,9 @@
 //! | a webhook endpoint, for operators | `listed_endpoint` |
 //! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
+//! | why a delivery was given up, and advice for its owner | `guidance` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
-//! | the authority's breakers and outages | `breaker`, `outage` |
+//! | the authority's record of an invoice; its breakers and outages | `confirmation`, `breaker`, `outage` |
 //! | reconciliations, the audit log | `reconciliation`, `audit` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
@@ -31,12 +32,14 @@ pub(crate) mod audit;
 pub(crate) mod batch;
 pub(crate) mod breaker;
 pub(crate) mod choice;
+pub(crate) mod confirmation;
 pub(crate) mod contact_access;
 pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
 pub(crate) mod erp_settings;
 pub(crate) mod feed;
 pub(crate) mod grade;
+pub(crate) mod guidance;
 pub(crate) mod inbox;
 pub(crate) mod incident;
 pub(crate) mod integration;

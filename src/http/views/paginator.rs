@@ -1,8 +1,7 @@
 //! A page of a list. It has exactly five fields (spec.md, "Paginated list shape").
 
+use database::page::Page;
 use serde::Serialize;
-
-use crate::store::db::page::Page;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Paginator<T> {

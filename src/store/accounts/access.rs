@@ -3,6 +3,8 @@
 //! one transaction. It returns when no process accepts an ended key any more. The service always keeps an enabled
 //! admin.
 
+use database::column::RowRef;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -11,13 +13,11 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
+use crate::store::Store;
 use crate::store::accounts::{
     AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock_account,
     operator_row, second_factors, sessions,
 };
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
 /// The result of a change of an account's access.

@@ -1,10 +1,10 @@
 //! The table of API keys. Its primary key is the SHA-256 of the key's text; the text itself is not stored.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::access::api_key::ApiKey;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 /// The length of the hash prefix that identifies a key within its account.
 const ID_CHARS: usize = 12;

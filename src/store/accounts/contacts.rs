@@ -1,6 +1,8 @@
 //! The contact persons of a taxpayer, who can sign in: adds, disables, enables and removes them, and sets their roles.
 //! An account always keeps an enabled owner.
 
+use database::column::{RowRef, caseless};
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
@@ -9,12 +11,10 @@ use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::party::Contact;
+use crate::store::Store;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
 use crate::store::accounts::{invitations, second_factors, sessions};
-use crate::store::db::column::{RowRef, caseless};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 use crate::store::operations::audit;
 
 /// A contact person with its role.

@@ -3,13 +3,13 @@
 //! so that a stranger who tries passwords cannot lock the person out (OWASP, "Slow down online guessing attacks with
 //! device cookies").
 
+use database::StoreError;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use timing::clock;
 
 use crate::domain::access::session::SessionOwner;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 
 /// A browser in which somebody has signed in, identified by a random number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,11 +1,11 @@
 //! The table of invitations. A row holds the SHA-256 of the token, never the token.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::access::session::SessionOwner;
 use crate::store::accounts::session_row::to_owner;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "invitations")]

@@ -2,16 +2,16 @@
 //! so that a link that is lost, or made by mistake, locks nobody out. Using a link ends the present password, all
 //! sessions and the link itself.
 
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
 
 use crate::domain::access::invitation::{INVITATION_LIFETIME, InvitationToken};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
 use crate::store::accounts::{people, sessions};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
 /// An invitation that is not stored yet.

@@ -9,12 +9,12 @@
 
 use std::time::{Duration, Instant};
 
+use database::sql::dialect;
+use database::{StoreError, Transaction};
 use sea_orm::{ConnectionTrait, Statement};
 use tokio::time::{sleep, timeout};
 
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::dialect;
+use crate::store::Store;
 
 /// How long a change of keys waits for a process that does not answer.
 const LEASE_DURATION: Duration = Duration::from_secs(2);
@@ -184,14 +184,14 @@ mod tests {
 
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
+    use database::PoolSettings;
+    use database::vault::{KEY_LEN, Vault};
     use jiff::Timestamp;
 
     use super::*;
     use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
     use crate::domain::access::caller::KeyKind;
     use crate::store::accounts::keys;
-    use crate::store::db::connections::PoolSettings;
-    use crate::store::db::vault::{KEY_LEN, Vault};
     use crate::store::testing::{TestStore, stores};
 
     const OWNER: KeyOwner = KeyOwner {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use database::column::RowRef;
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Condition, Expr, ExprTrait, LockBehavior, LockType, Query};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
@@ -18,12 +20,10 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::store::Store;
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
 use crate::store::accounts::{key_leases, operator_row, taxpayer_row, taxpayers};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::key_cache::{CachedKey, KeyDigest};
+use crate::store::key_cache::{CachedKey, KeyDigest};
 
 /// The last use of a key is written at most once in this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);

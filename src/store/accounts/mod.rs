@@ -22,6 +22,9 @@ pub mod taxpayers;
 
 use std::fmt;
 
+use database::column::caseless;
+use database::page::{self, Page};
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
@@ -30,11 +33,8 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
-use crate::store::db::column::caseless;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::ids::IdKind;
-use crate::store::db::page::{self, Page};
+use crate::store::Store;
+use crate::store::ids::IdKind;
 use crate::store::operations::audit;
 
 /// An integrator that is not stored yet.

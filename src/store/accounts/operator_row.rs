@@ -1,10 +1,10 @@
 //! The table of operators of the service.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::access::api_key::KeyHolder;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "operators")]

@@ -1,5 +1,8 @@
 //! People who sign in: operators, contact persons of taxpayers, and integrators, found by email or by account.
 
+use database::column::{RowRef, caseless};
+use database::page::{self, Page};
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -7,13 +10,10 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::store::Store;
 use crate::store::accounts::{
     contact_row, integrator_row, invitations, operator_row, second_factors, sessions,
 };
-use crate::store::db::column::{RowRef, caseless};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
 /// An account that a person may sign in to, with the hash of its password.

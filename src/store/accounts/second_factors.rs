@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use database::column::RowRef;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -14,11 +16,9 @@ use sea_orm::{
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::store::Store;
 use crate::store::accounts::second_factor_row::{Column, Entity, Model};
 use crate::store::accounts::{people, second_factor_code_row, sessions};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
 /// After this many wrong codes in a day, the codes of the authenticator app are refused for the rest of the day. Only a

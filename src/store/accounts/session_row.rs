@@ -1,13 +1,13 @@
 //! The table of sessions. A row holds the SHA-256 of the token, never the token.
 
+use database::StoreError;
+use database::column::RowRef;
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use secrecy::SecretString;
 
 use crate::domain::access::session::{SessionKind, SessionOwner, SessionTimes, SignInPlace};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 /// A session that is about to begin.
 #[derive(Debug, Clone, Copy)]

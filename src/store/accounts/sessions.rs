@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Condition, Expr};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
@@ -11,11 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::access::session::{OpenSession, Session, SessionLimits, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::store::Store;
 use crate::store::accounts::people;
 pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
 /// Opens a session for a person who has just shown password and code, and deletes the sessions that have expired.

@@ -1,6 +1,8 @@
 //! Taxpayers. `…_key` and `tin_normal` are normal forms, so that unique indexes also find other spellings;
 //! `tin_skeleton` is the same for tax numbers that people cannot tell apart.
 
+use database::StoreError;
+use database::column::{RowRef, caseless};
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -8,8 +10,6 @@ use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::Verification;
 use crate::domain::party::{BusinessLocation, Taxpayer};
-use crate::store::db::column::{RowRef, caseless};
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "taxpayers")]

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use database::column::{RowRef, caseless, contains_pattern};
+use database::page::{self, Page};
+use database::{StoreError, Transaction, statement_portions};
 use sea_orm::ActiveValue::NotSet;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
@@ -14,12 +17,9 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
+use crate::store::Store;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
-use crate::store::db::column::{RowRef, caseless, contains_pattern};
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
 
 fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))

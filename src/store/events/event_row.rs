@@ -1,11 +1,11 @@
 //! The table of events. `data` is the JSON text exactly as it was hashed.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "events")]

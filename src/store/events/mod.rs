@@ -6,6 +6,10 @@ pub mod event_row;
 use std::borrow::Borrow;
 use std::collections::HashMap;
 
+use database::column::json;
+use database::insert::Insert;
+use database::sql::{Aliased, Join, dialect};
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -18,11 +22,7 @@ use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::json;
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::insert::Insert;
-use crate::store::db::sql::{Aliased, Join, dialect};
+use crate::store::Store;
 use crate::store::events::event_row::{Column, Entity, Model};
 
 /// The most events of one invoice that are read at once.

@@ -1,15 +1,15 @@
 //! Batches of invoices. The column `items` holds the result of each item as JSON; the counts are columns of their own.
 
+use database::column::{RowRef, json};
+use database::page::Page;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
 
 use crate::domain::invoice::batch::{Batch, ItemOutcome};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, json};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::Page;
+use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "batches")]

@@ -1,12 +1,12 @@
 //! The table of the customers of taxpayers. `details` is JSON.
 
+use database::StoreError;
+use database::column::{RowRef, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::Customer;
-use crate::store::db::column::{RowRef, json};
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "customers")]

@@ -1,16 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use database::insert::{Insert, update_on_conflict};
+use database::sql::SqlOnce;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::ConnectionTrait;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Customer;
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
-use crate::store::db::insert::{Insert, update_on_conflict};
-use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
-use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
+use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 
 /// Numbers and tax numbers of customers. A customer matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]

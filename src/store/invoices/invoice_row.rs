@@ -1,13 +1,13 @@
 //! The table of invoices. Amounts are exact text. `customer_no` and `search_text` serve only as filters.
 
+use database::StoreError;
+use database::column::{RowRef, caseless, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::{AuthorityState, Invoice};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::payment::Payment;
-use crate::store::db::column::{RowRef, caseless, json};
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "invoices")]

@@ -1,12 +1,12 @@
 //! The table of the items of taxpayers' catalogs.
 
+use database::StoreError;
+use database::column::RowRef;
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "items")]

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use database::insert::{Insert, update_on_conflict};
+use database::sql::SqlOnce;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::ConnectionTrait;
 
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
-use crate::store::db::insert::{Insert, update_on_conflict};
-use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
-use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::item_row::{Column, Entity, Model};
+use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 
 /// Ids, numbers and names of items. An item matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]

@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 
+use database::StoreError;
+use database::column::{RowRef, caseless, contains_pattern};
+use database::sql::{SqlOnce, dialect};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
@@ -14,10 +17,7 @@ use sea_orm::{
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::store::db::column::{RowRef, caseless, contains_pattern};
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{SqlOnce, dialect};
+use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
 /// The filter of the list. A field that is `None` does not filter.

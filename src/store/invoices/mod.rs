@@ -12,18 +12,18 @@ pub mod timeline;
 
 use std::collections::BTreeMap;
 
+use database::insert::{Insert, update_on_conflict};
+use database::sql::SqlOnce;
+use database::{StoreError, Transaction};
 use sea_orm::{ConnectionTrait, FromQueryResult, IdenStatic, Iterable, Statement};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::insert::{Insert, update_on_conflict};
-use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
-use crate::store::db::sql::SqlOnce;
+use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
+use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 
 /// Identifiers of several kinds. An invoice matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,9 @@
 //! The payment ledger of an invoice: one entry for each payment update. An entry has the
 //! sequence number of the event that the update emitted.
 
+use database::column::RowRef;
+use database::insert::Insert;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::QueryOrder;
 use sea_orm::entity::prelude::*;
@@ -8,10 +11,7 @@ use sea_orm::entity::prelude::*;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::payment::{LedgerEntry, Posting};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::insert::Insert;
+use crate::store::Store;
 use crate::store::events;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]

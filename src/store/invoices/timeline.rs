@@ -1,5 +1,8 @@
 //! The timeline of an invoice: the newest events, steps of runs, and delivery attempts.
 
+use database::StoreError;
+use database::column::RowRef;
+use database::sql::dialect;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
@@ -12,10 +15,7 @@ use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, Timelin
 use crate::domain::kernel::audit::{Actor, ActorWithName, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Operation, Run};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::dialect;
+use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::runs;
 use crate::store::runs::step_row;

@@ -2,12 +2,12 @@
 //! its work was in flight at two crashes, so that it must begin alone. Both have a lease that has ended; a released
 //! lane has no lease, and an isolated lane has no owner.
 
+use database::StoreError;
+use database::sql::{self, dialect};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{self, dialect};
+use crate::store::Store;
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 
@@ -111,8 +111,9 @@ mod tests {
     use std::collections::HashMap;
     use std::time::Duration;
 
+    use database::Transaction;
+
     use super::*;
-    use crate::store::db::connections::Transaction;
     use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, ROUND_START};
     use crate::store::lanes::leases::{self, LaneNote, LaneRelease, LeasesToEnd, NextClaim};
     use crate::store::lanes::{self, LaneKind, LeasedLane, QueuedLane, Wake};

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use database::sql::{self, SqlOnce};
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::{
     CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement,
     UpdateStatement,
@@ -11,13 +13,13 @@ use sea_orm::sea_query::{
 use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{self, SqlOnce};
 use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::fair_queue::{self, BlockedStep};
-use crate::store::lanes::{LaneKind, Lease, LeasedLane, PROBE_STEP, later, statement_on_keys};
+use crate::store::lanes::{
+    LOCKED_LANES, LaneKind, Lease, LeasedLane, PROBE_STEP, later, statement_on_keys,
+};
 
 /// The value of `ClaimRequest::after_taxpayer` that starts a round at the first taxpayer. It is less than every
 /// taxpayer id.
@@ -296,7 +298,7 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
     let rows = dialect.json_elements("$2", "rows");
     let given = format!("(SELECT value ->> 0 AS name FROM {rows} ORDER BY 1) AS given");
     let condition = format!("lanes.kind = $1 AND lanes.key = given.name{idle}");
-    let found = dialect.lateral_lock("FOR UPDATE", &condition);
+    let found = dialect.lateral_lock(LOCKED_LANES, "FOR UPDATE", &condition);
     format!(
         "WITH found AS MATERIALIZED (SELECT lanes.key AS key FROM {given} {found}) \
          INSERT INTO lanes (kind, key, epoch, version) SELECT $1, found.key, 0, 0 FROM found WHERE TRUE \

@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
+use database::StoreError;
+use database::sql::{self, dialect};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{self, dialect};
+use crate::store::Store;
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, ROUND_START};
 
 /// A step of the pipeline that cannot run now, for example because a breaker is open.

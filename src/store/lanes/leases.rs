@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use database::column::json;
+use database::sql::{self, Aliased, Join, dialect};
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{Condition, ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::store::db::column::json;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{self, Aliased, Join, dialect};
+use crate::store::Store;
 use crate::store::lanes::lock::{IfTaken, lock_unversioned};
-use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LaneName, Lease, later};
+use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LOCKED_LANES, LaneName, Lease, later};
 
 /// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
 /// bad query plans: with a bare column instead of `->>`, SQLite would index the list and scan all lanes;
@@ -360,7 +360,7 @@ fn lock_given_sql(backend: DbBackend, if_taken: IfTaken) -> String {
         IfTaken::Await => "FOR UPDATE",
         IfTaken::Skip => "FOR UPDATE SKIP LOCKED",
     };
-    let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
+    let found = dialect(backend).lateral_lock(LOCKED_LANES, lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
     format!(
         "WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}",

@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use database::column::json;
+use database::sql::{Aliased, Dialect, Join, SqlOnce};
+use database::{StoreError, Transaction};
 use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 
-use crate::store::db::column::json;
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
-use crate::store::lanes::{LaneKind, LaneName, Lease};
+use crate::store::lanes::{LOCKED_LANES, LaneKind, LaneName, Lease};
 
 /// The treatment of lanes that another transaction has locked: wait for them, or skip them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +81,7 @@ fn given_lanes(dialect: &dyn Dialect) -> String {
 fn free_lanes(dialect: &dyn Dialect) -> String {
     let given = given_lanes(dialect);
     let condition = "lanes.kind = given.kind AND lanes.key = given.name";
-    let found = dialect.lateral_lock("FOR UPDATE SKIP LOCKED", condition);
+    let found = dialect.lateral_lock(LOCKED_LANES, "FOR UPDATE SKIP LOCKED", condition);
     format!(
         "found AS MATERIALIZED (SELECT given.kind AS kind, lanes.key AS name FROM {given} {found})"
     )

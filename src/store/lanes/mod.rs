@@ -19,12 +19,11 @@ pub use self::wake::{QueuedLane, WaitingLanes, Wake, enqueue, make_waiting_due, 
 
 use std::time::Duration;
 
+use database::Transaction;
+use database::column::json;
+use database::sql::{LockedRows, SqlOnce};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, Statement, Value};
-
-use crate::store::db::column::json;
-use crate::store::db::connections::Transaction;
-use crate::store::db::sql::SqlOnce;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaneKind {
@@ -107,6 +106,12 @@ pub struct LeasedLane {
     /// The piece of work that the previous holder recorded as in progress (`leases::write_note`).
     pub working_on: Option<String>,
 }
+
+/// The rows that a lateral join locks (`Dialect::lateral_lock`): lanes.
+const LOCKED_LANES: LockedRows = LockedRows {
+    table: "lanes",
+    columns: "key, epoch",
+};
 
 /// The `lease_until` that marks a lease as ended, whatever its length was: the lease expired in 1970. An isolated lane
 /// has this value, too, and no owner (`abandoned`).

@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
+use database::{StoreError, sql};
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, Value};
 
 use crate::domain::kernel::crash::CRASHES_MAX;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql;
+use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::fair_queue::{free_condition, statement};
 

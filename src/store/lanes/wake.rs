@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use database::sql::{self, SqlOnce, dialect};
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::{OnConflict, Query};
 use sea_orm::{ConnectionTrait, Statement};
 
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{self, SqlOnce, dialect};
+use crate::store::Store;
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 use crate::store::lanes::{LaneKind, PROBE_STEP, statement_on_keys};
 

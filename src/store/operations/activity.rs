@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use database::StoreError;
+use database::column::RowRef;
+use database::sql::dialect;
 use jiff::Timestamp;
 use sea_orm::sea_query::{Condition, Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
@@ -14,11 +17,8 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
 use crate::store::accounts::{contacts, keys};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::dialect;
 use crate::store::events::event_row;
 use crate::store::operations::audit_row;
 

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use database::page::{self, Page};
+use database::{StoreError, Transaction};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
+use crate::store::Store;
 use crate::store::accounts::operator_row;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
 use crate::store::operations::audit_row::{Column, Entity, Model};
 
 /// The filter of the list of audit entries. A field that is `None` does not filter.

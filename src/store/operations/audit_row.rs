@@ -1,11 +1,11 @@
 //! The table of audit entries. The database refuses to change or delete a row.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::audit::{Actor, ActorKind, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, KeyId, TaxpayerId};
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "audit")]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use database::StoreError;
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
@@ -10,8 +11,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Operation;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::runs::run_row;
 

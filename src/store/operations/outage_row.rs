@@ -1,12 +1,12 @@
 //! The authority's outages. The unique index on `open` allows only one open outage; null means ended.
 
+use database::StoreError;
+use database::column::{RowRef, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::outage::{AffectedOperation, Outage};
-use crate::store::db::column::{RowRef, json};
-use crate::store::db::error::StoreError;
 
 /// The value of `open` while an outage is open.
 const AUTHORITY: &str = "authority";

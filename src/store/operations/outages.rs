@@ -4,6 +4,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use database::column::RowRef;
+use database::page::{self, Page};
+use database::sql::dialect;
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::{NullOrdering, OnConflict};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, Order, QueryFilter,
@@ -12,11 +16,7 @@ use sea_orm::{
 
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
-use crate::store::db::sql::dialect;
+use crate::store::Store;
 use crate::store::lanes::{LaneKind, Lease};
 use crate::store::operations::outage_notice_row;
 use crate::store::operations::outage_row::{Column, Entity, Model};

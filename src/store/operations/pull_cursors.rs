@@ -1,13 +1,13 @@
 //! The times at which the poller last read the authority's list of invoices in transit.
 
+use database::column::RowRef;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
 
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "pull_cursors")]

@@ -1,5 +1,6 @@
 //! The quarantine: commands that panicked twice, until an operator replays or drops them.
 
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
@@ -8,8 +9,7 @@ use timing::CommandId;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::operations::audit;
 use crate::store::operations::quarantine_row::{Column, Entity, Model};
 
@@ -197,13 +197,13 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
 
 #[cfg(test)]
 mod tests {
+    use database::page::Page;
     use jiff::SignedDuration;
     use timing::clock;
 
     use super::*;
     use crate::domain::incident::Group;
     use crate::domain::quarantine::WorkKind;
-    use crate::store::db::page::Page;
     use crate::store::operations::quarantine_list::{self, QuarantineFilter};
     use crate::store::testing::stores;
 

@@ -4,6 +4,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use database::StoreError;
+use database::column::RowRef;
+use database::page::Page;
+use database::sql::dialect;
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -15,11 +19,7 @@ use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::RunState;
 use crate::domain::quarantine::{QuarantineState, QuarantinedCommand, QuarantinedWork, WorkKind};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::page::Page;
-use crate::store::db::sql::dialect;
+use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::quarantine_row;
 use crate::store::operations::work_facts::group_from_row;

@@ -1,11 +1,11 @@
 //! The table of quarantined commands. The contents are sealed and are read only for a replay.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::quarantine::QuarantinedCommand;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "quarantine")]

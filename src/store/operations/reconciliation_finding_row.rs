@@ -1,10 +1,10 @@
 //! The table of the findings of reconciliations. The findings of one reconciliation are numbered from 1.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::reconciliation::day::{Finding, Reconciliation};
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "reconciliation_findings")]

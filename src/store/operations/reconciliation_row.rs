@@ -1,12 +1,12 @@
 //! Reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed one of that day.
 
+use database::StoreError;
+use database::column::{RowRef, count};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{Reconciliation, ReconciliationCounts};
-use crate::store::db::column::{RowRef, count};
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "reconciliations")]

@@ -1,6 +1,9 @@
 //! Reconciliations and their findings. A completed reconciliation replaces the earlier ones of the same taxpayer and
 //! day. An earlier one is deleted if the timer started it and it repaired nothing.
 
+use database::page::{self, Page};
+use database::sql::dialect;
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, OnConflict};
@@ -13,10 +16,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
     AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
 };
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
-use crate::store::db::sql::dialect;
+use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};

@@ -1,14 +1,14 @@
 //! The stored copy of the authority's reference lists. `items` is JSON.
 
+use database::StoreError;
+use database::column::RowRef;
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{IntoActiveModel, QuerySelect};
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "reference_lists")]

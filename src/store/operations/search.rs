@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use database::StoreError;
+use database::sql::{Aliased, Dialect, Join, SqlOnce};
 use jiff::Timestamp;
 use sea_orm::{FromQueryResult, Statement};
 use uuid::Uuid;
@@ -13,9 +15,7 @@ use uuid::Uuid;
 use crate::domain::events::event::Event;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
+use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::invoices::invoice_row;
 

@@ -1,12 +1,12 @@
 //! The table of supplier invoices, the inbox of a buyer. The documents are in `supplier_documents`.
 
+use database::StoreError;
+use database::column::RowRef;
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "supplier_invoices")]

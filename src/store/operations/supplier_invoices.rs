@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use database::column::RowRef;
+use database::page::{self, Page};
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -13,10 +16,7 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
+use crate::store::Store;
 use crate::store::operations::supplier_document_row;
 use crate::store::operations::supplier_invoice_row::{Column, Entity, Model};
 

@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 
+use database::StoreError;
+use database::column::RowRef;
+use database::sql::dialect;
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
     ConnectionTrait, EntityTrait, QueryFilter, QueryResult, QuerySelect, Statement, Value,
@@ -13,10 +16,7 @@ use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::incident::{EndpointGroup, Group, RefusedTaxpayer, WorkFacts};
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::dialect;
+use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::runs::QUARANTINED_CONDITION;
 use crate::store::webhooks::endpoint_list::has_health;

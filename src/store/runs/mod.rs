@@ -8,6 +8,8 @@ pub mod unfinished;
 
 use std::collections::BTreeSet;
 
+use database::sql::SqlOnce;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
@@ -18,10 +20,8 @@ use sea_orm::{
 use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::Run;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
-use crate::store::db::sql::SqlOnce;
+use crate::store::Store;
+use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::runs::run_row::{Column, Entity, Model};
 
 pub(crate) static LOOKUP: SqlOnce =

@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use database::column::{RowRef, contains_pattern, json};
+use database::page::{self, Page};
+use database::{StoreError, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{
@@ -14,10 +17,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
-use crate::store::db::column::{RowRef, contains_pattern, json};
-use crate::store::db::connections::{Store, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
+use crate::store::Store;
 use crate::store::runs::run_row::{Column, Entity};
 use crate::store::runs::unfinished::DUE_SOON_WITHIN;
 

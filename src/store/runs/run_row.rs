@@ -1,13 +1,13 @@
 //! The table of pipeline runs. `document` and `done` are JSON.
 
+use database::StoreError;
+use database::column::{RowRef, count, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunPayload, RunPhase, RunState, StepProgress};
-use crate::store::db::column::{RowRef, count, json};
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "pipeline_runs")]

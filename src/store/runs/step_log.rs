@@ -1,15 +1,15 @@
 //! The log of the calls that runs make to the authority.
 
+use database::column::{RowRef, json};
+use database::sql::SqlOnce;
+use database::{StoreError, Transaction};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement,
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::StepRecord;
-use crate::store::db::column::{RowRef, json};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::SqlOnce;
+use crate::store::Store;
 use crate::store::runs::step_row;
 
 static LOG: SqlOnce = SqlOnce::new(|dialect| {

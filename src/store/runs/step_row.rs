@@ -1,10 +1,10 @@
 //! The table of the calls that runs make, one row for each attempt at a step. The outcome is added later.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::pipeline::StepRecord;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "pipeline_steps")]

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use database::StoreError;
+use database::column::RowRef;
 use jiff::Timestamp;
 use sea_orm::{ConnectionTrait, Statement};
 
 use crate::domain::pipeline::{RunState, WaitReason};
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 
 /// A deadline that is nearer than this counts as due soon.
 pub const DUE_SOON_WITHIN: Duration = Duration::from_hours(1);

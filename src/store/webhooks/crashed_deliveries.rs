@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use database::column::RowRef;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -13,9 +15,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::crash::{CRASHES_MAX, CrashHistory};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
+use crate::store::Store;
 use crate::store::lanes::{self, LaneKind, Wake};
 use crate::store::operations::audit;
 use crate::store::webhooks::deliveries;

@@ -3,14 +3,13 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel, Iterable, ModelTrait, Statement};
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
-use crate::store::db::connections::{Transaction, statement_portions};
-use crate::store::db::error::StoreError;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};

@@ -4,15 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use database::column::json;
+use database::sql::{Aliased, Dialect, FirstRows, dialect};
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, IdenStatic, Iterable, Statement, Value};
 
 use crate::domain::events::delivery::{Delivery, DeliveryState};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::json;
-use crate::store::db::connections::Transaction;
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
 /// Returns the SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database,
@@ -83,7 +82,8 @@ fn promote_statement(dialect: &dyn Dialect) -> String {
             table: "deliveries",
             alias: "first",
         },
-        taxpayer,
+        owner_column: "taxpayer_id",
+        owner: taxpayer,
         inner: "waiting",
         selection: &format!(
             "waiting.taxpayer_id = {taxpayer} AND waiting.state = 'pending' \

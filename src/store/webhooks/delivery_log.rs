@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use database::StoreError;
+use database::column::RowRef;
+use database::page::{self, Page};
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
@@ -10,10 +13,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
+use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::invoices;
 use crate::store::operations::supplier_invoices;

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
+use database::column::{RowRef, json, select_list};
+use database::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::{ConnectionTrait, FromQueryResult, QueryResult, Statement, Value};
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, json, select_list};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
+use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
@@ -22,7 +22,8 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
             table: "deliveries",
             alias: "d",
         },
-        taxpayer: "given.value",
+        owner_column: "taxpayer_id",
+        owner: "given.value",
         inner: "d",
         selection: "d.taxpayer_id = given.value AND d.is_first AND d.next_attempt_at <= $2 \
             ORDER BY d.next_attempt_at, d.sequence LIMIT $3",

@@ -1,13 +1,13 @@
 //! The table of deliveries. A delivery is an event that is to be sent to an endpoint.
 
+use database::StoreError;
+use database::column::{RowRef, count};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, count};
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "deliveries")]

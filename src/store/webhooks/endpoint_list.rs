@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
+use database::StoreError;
+use database::column::RowRef;
+use database::page::{self, Page};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::RowRef;
-use crate::store::db::connections::Store;
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
+use crate::store::Store;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 use crate::store::webhooks::{delivery_row, failure_streak};
 

@@ -1,10 +1,10 @@
 //! The table of the integration settings of taxpayers' ERPs. `settings` holds the sealed credentials.
 
+use database::StoreError;
+use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::integration::IntegrationSummary;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "integrations")]

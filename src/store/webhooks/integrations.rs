@@ -2,18 +2,18 @@
 
 use std::fmt::Display;
 
+use address_policy::AllowedNetwork;
+use database::column::{RowRef, json};
+use database::vault::Vault;
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, AuthType, Integration, IntegrationSummary};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, json};
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::vault::Vault;
+use crate::store::Store;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};
 
 /// Loads a taxpayer's integration without its secrets.

@@ -16,6 +16,10 @@ pub mod webhook_row;
 
 use std::collections::HashMap;
 
+use database::column::{RowRef, json, select_list};
+use database::sql::{Aliased, Join, SqlOnce};
+use database::vault::Vault;
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
@@ -28,11 +32,7 @@ use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::{RowRef, json, select_list};
-use crate::store::db::connections::{Store, Transaction, statement_portions};
-use crate::store::db::error::StoreError;
-use crate::store::db::sql::{Aliased, Join, SqlOnce};
-use crate::store::db::vault::Vault;
+use crate::store::Store;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
 /// How many replaced secrets still sign. Each adds a signature to a request header, whose size is limited.

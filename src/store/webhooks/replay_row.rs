@@ -1,12 +1,12 @@
 //! The table of replays. A replay sends past events to an endpoint again.
 
+use database::StoreError;
+use database::column::RowRef;
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::events::replay::Replay;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::column::RowRef;
-use crate::store::db::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "replays")]

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use database::page::{self, Page};
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
@@ -14,9 +16,7 @@ use crate::domain::events::delivery::{Delivery, DeliveryState};
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::db::page::{self, Page};
+use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::webhooks::crashed_deliveries;
 use crate::store::webhooks::deliveries;

@@ -22,4 +22,4 @@ pub(crate) mod receiver;
 pub(crate) mod service;
 pub(crate) mod size;
 
-pub(crate) use database::run_case;
+pub(crate) use self::database::run_case;

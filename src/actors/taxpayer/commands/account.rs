@@ -16,7 +16,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, NewContact, ProfileChange, Taxpayer};
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 
 /// Adds a taxpayer under a reserved id.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 use crate::store::invoices::items::ItemNames;
 use crate::store::invoices::payments;
 

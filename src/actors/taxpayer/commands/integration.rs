@@ -1,12 +1,13 @@
 //! The commands about the integration, which defines how the taxpayer's ERP receives notifications. An operator or
 //! an owner of the account sets it; the server of the ERP issues new refresh tokens for it.
 
+use address_policy::AllowedNetwork;
+
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::webhook::emit_webhook_updated;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{
     Auth, AuthType, Format, Integration, IntegrationSummary, SecretText,

@@ -22,7 +22,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::Payment;
 use crate::domain::pipeline::{Operation, Run, RunState};
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 use crate::store::invoices::items::ItemNames;
 
 pub struct SetStatus {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use webhook_client::SigningSecret;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
@@ -15,8 +16,7 @@ use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::refusal::Refusal;
-use crate::store::db::ids::IdKind;
-use crate::webhook::SigningSecret;
+use crate::store::ids::IdKind;
 
 /// Sets the URL, events and schedule, and creates the endpoint at the first call. Every call also enables the endpoint,
 /// because a caller who sets the URL wants notifications there.

@@ -7,12 +7,12 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use secrecy::ExposeSecret;
 use timing::clock::{Clock, SystemClock};
+use webhook_client::SigningSecret;
 
 use super::{BY, ID, TestTaxpayers, webhook};
 use crate::actors::taxpayer::commands::RotateSecret;
 use crate::store::testing::stores;
 use crate::store::webhooks::{self, LoadedEndpoint};
-use crate::webhook::SigningSecret;
 
 #[actix_rt::test]
 async fn secrets_replaced_within_a_day_still_sign() {

@@ -2,9 +2,9 @@
 
 use actix_web::http::Method;
 use actix_web::web;
+use authority_client::AuthorityFailure;
 
 use crate::actors::pipeline::handle::RelayError;
-use crate::authority::{AuthorityFailure, Confirmation};
 use crate::domain::access::caller::Caller;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
@@ -21,6 +21,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::views::confirmation::Confirmation;
 use crate::http::views::run::{PaymentResult, RunView};
 use crate::store::runs::step_log;
 
@@ -109,7 +110,7 @@ async fn confirm(
     let confirmation = state.pipeline.confirm(taxpayer.id, &irn).await?;
     Ok(ApiResponse::ok(
         "Invoice confirmed successfully",
-        confirmation,
+        Confirmation::from(confirmation),
     ))
 }
 
@@ -148,7 +149,10 @@ async fn confirm_receipt(
         .already_confirmed
         .as_deref()
         .unwrap_or("Invoice transmission receipt confirmed");
-    Ok(ApiResponse::ok(message, receipt.confirmation))
+    Ok(ApiResponse::ok(
+        message,
+        Confirmation::from(receipt.confirmation),
+    ))
 }
 
 /// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
+use authority_client::encode_path_segment;
 use jiff::Timestamp;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
-use crate::domain::kernel::path_segment::encode_path_segment;
 use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
 use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;

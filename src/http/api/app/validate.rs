@@ -3,8 +3,8 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
+use authority_client::AuthorityFailure;
 
-use crate::authority::AuthorityFailure;
 use crate::domain::access::caller::Caller;
 use crate::domain::party::Taxpayer;
 use crate::http::endpoint::{Path, path};

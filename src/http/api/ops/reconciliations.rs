@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
+use database::page::Page;
 
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
@@ -18,7 +19,6 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::reconciliation::{ReconciliationView, ReconciliationWithFindings};
-use crate::store::db::page::Page;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
 

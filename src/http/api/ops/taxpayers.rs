@@ -1,6 +1,7 @@
 //! Taxpayers of all integrators: list them, confirm the identity of one, and read and set the ERP integration of one.
 
 use actix_web::web;
+use address_policy::AddressPolicy;
 
 use crate::actors::taxpayer::commands::{RecordVerification, SetIntegration};
 use crate::domain::access::caller::{OpsAdmin, OpsViewer};
@@ -23,7 +24,6 @@ use crate::http::views::taxpayer::{OperatedTaxpayer, TaxpayerView};
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::taxpayers::TaxpayerFilter;
 use crate::store::webhooks::integrations;
-use crate::webhook::AddressPolicy;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![

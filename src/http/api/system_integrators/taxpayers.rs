@@ -33,7 +33,7 @@ use crate::http::views::secret::RotatedKey;
 use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
 use crate::store::accounts::people;
 use crate::store::accounts::taxpayers;
-use crate::store::db::ids::IdKind;
+use crate::store::ids::IdKind;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     let rotate = "/v1/system-integrators/taxpayers/{id}/api-key/rotate";

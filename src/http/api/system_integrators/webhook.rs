@@ -2,6 +2,7 @@
 
 use actix_web::http::Method;
 use actix_web::web;
+use address_policy::AddressPolicy;
 use secrecy::ExposeSecret;
 
 use crate::actors::delivery::GradingOutcome;
@@ -30,7 +31,6 @@ use crate::http::views::replay::Enabled;
 use crate::http::views::secret::RotatedSecret;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
-use crate::webhook::AddressPolicy;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     let test = "/v1/system-integrators/taxpayers/{id}/webhook/test";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use database::StoreError;
 use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DbBackend};
 
@@ -13,7 +14,6 @@ use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::actors::taxpayer::tests::{ID, TestTaxpayers, claim, draft};
 use crate::domain::access::claim::StoredResponse;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::error::StoreError;
 use crate::store::testing::stores;
 
 #[actix_rt::test]

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use database::StoreError;
 use futures_util::future::join_all;
 
 use super::{OTHERS, new_city, onboard, slowest_create, with_neighbours};
@@ -11,7 +12,6 @@ use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::actors::taxpayer::tests::{BY, ID, TestTaxpayers, draft, submission, webhook};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::run_lane;
-use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::testing::stores;
 

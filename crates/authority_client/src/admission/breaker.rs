@@ -1,0 +1,958 @@
+//! A circuit breaker as a pure state machine: methods take the time as an argument.
+//!
+//! Failures are counted per payer, in lanes (`payer_lane`), so a payer whose calls fail is held back alone. The breaker
+//! opens for everybody only if a liveness check fails too. This check is a call that needs no document. It is made when
+//! many calls fail. Its failure counts only if at least half of the payers that called fail: while most payers are
+//! answered, the authority is not down.
+//!
+//! While the breaker is open, single calls are let through as probes (`open_breaker`). A probe that is answered closes
+//! the breaker, or the lane if only the lane is open. Calls that say nothing about health (duplicates, throttling) are
+//! not counted.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
+use crate::admission::call_window::CallCounts;
+use crate::admission::open_breaker::{
+    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time,
+    time_until,
+};
+use crate::admission::payer_lane::PayerLane;
+use crate::operation::Operation;
+use crate::transport::failure::CauseKind;
+
+/// The shortest time between two liveness checks.
+const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
+
+/// What a finished call says about the authority's health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallVerdict {
+    /// The authority answered. A refusal is an answer too.
+    Answered,
+    Failed,
+    /// The answer says nothing about the authority's health.
+    Neutral,
+}
+
+/// The breaker's state as operators see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    Closed,
+    Open,
+    /// The breaker is open, and a probe is in flight.
+    HalfOpen,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// A snapshot of one breaker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerView {
+    pub operation: Operation,
+    pub state: BreakerState,
+    /// The callers whose calls the breaker would reject now; `Nobody` while the next call would be a probe.
+    pub held: HeldCallers,
+    /// True if the breaker is open for everybody, because the authority itself seems to fail.
+    pub is_outage: bool,
+    /// True if an operator tripped the breaker.
+    pub is_tripped: bool,
+    /// When the breaker last opened or closed; `None` if it never did.
+    pub since: Option<Timestamp>,
+    /// Why the last counted call failed; `None` if it was answered.
+    pub cause: Option<CauseKind>,
+    /// The number of calls within the last 30 s, and how many of these calls failed.
+    pub calls: u32,
+    pub failures: u32,
+    /// When the next probe may start; `None` if the breaker is closed or a probe is in flight.
+    pub next_probe_at: Option<Timestamp>,
+    /// When a call was last answered; `None` if no call was answered since the process started.
+    pub answered_at: Option<Timestamp>,
+    /// When a call last failed while the breaker was open for everybody; `None` if no call did.
+    pub failed_at: Option<Timestamp>,
+    /// How often the breaker opened since the process started.
+    pub openings: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    /// Set while the breaker is open for everybody. All lanes, which are the breakers of single payers, are closed
+    /// then.
+    open: Option<OpenBreaker<CallPayer>>,
+    lanes: HashMap<CallPayer, PayerLane>,
+    since: Option<Timestamp>,
+    cause: Option<CauseKind>,
+    answered_at: Option<Timestamp>,
+    failed_at: Option<Timestamp>,
+    openings: u64,
+    next_liveness_check_at: Option<Timestamp>,
+}
+
+impl Breaker {
+    /// Returns how long this call must wait, or `None` if it may be made now. Does not change the breaker.
+    pub(crate) fn hold_time(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
+        let payer = origin.account.payer();
+        let lane = self.lanes.get(&payer);
+        match &self.open {
+            Some(open) => {
+                let has_failed = lane.is_some_and(|lane| lane.has_failed(origin, now));
+                open.hold_time(payer, has_failed, now)
+            }
+            None => lane?.hold_time(origin, now),
+        }
+    }
+
+    /// Decides whether a call is made, becomes a probe or must wait. After a probe, `settle` must be called.
+    pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
+        if let Some(wait) = self.hold_time(origin, now) {
+            return BreakerDecision::Held(wait);
+        }
+        let payer = origin.account.payer();
+        match &mut self.open {
+            Some(open) => open.admit(payer, now),
+            None => self.lane(payer).admit(origin.account, now),
+        }
+    }
+
+    /// Records the verdict of an admitted call. Returns true if the verdict opened or closed the breaker or a lane.
+    pub(crate) fn settle(
+        &mut self,
+        origin: &CallOrigin,
+        decision: BreakerDecision,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) -> bool {
+        if matches!(decision, BreakerDecision::Held(_)) {
+            return false;
+        }
+        let payer = origin.account.payer();
+        if let Some(open) = &mut self.open {
+            open.record_end(payer, decision, verdict, now);
+        }
+        self.lane(payer)
+            .record_end(origin.account, decision, verdict, now);
+        match (verdict, decision) {
+            (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
+                if !self.is_tripped() =>
+            {
+                self.answered_at = Some(now);
+                self.lane(payer).forget(origin);
+                if self.open.is_some() {
+                    self.close(now)
+                } else {
+                    self.close_lane(payer, now)
+                }
+            }
+            (CallVerdict::Answered, _) => {
+                self.answered_at = Some(now);
+                self.lane(payer).record_answer(origin, now);
+                false
+            }
+            (CallVerdict::Failed, _) => self.fail(origin, now),
+            (CallVerdict::Neutral, _) => false,
+        }
+    }
+
+    /// Records that a call waited too long in the queue. The call counts as failed if no call was answered in the last
+    /// 30 s, so that hanging calls open the breaker too. Returns true if the breaker opened.
+    pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
+        self.total(now).answered == 0 && self.fail(origin, now)
+    }
+
+    /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few payers or documents.
+    pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
+        if !self.is_in_doubt(now)
+            || self
+                .next_liveness_check_at
+                .is_some_and(|at| time_until(now, at, LIVENESS_CHECK_EVERY).is_some())
+        {
+            return false;
+        }
+        self.next_liveness_check_at = Some(add_time(now, LIVENESS_CHECK_EVERY));
+        true
+    }
+
+    /// Records the result of a liveness check. Returns true if this opened the breaker for everybody.
+    pub(crate) fn on_liveness(&mut self, is_alive: bool, now: Timestamp) -> bool {
+        if is_alive || !self.is_in_doubt(now) {
+            return false;
+        }
+        let called: Vec<_> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.is_open() || lane.total(now).calls() > 0)
+            .collect();
+        let failing: Vec<_> = called
+            .iter()
+            .filter(|(_, lane)| lane.is_open() || lane.total(now).has_half_failed())
+            .map(|(payer, _)| **payer)
+            .collect();
+        if failing.len() * 2 < called.len() {
+            return false;
+        }
+        self.failed_at = Some(now);
+        self.open(OpenScope::All(EarlyProbes::new_if_few(failing, now)), now);
+        true
+    }
+
+    /// Opens the breaker by an operator's order: no call is made, not even a probe, until `reset`. Returns false if an
+    /// order had already opened it.
+    pub(crate) fn trip(&mut self, now: Timestamp) -> bool {
+        let was_tripped = self.is_tripped();
+        self.open(OpenScope::Tripped, now);
+        !was_tripped
+    }
+
+    /// Closes the breaker and forgets the calls that opened it. Returns true if the breaker or a lane was open.
+    pub(crate) fn reset(&mut self, now: Timestamp) -> bool {
+        self.close(now)
+    }
+
+    /// Records why a call failed; `None` if it was answered.
+    pub(crate) fn note_cause(&mut self, cause: Option<CauseKind>) {
+        self.cause = cause;
+    }
+
+    pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
+        let total = self.total(now);
+        let is_probing = match &self.open {
+            Some(open) => open.probing_since.is_some(),
+            None => self.lanes.values().any(PayerLane::is_probing),
+        };
+        let state = match &self.open {
+            _ if is_probing => BreakerState::HalfOpen,
+            None if !self.lanes.values().any(PayerLane::is_open) => BreakerState::Closed,
+            _ => BreakerState::Open,
+        };
+        BreakerView {
+            operation,
+            state,
+            held: self.held_callers(now),
+            is_outage: self.is_outage(),
+            is_tripped: self.is_tripped(),
+            since: self.since,
+            cause: self.cause,
+            calls: total.calls(),
+            failures: total.failures(),
+            next_probe_at: match &self.open {
+                Some(open) => open.next_probe_at(now),
+                None => self
+                    .lanes
+                    .values()
+                    .filter_map(|lane| lane.next_probe_at(now))
+                    .min(),
+            },
+            answered_at: self.answered_at,
+            failed_at: self.failed_at,
+            openings: self.openings,
+        }
+    }
+
+    fn held_callers(&self, now: Timestamp) -> HeldCallers {
+        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.held_back(now))
+        {
+            Some(HeldBack::Nobody) => return HeldCallers::Nobody,
+            Some(HeldBack::All) => return HeldCallers::Everybody,
+            Some(HeldBack::Some(payers)) => {
+                let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
+                lanes
+                    .flat_map(PayerLane::failed_accounts)
+                    .copied()
+                    .collect()
+            }
+            None => self
+                .lanes
+                .values()
+                .flat_map(|lane| lane.held_accounts(now))
+                .copied()
+                .collect(),
+        };
+        if accounts.is_empty() {
+            HeldCallers::Nobody
+        } else {
+            HeldCallers::Accounts(accounts)
+        }
+    }
+
+    fn is_outage(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.is_tripped())
+    }
+
+    fn is_tripped(&self) -> bool {
+        self.open.as_ref().is_some_and(OpenBreaker::is_tripped)
+    }
+
+    fn is_in_doubt(&self, now: Timestamp) -> bool {
+        self.open.is_none()
+            && (self.total(now).is_conclusive()
+                || self.lanes.values().any(|lane| lane.is_in_doubt(now)))
+    }
+
+    fn total(&self, now: Timestamp) -> CallCounts {
+        let mut total = CallCounts::default();
+        self.lanes
+            .values()
+            .for_each(|lane| total.add(lane.total(now)));
+        total
+    }
+
+    fn lane(&mut self, payer: CallPayer) -> &mut PayerLane {
+        self.lanes.entry(payer).or_default()
+    }
+
+    /// Records a failed call. Returns true if this opened a lane.
+    fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
+        let may_open = self.open.is_none();
+        let is_first = !self.is_any_open();
+        let lane = self.lane(origin.account.payer());
+        let was_open = lane.is_open();
+        lane.record_failure(origin, may_open, now);
+        let has_opened = lane.is_open() && !was_open;
+        if self.is_outage() {
+            self.failed_at = Some(now);
+        }
+        if has_opened && is_first {
+            self.since = Some(now);
+            self.openings += 1;
+        }
+        has_opened
+    }
+
+    fn is_any_open(&self) -> bool {
+        self.open.is_some() || self.lanes.values().any(PayerLane::is_open)
+    }
+
+    /// Opens the breaker for everybody.
+    fn open(&mut self, scope: OpenScope<CallPayer>, now: Timestamp) {
+        if !self.is_any_open() {
+            self.since = Some(now);
+            self.openings += 1;
+        }
+        self.lanes
+            .values_mut()
+            .for_each(|lane| lane.yield_to_breaker(now));
+        self.open = Some(OpenBreaker::new(scope, now));
+    }
+
+    /// Closes the breaker and all lanes. Returns true if any of them was open.
+    fn close(&mut self, now: Timestamp) -> bool {
+        let was_open = self.is_any_open();
+        self.open = None;
+        self.lanes.values_mut().for_each(PayerLane::close);
+        if was_open {
+            self.since = Some(now);
+        }
+        was_open
+    }
+
+    fn close_lane(&mut self, payer: CallPayer, now: Timestamp) -> bool {
+        let lane = self.lane(payer);
+        let was_open = lane.is_open();
+        lane.close();
+        if was_open {
+            self.since = Some(now);
+        }
+        was_open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    static IRNS: AtomicU32 = AtomicU32::new(0);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    /// A taxpayer of payer 1.
+    fn account(taxpayer: u32) -> CallerAccount {
+        of_payer(1, taxpayer)
+    }
+
+    fn of_payer(payer: u32, taxpayer: u32) -> CallerAccount {
+        CallerAccount::Taxpayer {
+            id: i64::from(taxpayer),
+            payer: i64::from(payer),
+        }
+    }
+
+    /// Returns a call of this account about a new document.
+    fn new_document_call(account: CallerAccount) -> CallOrigin {
+        let irn = format!("INV{}", IRNS.fetch_add(1, Ordering::Relaxed));
+        CallOrigin::new(account, Some(&irn))
+    }
+
+    fn new_call(taxpayer: u32) -> CallOrigin {
+        new_document_call(account(taxpayer))
+    }
+
+    fn call(
+        breaker: &mut Breaker,
+        origin: &CallOrigin,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) -> BreakerDecision {
+        let decision = breaker.admit(origin, now);
+        breaker.settle(origin, decision, verdict, now);
+        decision
+    }
+
+    /// Makes `calls` calls, each about a different document. The taxpayers take turns.
+    fn run_of(
+        taxpayers: u32,
+        breaker: &mut Breaker,
+        calls: u32,
+        verdict: CallVerdict,
+        now: Timestamp,
+    ) {
+        for number in 0..calls {
+            call(breaker, &new_call(number % taxpayers), verdict, now);
+        }
+    }
+
+    fn run(breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
+        run_of(4, breaker, calls, verdict, now);
+    }
+
+    fn opened_by(taxpayers: u32) -> Breaker {
+        let mut breaker = Breaker::default();
+        run_of(taxpayers, &mut breaker, 20, CallVerdict::Failed, at(0));
+        breaker
+    }
+
+    fn opened_breaker() -> Breaker {
+        opened_by(4)
+    }
+
+    fn state(breaker: &Breaker) -> BreakerState {
+        breaker.view(Operation::Sign, at(0)).state
+    }
+
+    #[test]
+    fn it_opens_at_half_of_twenty_calls() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 10, CallVerdict::Answered, at(0));
+        run(&mut breaker, 9, CallVerdict::Failed, at(1));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        run(&mut breaker, 1, CallVerdict::Failed, at(2));
+        let view = breaker.view(Operation::Sign, at(2));
+        assert!(
+            matches!(view.held, HeldCallers::Accounts(held) if held.len() == 3),
+            "half of what it asked"
+        );
+        assert_eq!(
+            (view.state, view.is_outage, view.failed_at),
+            (BreakerState::Open, false, None)
+        );
+        assert_eq!(
+            (view.calls, view.failures, view.openings, view.since),
+            (20, 10, 1, Some(at(2)))
+        );
+    }
+
+    #[test]
+    fn an_order_stops_every_call_until_it_is_reset() {
+        let mut breaker = opened_breaker();
+        let probe = breaker.admit(&new_call(9), at(5));
+        assert!(
+            matches!(probe, BreakerDecision::EarlyProbe | BreakerDecision::Probe),
+            "{probe:?}"
+        );
+        assert!(breaker.trip(at(6)));
+        assert!(!breaker.trip(at(7)), "it is tripped already");
+        assert!(
+            !breaker.settle(&new_call(9), probe, CallVerdict::Answered, at(8)),
+            "an answer does not close it"
+        );
+        run(&mut breaker, 100, CallVerdict::Failed, at(9));
+        for second in [10, 1_000] {
+            let decision = breaker.admit(&new_call(3), at(second));
+            assert_eq!(
+                decision,
+                BreakerDecision::Held(Duration::from_mins(1)),
+                "no probe is made"
+            );
+        }
+        let view = breaker.view(Operation::Sign, at(1_000));
+        assert_eq!(
+            (view.state, view.held),
+            (BreakerState::Open, HeldCallers::Everybody)
+        );
+        assert_eq!(
+            (view.is_tripped, view.is_outage, view.next_probe_at),
+            (true, false, None)
+        );
+        assert!(breaker.reset(at(1_001)));
+        assert!(!breaker.reset(at(1_001)), "it is closed already");
+        assert_eq!(
+            breaker.admit(&new_call(3), at(1_001)),
+            BreakerDecision::Call
+        );
+        run(&mut breaker, 19, CallVerdict::Failed, at(1_002));
+        assert_eq!(
+            state(&breaker),
+            BreakerState::Closed,
+            "earlier failures are forgotten"
+        );
+    }
+
+    #[test]
+    fn fewer_than_twenty_failures_do_not_open_it() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 19, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn failures_older_than_the_window_are_forgotten() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 19, CallVerdict::Failed, at(0));
+        run(&mut breaker, 1, CallVerdict::Failed, at(30));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        assert_eq!(breaker.view(Operation::Sign, at(30)).calls, 1);
+        run(&mut breaker, 18, CallVerdict::Failed, at(59));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        run(&mut breaker, 1, CallVerdict::Failed, at(59));
+        assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn neutral_calls_count_for_nothing() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 100, CallVerdict::Neutral, at(0));
+        run(&mut breaker, 19, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn documents_of_one_taxpayer_do_not_open_it_while_others_are_answered() {
+        let mut breaker = Breaker::default();
+        call(&mut breaker, &new_call(2), CallVerdict::Answered, at(0));
+        run_of(1, &mut breaker, 200, CallVerdict::Failed, at(1));
+        let view = breaker.view(Operation::Sign, at(1));
+        assert_eq!(
+            (view.state, view.failures, view.failed_at),
+            (BreakerState::Closed, 200, None)
+        );
+    }
+
+    #[test]
+    fn one_document_does_not_open_it_however_often_it_fails() {
+        let mut breaker = Breaker::default();
+        let poisonous = new_call(1);
+        for _ in 0..100 {
+            call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
+        }
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn failures_of_few_among_many_callers_do_not_open_it() {
+        let mut breaker = Breaker::default();
+        for taxpayer in 10..17 {
+            call(
+                &mut breaker,
+                &new_call(taxpayer),
+                CallVerdict::Answered,
+                at(0),
+            );
+        }
+        run_of(3, &mut breaker, 60, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed, "3 of 10 that called");
+    }
+
+    #[test]
+    fn if_only_one_account_calls_it_opens_for_that_one_alone() {
+        let mut breaker = opened_by(1);
+        let view = breaker.view(Operation::Sign, at(0));
+        assert_eq!((view.state, view.is_outage), (BreakerState::Open, false));
+        assert_eq!(view.held, HeldCallers::Accounts(vec![account(0)]));
+        assert_eq!(
+            breaker.admit(&new_call(0), at(1)),
+            BreakerDecision::Held(Duration::from_secs(4))
+        );
+        for _ in 0..50 {
+            assert_eq!(
+                call(&mut breaker, &new_call(7), CallVerdict::Answered, at(1)),
+                BreakerDecision::Call
+            );
+        }
+        assert!(
+            matches!(breaker.admit(&new_call(0), at(1)), BreakerDecision::Held(_)),
+            "its own has not been answered"
+        );
+        assert_eq!(
+            call(&mut breaker, &new_call(0), CallVerdict::Answered, at(5)),
+            BreakerDecision::Probe
+        );
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn it_opens_for_the_whole_payer_when_others_of_it_fail_too() {
+        let mut breaker = opened_by(1);
+        call(&mut breaker, &new_call(1), CallVerdict::Failed, at(1));
+        assert!(
+            matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 2)
+        );
+        assert_eq!(breaker.hold_time(&new_call(9), at(1)), None);
+        call(&mut breaker, &new_call(2), CallVerdict::Failed, at(1));
+        let view = breaker.view(Operation::Sign, at(1));
+        assert_eq!(
+            (view.is_outage, view.openings, view.since),
+            (false, 1, Some(at(0)))
+        );
+        assert_eq!(
+            breaker.hold_time(&new_call(9), at(1)),
+            Some(Duration::from_secs(1)),
+            "it probes early"
+        );
+        assert_eq!(
+            breaker.hold_time(&new_document_call(of_payer(2, 9)), at(1)),
+            None,
+            "another payer calls"
+        );
+    }
+
+    #[test]
+    fn what_the_documents_of_one_payer_do_holds_back_no_other() {
+        let mut breaker = Breaker::default();
+        for second in 0..30 {
+            run_of(25, &mut breaker, 100, CallVerdict::Failed, at(second));
+            let other = new_document_call(of_payer(2, 99));
+            assert_eq!(
+                call(&mut breaker, &other, CallVerdict::Answered, at(second)),
+                BreakerDecision::Call
+            );
+            if breaker.should_check_liveness(at(second)) {
+                assert!(!breaker.on_liveness(true, at(second)));
+            }
+            assert!(!breaker.view(Operation::Sign, at(second)).is_outage);
+        }
+        assert_eq!(state(&breaker), BreakerState::Open, "its own lane is");
+    }
+
+    #[test]
+    fn a_failed_liveness_check_is_no_outage_while_most_payers_are_answered() {
+        for (answered, is_outage) in [(1, true), (2, false)] {
+            let mut breaker = opened_breaker();
+            for payer in 2..2 + answered {
+                let other = new_document_call(of_payer(payer, 100 + payer));
+                call(&mut breaker, &other, CallVerdict::Answered, at(1));
+            }
+            assert_eq!(breaker.on_liveness(false, at(1)), is_outage, "{answered}");
+        }
+    }
+
+    #[test]
+    fn in_an_outage_payers_that_have_not_failed_probe_early_and_one_answer_ends_it() {
+        let mut breaker = Breaker::default();
+        for payer in 1..4 {
+            for taxpayer in 0..10 {
+                let origin = new_document_call(of_payer(payer, 10 * payer + taxpayer));
+                call(&mut breaker, &origin, CallVerdict::Failed, at(0));
+            }
+        }
+        assert_eq!(
+            state(&breaker),
+            BreakerState::Closed,
+            "no lane has enough calls"
+        );
+        assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
+        let failed = new_document_call(of_payer(3, 999));
+        assert_eq!(
+            breaker.hold_time(&failed, at(1)),
+            Some(Duration::from_secs(4)),
+            "whoever of its taxpayers"
+        );
+        let other = new_document_call(of_payer(9, 9));
+        assert_eq!(
+            breaker.hold_time(&other, at(0)),
+            Some(Duration::from_secs(1))
+        );
+        assert_eq!(
+            breaker.view(Operation::Sign, at(0)).held,
+            HeldCallers::Everybody
+        );
+        assert_eq!(
+            call(&mut breaker, &other, CallVerdict::Answered, at(1)),
+            BreakerDecision::EarlyProbe
+        );
+        assert_eq!(
+            (state(&breaker), breaker.hold_time(&failed, at(1))),
+            (BreakerState::Closed, None)
+        );
+    }
+
+    #[test]
+    fn the_first_failed_document_of_a_taxpayer_says_nothing_about_its_payer() {
+        let mut breaker = Breaker::default();
+        call(&mut breaker, &new_call(0), CallVerdict::Answered, at(0));
+        run_of(50, &mut breaker, 50, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn in_doubt_a_liveness_check_decides() {
+        for is_alive in [true, false] {
+            for mut breaker in [opened_by(1), breaker_in_doubt()] {
+                assert!(breaker.should_check_liveness(at(1)));
+                assert!(!breaker.should_check_liveness(at(5)), "once every 5 s");
+                assert_eq!(breaker.on_liveness(is_alive, at(2)), !is_alive);
+                let view = breaker.view(Operation::Sign, at(2));
+                assert_eq!(view.is_outage, !is_alive);
+                assert_eq!(view.failed_at, (!is_alive).then(|| at(2)));
+                assert_eq!(
+                    breaker.should_check_liveness(at(6)),
+                    is_alive,
+                    "no check once the outage is known"
+                );
+            }
+        }
+        assert!(!Breaker::default().should_check_liveness(at(0)));
+        assert!(
+            opened_breaker().should_check_liveness(at(0)),
+            "always, however many failed"
+        );
+    }
+
+    /// Returns a breaker that has seen many failures of one and the same document.
+    fn breaker_in_doubt() -> Breaker {
+        let mut breaker = Breaker::default();
+        let origin = new_call(1);
+        for _ in 0..20 {
+            call(&mut breaker, &origin, CallVerdict::Failed, at(0));
+        }
+        breaker
+    }
+
+    #[test]
+    fn an_open_breaker_holds_calls_back_and_reports_how_long() {
+        let mut breaker = opened_breaker();
+        assert_eq!(
+            breaker.admit(&new_call(0), at(0)),
+            BreakerDecision::Held(Duration::from_secs(5))
+        );
+        assert_eq!(
+            breaker.admit(&new_call(0), at(3)),
+            BreakerDecision::Held(Duration::from_secs(2))
+        );
+        assert_eq!(
+            breaker.view(Operation::Sign, at(3)).next_probe_at,
+            Some(at(5))
+        );
+    }
+
+    #[test]
+    fn probes_go_one_at_a_time_and_are_spaced() {
+        let mut breaker = opened_breaker();
+        let probe = new_call(0);
+        assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
+        assert_eq!(state(&breaker), BreakerState::HalfOpen);
+        assert!(matches!(
+            breaker.admit(&new_call(0), at(5)),
+            BreakerDecision::Held(_)
+        ));
+        assert!(
+            matches!(breaker.admit(&new_call(0), at(100)), BreakerDecision::Held(wait) if !wait.is_zero())
+        );
+        assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Failed, at(6)));
+        assert!(matches!(
+            breaker.admit(&new_call(0), at(10)),
+            BreakerDecision::Held(_)
+        ));
+        assert_eq!(breaker.admit(&new_call(0), at(11)), BreakerDecision::Probe);
+    }
+
+    #[test]
+    fn a_document_that_failed_probes_last() {
+        let mut breaker = Breaker::default();
+        let poisonous = new_call(1);
+        call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
+        run(&mut breaker, 20, CallVerdict::Failed, at(0));
+        assert!(breaker.hold_time(&poisonous, at(6)).is_some());
+        assert_eq!(breaker.hold_time(&new_call(1), at(5)), None);
+        assert_eq!(
+            breaker.hold_time(&poisonous, at(7)),
+            None,
+            "unless another caller probed first"
+        );
+    }
+
+    #[test]
+    fn accounts_that_have_not_failed_probe_sooner_while_few_have() {
+        let mut breaker = opened_breaker();
+        assert_eq!(
+            breaker.hold_time(&new_call(9), at(0)),
+            Some(Duration::from_secs(1))
+        );
+        assert!(
+            matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 4)
+        );
+        let early = new_call(9);
+        assert_eq!(breaker.admit(&early, at(1)), BreakerDecision::EarlyProbe);
+        assert!(
+            matches!(breaker.admit(&new_call(8), at(1)), BreakerDecision::Held(_)),
+            "one in a second"
+        );
+        assert!(!breaker.settle(
+            &early,
+            BreakerDecision::EarlyProbe,
+            CallVerdict::Failed,
+            at(1)
+        ));
+        assert_eq!(
+            breaker.hold_time(&new_call(9), at(2)),
+            Some(Duration::from_secs(3)),
+            "now it has"
+        );
+        assert_eq!(
+            call(&mut breaker, &new_call(8), CallVerdict::Answered, at(2)),
+            BreakerDecision::EarlyProbe
+        );
+        assert_eq!(state(&breaker), BreakerState::Closed);
+
+        let mut breaker = opened_by(20);
+        assert_eq!(
+            breaker.admit(&new_call(99), at(2)),
+            BreakerDecision::Held(Duration::from_secs(3)),
+            "many have"
+        );
+        assert!(
+            matches!(breaker.view(Operation::Sign, at(2)).held, HeldCallers::Accounts(held) if held.len() == 20)
+        );
+    }
+
+    #[test]
+    fn a_probe_that_is_answered_closes_it_with_a_clean_slate() {
+        let mut breaker = opened_breaker();
+        let probe = new_call(0);
+        breaker.admit(&probe, at(5));
+        assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
+        let view = breaker.view(Operation::Sign, at(6));
+        assert_eq!(
+            (view.state, view.calls, view.since),
+            (BreakerState::Closed, 0, Some(at(6)))
+        );
+        assert_eq!(breaker.admit(&new_call(0), at(6)), BreakerDecision::Call);
+    }
+
+    #[test]
+    fn a_probe_without_a_verdict_leaves_it_open() {
+        let mut breaker = opened_breaker();
+        let probe = new_call(0);
+        breaker.admit(&probe, at(5));
+        assert!(!breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Neutral, at(6)));
+        assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn stragglers_neither_close_it_nor_open_it_again() {
+        let mut breaker = opened_breaker();
+        assert!(!breaker.settle(
+            &new_call(0),
+            BreakerDecision::Call,
+            CallVerdict::Answered,
+            at(1)
+        ));
+        assert!(!breaker.settle(
+            &new_call(0),
+            BreakerDecision::Call,
+            CallVerdict::Failed,
+            at(1)
+        ));
+        assert_eq!(breaker.view(Operation::Sign, at(1)).openings, 1);
+        assert_eq!(state(&breaker), BreakerState::Open);
+    }
+
+    #[test]
+    fn calls_that_time_out_in_the_queue_open_it_unless_others_were_answered_lately() {
+        let mut breaker = Breaker::default();
+        let opened = |breaker: &mut Breaker, calls: u32, second: i64| {
+            (0..calls)
+                .filter(|number| breaker.on_wait_timeout(&new_call(number % 4), at(second)))
+                .count()
+        };
+        assert_eq!(opened(&mut breaker, 20, 0), 1);
+        assert_eq!(state(&breaker), BreakerState::Open);
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 1, CallVerdict::Answered, at(0));
+        assert_eq!(opened(&mut breaker, 100, 29), 0);
+        assert_eq!(opened(&mut breaker, 100, 30), 1);
+    }
+
+    #[test]
+    fn reading_the_state_starts_no_probe() {
+        let mut breaker = opened_breaker();
+        let probe = new_call(0);
+        assert!(breaker.hold_time(&probe, at(4)).is_some());
+        assert_eq!(breaker.hold_time(&probe, at(5)), None);
+        assert_eq!(
+            breaker.view(Operation::Sign, at(5)).held,
+            HeldCallers::Nobody
+        );
+        assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
+        assert!(breaker.hold_time(&probe, at(5)).is_some());
+        assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
+        assert_eq!(breaker.hold_time(&probe, at(6)), None);
+    }
+
+    #[test]
+    fn a_clock_set_back_neither_opens_it_nor_panics() {
+        let mut breaker = Breaker::default();
+        run(&mut breaker, 19, CallVerdict::Failed, at(100));
+        run(&mut breaker, 1, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_keep_it_open() {
+        for (mut breaker, decision) in [
+            (opened_breaker(), BreakerDecision::Probe),
+            (opened_by(1), BreakerDecision::Probe),
+            (opened_by(20), BreakerDecision::Probe),
+        ] {
+            let before = breaker.view(Operation::Sign, at(-600));
+            assert_eq!(
+                (before.held, before.next_probe_at),
+                (HeldCallers::Nobody, Some(at(-600)))
+            );
+            assert_eq!(
+                call(&mut breaker, &new_call(0), CallVerdict::Answered, at(-600)),
+                decision
+            );
+            assert_eq!(state(&breaker), BreakerState::Closed);
+        }
+        let mut breaker = opened_breaker();
+        assert_eq!(
+            breaker.admit(&new_call(9), at(-600)),
+            BreakerDecision::EarlyProbe
+        );
+        let mut breaker = opened_by(1);
+        assert!(breaker.should_check_liveness(at(0)) && breaker.should_check_liveness(at(-600)));
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_prolong_the_wait_for_a_probe() {
+        let mut breaker = opened_by(20);
+        assert_eq!(breaker.admit(&new_call(0), at(5)), BreakerDecision::Probe);
+        assert_eq!(
+            breaker.admit(&new_call(0), at(-600)),
+            BreakerDecision::Held(Duration::from_secs(1))
+        );
+    }
+}

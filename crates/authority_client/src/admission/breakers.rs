@@ -1,0 +1,280 @@
+//! The breakers of one client. All calls of the client share them, so each breaker has a lock.
+//!
+//! A cancelled call does not count. After a cancelled probe, another call may become the probe.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use timing::clock::SharedClock;
+
+use crate::admission::breaker::{Breaker, BreakerView, CallVerdict};
+use crate::admission::call_origin::CallOrigin;
+use crate::admission::open_breaker::{BreakerDecision, HeldCallers};
+use crate::operation::Operation;
+use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};
+
+pub(crate) struct Breakers {
+    clock: SharedClock,
+    breakers: [Mutex<Breaker>; Operation::ALL.len()],
+}
+
+/// The breaker's permission for one call. When it is dropped, the breaker gets the call's verdict.
+pub(crate) struct BreakerPermit {
+    breakers: Arc<Breakers>,
+    operation: Operation,
+    origin: CallOrigin,
+    decision: BreakerDecision,
+    verdict: CallVerdict,
+}
+
+impl Breakers {
+    pub(crate) fn new(clock: SharedClock) -> Arc<Self> {
+        let breakers = std::array::from_fn(|_| Mutex::default());
+        Arc::new(Self { clock, breakers })
+    }
+
+    /// Returns the permission for one call, or the time that the call must wait.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        operation: Operation,
+        origin: CallOrigin,
+    ) -> Result<BreakerPermit, Duration> {
+        let decision = self.lock(operation).admit(&origin, self.now());
+        if let BreakerDecision::Held(wait) = decision {
+            return Err(wait);
+        }
+        let breakers = Arc::clone(self);
+        Ok(BreakerPermit {
+            breakers,
+            operation,
+            origin,
+            decision,
+            verdict: CallVerdict::Neutral,
+        })
+    }
+
+    /// Returns how long a call would have to wait; `None` if it may be made now. Does not change the breaker.
+    pub(crate) fn hold_time(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
+        self.lock(operation).hold_time(origin, self.now())
+    }
+
+    /// Returns true if the operation's breaker holds back any caller.
+    pub(crate) fn holds_any(&self, operation: Operation) -> bool {
+        self.lock(operation).view(operation, self.now()).held != HeldCallers::Nobody
+    }
+
+    /// Returns true if the caller should make a liveness check now.
+    pub(crate) fn should_check_liveness(&self, operation: Operation) -> bool {
+        self.lock(operation).should_check_liveness(self.now())
+    }
+
+    pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
+        let changed = self.lock(operation).on_liveness(is_alive, self.now());
+        self.log_change(operation, changed);
+    }
+
+    pub(crate) fn trip(&self, operation: Operation) {
+        let changed = self.lock(operation).trip(self.now());
+        self.log_change(operation, changed);
+    }
+
+    pub(crate) fn reset(&self, operation: Operation) {
+        let changed = self.lock(operation).reset(self.now());
+        self.log_change(operation, changed);
+    }
+
+    pub(crate) fn views(&self) -> Vec<BreakerView> {
+        let now = self.now();
+        Operation::ALL
+            .into_iter()
+            .map(|operation| self.lock(operation).view(operation, now))
+            .collect()
+    }
+
+    /// Records that a call waited too long in the queue.
+    pub(crate) fn on_wait_timeout(&self, operation: Operation, origin: &CallOrigin) {
+        let changed = self.lock(operation).on_wait_timeout(origin, self.now());
+        self.log_change(operation, changed);
+    }
+
+    fn settle(&self, permit: &BreakerPermit) {
+        let mut machine = self.lock(permit.operation);
+        let changed = machine.settle(&permit.origin, permit.decision, permit.verdict, self.now());
+        drop(machine);
+        self.log_change(permit.operation, changed);
+    }
+
+    fn log_change(&self, operation: Operation, changed: bool) {
+        if !changed {
+            return;
+        }
+        let view = self.lock(operation).view(operation, self.now());
+        tracing::warn!(
+            operation = operation.name(),
+            state = view.state.name(),
+            cause = ?view.cause,
+            for_everybody = view.is_outage,
+            calls = view.calls,
+            failures = view.failures,
+            "authority breaker changed its state"
+        );
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
+        self.breakers[operation as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BreakerPermit {
+    pub(crate) fn is_probe(&self) -> bool {
+        matches!(
+            self.decision,
+            BreakerDecision::Probe | BreakerDecision::EarlyProbe
+        )
+    }
+
+    /// Reports the result of the call to the breaker.
+    pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
+        self.verdict = call_verdict(result);
+        let cause = result.as_ref().err().and_then(AuthorityFailure::cause);
+        match self.verdict {
+            CallVerdict::Answered => self.breakers.lock(self.operation).note_cause(None),
+            CallVerdict::Failed => {
+                let cause = cause.map(Cause::kind);
+                self.breakers.lock(self.operation).note_cause(cause);
+            }
+            CallVerdict::Neutral => {}
+        }
+    }
+}
+
+impl Drop for BreakerPermit {
+    fn drop(&mut self) {
+        self.breakers.settle(self);
+    }
+}
+
+/// Derives the breaker's verdict from the result of a call. A refusal is an answer. Throttling and ambiguous answers
+/// say nothing about the authority's health.
+fn call_verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
+    match result {
+        Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {
+            CallVerdict::Answered
+        }
+        Err(
+            AuthorityFailure::Throttled { .. }
+            | AuthorityFailure::BreakerOpen { .. }
+            | AuthorityFailure::RateLimited { .. }
+            | AuthorityFailure::QueueFull { .. },
+        ) => CallVerdict::Neutral,
+        Err(AuthorityFailure::Unknown { reason }) if reason.kind() == CauseKind::Ambiguous => {
+            CallVerdict::Neutral
+        }
+        Err(AuthorityFailure::Retryable { reason }) if reason.kind() == CauseKind::Offline => {
+            CallVerdict::Answered
+        }
+        Err(AuthorityFailure::Retryable { .. } | AuthorityFailure::Unknown { .. }) => {
+            CallVerdict::Failed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use timing::clock::MockClock;
+
+    use super::*;
+    use crate::admission::breaker::BreakerState;
+    use crate::admission::call_origin::CallerAccount;
+
+    const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
+        reason: Cause::ConnectionReset,
+    });
+
+    /// Returns a call of this taxpayer. All calls of one taxpayer concern the same document.
+    fn origin(taxpayer: i64) -> CallOrigin {
+        let account = CallerAccount::Taxpayer {
+            id: taxpayer,
+            payer: 1,
+        };
+        CallOrigin::new(account, Some(&taxpayer.to_string()))
+    }
+
+    fn opened_breakers() -> (Arc<MockClock>, Arc<Breakers>) {
+        let clock = Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ));
+        let breakers = Breakers::new(clock.clone());
+        for taxpayer in 0..20 {
+            breakers
+                .admit(Operation::Sign, origin(taxpayer))
+                .ok()
+                .unwrap()
+                .settle(&FAILED);
+        }
+        (clock, breakers)
+    }
+
+    fn state(breakers: &Breakers, operation: Operation) -> BreakerState {
+        breakers.views()[operation as usize].state
+    }
+
+    #[test]
+    fn breakers_of_other_operations_stay_closed() {
+        let (_, breakers) = opened_breakers();
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
+        assert_eq!(state(&breakers, Operation::Confirm), BreakerState::Closed);
+        assert_eq!(
+            breakers.admit(Operation::Sign, origin(50)).err(),
+            Some(Duration::from_secs(5))
+        );
+    }
+
+    #[test]
+    fn a_cancelled_probe_allows_another() {
+        let (clock, breakers) = opened_breakers();
+        clock.advance(Duration::from_secs(5));
+        let probe = breakers.admit(Operation::Sign, origin(50)).ok().unwrap();
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::HalfOpen);
+        drop(probe);
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Open);
+        clock.advance(Duration::from_secs(5));
+        breakers
+            .admit(Operation::Sign, origin(50))
+            .ok()
+            .unwrap()
+            .settle(&Ok(()));
+        assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
+    }
+
+    #[test]
+    fn duplicates_and_throttling_do_not_open_a_breaker() {
+        let (_, breakers) = opened_breakers();
+        let ambiguous: Result<(), _> = Err(AuthorityFailure::Unknown {
+            reason: Cause::Ambiguous {
+                message: String::new(),
+            },
+        });
+        let throttled: Result<(), _> = Err(AuthorityFailure::Throttled { retry_after: None });
+        for _ in 0..50 {
+            breakers
+                .admit(Operation::Transmit, origin(1))
+                .ok()
+                .unwrap()
+                .settle(&ambiguous);
+            breakers
+                .admit(Operation::Transmit, origin(1))
+                .ok()
+                .unwrap()
+                .settle(&throttled);
+        }
+        assert_eq!(state(&breakers, Operation::Transmit), BreakerState::Closed);
+    }
+}

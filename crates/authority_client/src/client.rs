@@ -1,0 +1,710 @@
+//! The client of the authority. Every call is admitted, sent over HTTP, classified, counted and logged.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
+
+use reqwest::header::{ACCEPT, HeaderValue};
+use reqwest::{Certificate, Client, RequestBuilder, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use timing::clock::SharedClock;
+use timing::histograms::Histograms;
+
+use crate::admission::breaker::BreakerView;
+use crate::admission::call_limits::LimitView;
+use crate::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::admission::call_stats::{CallCounters, CallLabels, CallOutcome, CallStats};
+use crate::admission::permit::CallAdmission;
+use crate::crypto::download::EncryptedDocument;
+use crate::crypto::keys::CryptoError;
+use crate::operation::Operation;
+use crate::transport::answer::AuthorityAnswer;
+use crate::transport::classify;
+use crate::transport::exchange::{RawResponse, exchange};
+use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};
+use crate::transport::request::AuthorityRequest;
+
+/// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// An unused connection is closed after this time. Gateways keep theirs longer, so a call rarely gets a connection that was
+/// closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout of a liveness check.
+const LIVENESS_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityBuildError {
+    #[error(
+        "the authority's base URL must be http or https, with a host, without query and fragment"
+    )]
+    BaseUrl,
+    #[error("the authority's {0} holds characters that no header may hold")]
+    Header(&'static str),
+    #[error("the file {} cannot be read", .path.display())]
+    ExtraCaFile { path: PathBuf, source: io::Error },
+    #[error("the file {} of authority.extra_ca_file holds no readable PEM certificate", .0.display())]
+    ExtraCa(PathBuf),
+    #[error("the authority's HTTP client cannot be built")]
+    Client(#[source] reqwest::Error),
+}
+
+/// What a client is built with.
+#[derive(Debug, Clone)]
+pub struct ClientSettings {
+    pub api_key: SecretString,
+    pub api_secret: SecretString,
+    /// A file in PEM form with certificates to trust in addition to the usual ones.
+    pub extra_ca_file: Option<PathBuf>,
+    /// The longest time that a call waits for its slot, and then for its answer.
+    pub timeout: Duration,
+    /// The maximum number of concurrent calls of each operation.
+    pub max_concurrent_calls: u32,
+}
+
+/// A client of the authority. Clones share connections, breakers, limits and counters.
+#[derive(Clone)]
+pub struct Authority {
+    inner: Arc<ClientInner>,
+    /// The account on whose behalf the client makes its calls.
+    account: CallerAccount,
+}
+
+struct ClientInner {
+    http: Client,
+    base_url: String,
+    api_key: SecretString,
+    headers: [(&'static str, HeaderValue); 2],
+    timeout: Duration,
+    clock: SharedClock,
+    admission: Arc<CallAdmission>,
+    call_counters: CallCounters,
+}
+
+impl Authority {
+    /// Builds a client. `base_url` is the authority's address without `/api/v1`. Fails if a setting cannot be used.
+    pub fn new(
+        base_url: &Url,
+        settings: &ClientSettings,
+        clock: SharedClock,
+    ) -> Result<Self, AuthorityBuildError> {
+        let timeout = settings.timeout;
+        let headers = [
+            ("x-api-key", secret_header(&settings.api_key, "API key")?),
+            (
+                "x-api-secret",
+                secret_header(&settings.api_secret, "API secret")?,
+            ),
+        ];
+        let inner = Arc::new(ClientInner {
+            base_url: base_url_text(base_url)?,
+            http: http_client(settings)?,
+            api_key: settings.api_key.clone(),
+            headers,
+            timeout,
+            admission: CallAdmission::new(settings.max_concurrent_calls, timeout, clock.clone()),
+            clock,
+            call_counters: CallCounters::default(),
+        });
+        Ok(Self {
+            inner,
+            account: CallerAccount::Service,
+        })
+    }
+
+    #[must_use]
+    pub fn on_behalf_of(&self, account: CallerAccount) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            account,
+        }
+    }
+
+    /// Returns the state of every breaker, in the order of [`Operation::ALL`].
+    pub fn breakers(&self) -> Vec<BreakerView> {
+        self.inner.admission.breaker_views()
+    }
+
+    /// Stops the calls of an operation by this process, until `reset_breaker`.
+    pub fn trip_breaker(&self, operation: Operation) {
+        self.inner.admission.trip(operation);
+    }
+
+    /// Closes the breaker of an operation in this process.
+    pub fn reset_breaker(&self, operation: Operation) {
+        self.inner.admission.reset(operation);
+    }
+
+    /// Returns the limit of every operation, in the order of [`Operation::ALL`].
+    pub fn limits(&self) -> Vec<LimitView> {
+        self.inner.admission.limit_views()
+    }
+
+    /// Returns the number of calls and their total duration for each operation and outcome.
+    pub fn call_stats(&self) -> Vec<CallStats> {
+        self.inner.call_counters.snapshot()
+    }
+
+    /// Returns the number of failed calls since the start of the process, by cause.
+    pub fn failure_causes(&self) -> [(CauseKind, u64); CauseKind::ALL.len()] {
+        self.inner.call_counters.causes()
+    }
+
+    /// Returns the durations of the calls that were made, by operation and outcome.
+    pub fn call_durations(&self) -> Histograms<CallLabels> {
+        self.inner.call_counters.durations.clone()
+    }
+
+    /// Decrypts a download with this client's API key. Fails if the document has another IRN than `irn`.
+    pub fn decrypt(&self, irn: &str, document: &EncryptedDocument) -> Result<Value, CryptoError> {
+        let document = document.decrypt(&self.inner.api_key)?;
+        let named = document
+            .get("irn")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if named.trim().eq_ignore_ascii_case(irn) {
+            return Ok(document);
+        }
+        tracing::warn!(irn, "downloaded document has another IRN; refusing it");
+        Err(CryptoError::OtherDocument)
+    }
+
+    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. No limit or breaker applies to the request.
+    pub async fn is_alive(&self) -> bool {
+        let wait = self.inner.timeout.min(LIVENESS_CHECK_TIMEOUT);
+        let request = self
+            .inner
+            .http
+            .get(format!("{}/api", self.inner.base_url))
+            .timeout(wait);
+        let Ok(response) = exchange(
+            request.header(ACCEPT, "application/json"),
+            wait,
+            &self.inner.clock,
+        )
+        .await
+        else {
+            return false;
+        };
+        let body = strict_json::from_untrusted::<Value>(&response.body).unwrap_or_default();
+        response.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
+    }
+
+    /// Makes one call and parses its answer with `read`. If `read` returns `None`, the answer counts as malformed.
+    pub(crate) async fn send<T>(
+        &self,
+        request: AuthorityRequest<'_>,
+        read: impl FnOnce(AuthorityAnswer) -> Option<T>,
+    ) -> Result<T, AuthorityFailure> {
+        let operation = request.operation;
+        let origin = CallOrigin::new(self.account, request.irn);
+        let permit = match self.inner.admission.acquire(operation, origin).await {
+            Ok(permit) => permit,
+            Err(failure) => {
+                let outcome = CallOutcome::from_result::<()>(&Err(failure.clone()));
+                self.inner
+                    .call_counters
+                    .count_outcome(operation, outcome, Duration::ZERO);
+                self.check_liveness_if_doubtful(operation).await;
+                return Err(failure);
+            }
+        };
+        let started = Instant::now();
+        let irn = request.irn.unwrap_or_default();
+        let response = exchange(
+            self.http_request(&request),
+            self.inner.timeout,
+            &self.inner.clock,
+        )
+        .await;
+        let status = response.as_ref().ok().map(|response| response.status);
+        let result = read_response(operation, response, read);
+        let outcome = CallOutcome::from_result(&result);
+        let duration = started.elapsed();
+        permit.settle(&result, duration);
+        self.inner
+            .call_counters
+            .record_call(operation, outcome, duration);
+        let cause = result.as_ref().err().and_then(AuthorityFailure::cause);
+        if let Some(cause) = cause {
+            self.inner.call_counters.count_cause(cause.kind());
+        }
+        tracing::debug!(
+            operation = operation.name(),
+            irn,
+            status,
+            outcome = outcome.name(),
+            duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            "called the authority"
+        );
+        if result.is_err() {
+            self.check_liveness_if_doubtful(operation).await;
+        }
+        result
+    }
+
+    /// Makes a liveness check if many calls fail, perhaps only because of a few documents or accounts. The check
+    /// concerns none of them, so it shows whether the authority itself fails.
+    async fn check_liveness_if_doubtful(&self, operation: Operation) {
+        if self.inner.admission.should_check_liveness(operation) {
+            let is_alive = self.is_alive().await;
+            self.inner.admission.on_liveness(operation, is_alive);
+        }
+    }
+
+    fn http_request(&self, request: &AuthorityRequest<'_>) -> RequestBuilder {
+        let url = format!("{}{}", self.inner.base_url, request.path);
+        let mut builder = self
+            .inner
+            .http
+            .request(request.method.clone(), url)
+            .header(ACCEPT, "application/json");
+        if request.with_keys {
+            for (name, value) in &self.inner.headers {
+                builder = builder.header(*name, value);
+            }
+        }
+        match request.body {
+            Some(body) => builder.json(body),
+            None => builder,
+        }
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Authority")
+            .field("root", &self.inner.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+fn read_response<T>(
+    operation: Operation,
+    response: Result<RawResponse, Cause>,
+    read: impl FnOnce(AuthorityAnswer) -> Option<T>,
+) -> Result<T, AuthorityFailure> {
+    let response = response.map_err(|cause| classify::failure_for(operation, cause))?;
+    let answer = classify::classify_response(operation, &response)?;
+    read(answer).ok_or_else(|| {
+        classify::failure_for(
+            operation,
+            Cause::Malformed {
+                status: response.status,
+            },
+        )
+    })
+}
+
+fn http_client(settings: &ClientSettings) -> Result<Client, AuthorityBuildError> {
+    let timeout = settings.timeout;
+    let extra = settings
+        .extra_ca_file
+        .as_deref()
+        .map(read_certificates)
+        .transpose()?
+        .unwrap_or_default();
+    Client::builder()
+        .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
+        .timeout(timeout)
+        .connect_timeout(CONNECT_TIMEOUT.min(timeout / 2))
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .tls_certs_merge(extra)
+        .build()
+        .map_err(AuthorityBuildError::Client)
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<Certificate>, AuthorityBuildError> {
+    let pem = fs::read(path).map_err(|source| AuthorityBuildError::ExtraCaFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    let certificates = Certificate::from_pem_bundle(&pem).unwrap_or_default();
+    if certificates.is_empty() {
+        Err(AuthorityBuildError::ExtraCa(path.to_owned()))
+    } else {
+        Ok(certificates)
+    }
+}
+
+/// Returns the base URL as text, without a trailing slash.
+fn base_url_text(base: &Url) -> Result<String, AuthorityBuildError> {
+    let usable = matches!(base.scheme(), "http" | "https")
+        && base.has_host()
+        && base.query().is_none()
+        && base.fragment().is_none();
+    usable
+        .then(|| base.as_str().trim_end_matches('/').to_owned())
+        .ok_or(AuthorityBuildError::BaseUrl)
+}
+
+fn secret_header(
+    secret: &SecretString,
+    name: &'static str,
+) -> Result<HeaderValue, AuthorityBuildError> {
+    let mut value = HeaderValue::from_str(secret.expose_secret())
+        .map_err(|_| AuthorityBuildError::Header(name))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE;
+    use jiff::Timestamp;
+    use timing::clock::{MockClock, SystemClock};
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::admission::breaker::BreakerState;
+    use crate::admission::open_breaker::HeldCallers;
+    use crate::operation::ResourceList;
+    use crate::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypt, http, settings};
+
+    /// A taxpayer that has a payer of its own.
+    fn taxpayer(id: i64) -> CallerAccount {
+        CallerAccount::Taxpayer { id, payer: id }
+    }
+
+    fn closed_url() -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+
+    fn build(
+        base_url: &str,
+        secret: &str,
+        extra_ca_file: Option<&Path>,
+    ) -> Result<Authority, AuthorityBuildError> {
+        let settings = ClientSettings {
+            api_key: secret.into(),
+            api_secret: secret.into(),
+            extra_ca_file: extra_ca_file.map(Path::to_owned),
+            ..settings(1, 64)
+        };
+        Authority::new(&base_url.parse().unwrap(), &settings, Arc::new(SystemClock))
+    }
+
+    #[tokio::test]
+    async fn an_effect_that_was_never_sent_is_retryable() {
+        for base_url in [closed_url(), "http://nowhere.invalid".to_owned()] {
+            let failure = authority(&base_url, Arc::new(SystemClock))
+                .sign(&Value::Null)
+                .await
+                .unwrap_err();
+            assert!(
+                matches!(
+                    failure,
+                    AuthorityFailure::Retryable {
+                        reason: Cause::Unreachable { .. }
+                    }
+                ),
+                "{failure:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tls_failure_is_reported_separately() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority = authority(
+            &format!("https://{}", listener.local_addr().unwrap()),
+            Arc::new(SystemClock),
+        );
+        let no_tls = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                .await
+                .unwrap();
+            stream
+        };
+        let (_stream, result) = tokio::join!(no_tls, authority.sign(&Value::Null));
+        let failure = result.unwrap_err();
+        let sentence = "no trusted TLS connection to the authority could be made";
+        assert_eq!(failure.to_string(), sentence);
+        assert!(matches!(failure, AuthorityFailure::Retryable { .. }));
+    }
+
+    #[tokio::test]
+    async fn every_call_carries_the_keys_and_asks_for_json() {
+        let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
+        server.authority().transmit("I").await.unwrap();
+        let request = server.received_requests().remove(0);
+        for line in [
+            "x-api-key: 0a1b2c3d-0000-4000-8000-000000000000",
+            "x-api-secret: the-secret",
+            "accept: application/json",
+        ] {
+            assert!(request.contains(line), "{line} in {request}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_base_url_may_have_a_path() {
+        let server = Server::json(200, r#"{"data":{"ok":true}}"#).await;
+        let base_url = format!("http://{}/gateway/", server.address);
+        authority(&base_url, Arc::new(SystemClock))
+            .transmit("I")
+            .await
+            .unwrap();
+        assert!(
+            server.received_requests()[0]
+                .starts_with("POST /gateway/api/v1/invoice/transmit/I HTTP")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_refusal_carries_the_words_of_the_authority_that_name_a_field() {
+        let body = r#"{"code":400,"data":null,"message":"error has occurred","error":{"id":"e-1","handler":"invoice_actions",
+            "details":"invoicerequest.invoice.issuedate must be a date","public_message":"the invoice is unsound"}}"#;
+        let server = Server::json(400, body).await;
+        let failure = server.authority().validate(&Value::Null).await.unwrap_err();
+        let AuthorityFailure::Refused { status, message } = failure else {
+            panic!("{failure}")
+        };
+        assert_eq!(
+            (status, message.as_str()),
+            (400, "invoicerequest.invoice.issuedate must be a date")
+        );
+    }
+
+    #[tokio::test]
+    async fn throttling_reports_how_long_to_wait() {
+        let server = Server::start(Behaviour::Bytes(http(429, "retry-after: 7\r\n", ""))).await;
+        let failure = server.authority().sign(&Value::Null).await.unwrap_err();
+        assert_eq!(
+            failure,
+            AuthorityFailure::Throttled {
+                retry_after: Some(Duration::from_secs(7))
+            }
+        );
+    }
+
+    #[tokio::test]
+    async fn redirects_are_not_followed() {
+        let target = Server::json(200, r#"{"data":[]}"#).await;
+        let headers = format!("location: http://{}/\r\n", target.address);
+        let server = Server::start(Behaviour::Bytes(http(307, &headers, ""))).await;
+        let failure = server
+            .authority()
+            .fetch_resource_list(ResourceList::States)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            failure,
+            AuthorityFailure::Retryable {
+                reason: Cause::Redirected { status: 307 }
+            }
+        );
+        assert!(target.received_requests().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_endless_answer_is_cut_off() {
+        let server = Server::start(Behaviour::Endless).await;
+        let failure = server
+            .authority()
+            .fetch_resource_list(ResourceList::States)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            failure,
+            AuthorityFailure::Retryable {
+                reason: Cause::Malformed { status: 200 }
+            }
+        );
+    }
+
+    #[tokio::test]
+    async fn an_open_breaker_sends_nothing_until_a_probe_is_due() {
+        let clock = Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ));
+        let server = Server::json(503, "").await;
+        let authority = server.authority_at(clock.clone());
+        for _ in 0..20 {
+            authority.confirm("I").await.unwrap_err();
+        }
+        let failure = authority.confirm("J").await.unwrap_err();
+        assert_eq!(
+            failure,
+            AuthorityFailure::BreakerOpen {
+                retry_after: Duration::from_secs(5)
+            }
+        );
+        assert!(!failure.counts_as_attempt());
+        assert_eq!(
+            server.received_requests().len(),
+            21,
+            "including the liveness check"
+        );
+        clock.advance(Duration::from_secs(5));
+        assert!(matches!(
+            authority.confirm("J").await,
+            Err(AuthorityFailure::Retryable { .. })
+        ));
+        assert_eq!(server.received_requests().len(), 22);
+        let view = authority
+            .breakers()
+            .swap_remove(Operation::Confirm as usize);
+        assert_eq!((view.state, view.openings), (BreakerState::Open, 1));
+        let counted: Vec<_> = authority
+            .call_stats()
+            .into_iter()
+            .filter(|stats| stats.calls > 0)
+            .collect();
+        let counted: Vec<_> = counted
+            .iter()
+            .map(|stats| (stats.outcome, stats.calls))
+            .collect();
+        assert_eq!(
+            counted,
+            [(CallOutcome::Retryable, 21), (CallOutcome::BreakerOpen, 1)]
+        );
+    }
+
+    #[tokio::test]
+    async fn one_failing_document_opens_no_breaker_for_others_while_the_authority_answers() {
+        let healthy = ("GET /api ", http(200, "", r#"{"healthy":true}"#));
+        let server = Server::start(Behaviour::ByPath(vec![
+            healthy,
+            ("/confirm/", http(500, "", "")),
+        ]))
+        .await;
+        let authority = server.authority();
+        let attacker = authority.on_behalf_of(taxpayer(1));
+        for _ in 0..40 {
+            assert!(matches!(
+                attacker.confirm("I").await,
+                Err(AuthorityFailure::Retryable { .. })
+            ));
+        }
+        for number in 0..20 {
+            attacker.confirm(&format!("I{number}")).await.unwrap_err();
+        }
+        assert!(matches!(
+            attacker.confirm("I").await,
+            Err(AuthorityFailure::BreakerOpen { .. })
+        ));
+        let view = authority
+            .breakers()
+            .swap_remove(Operation::Confirm as usize);
+        assert_eq!(view.held, HeldCallers::Accounts(vec![taxpayer(1)]));
+        assert!(!view.is_outage);
+        let other = authority.on_behalf_of(taxpayer(2));
+        assert!(
+            matches!(
+                other.confirm("J").await,
+                Err(AuthorityFailure::Retryable { .. })
+            ),
+            "its calls are made"
+        );
+        let asked = server
+            .received_requests()
+            .iter()
+            .filter(|request| request.starts_with("GET /api "))
+            .count();
+        assert_eq!(asked, 1, "once every 5 s at most");
+    }
+
+    #[tokio::test]
+    async fn an_authority_is_alive_when_it_says_so() {
+        for (status, body, alive) in [
+            (200, r#"{"healthy":true}"#, true),
+            (200, r#"{"healthy":false}"#, false),
+            (200, "<html>", false),
+            (500, r#"{"healthy":true}"#, false),
+        ] {
+            let server = Server::json(status, body).await;
+            assert_eq!(
+                server.authority().is_alive().await,
+                alive,
+                "{status} {body}"
+            );
+            let request = server.received_requests().remove(0);
+            assert!(request.starts_with("GET /api HTTP") && !request.contains("x-api-"));
+        }
+        assert!(
+            !authority(&closed_url(), Arc::new(SystemClock))
+                .is_alive()
+                .await
+        );
+    }
+
+    #[test]
+    fn a_download_with_the_document_of_another_irn_is_refused() {
+        let authority = authority(&closed_url(), Arc::new(SystemClock));
+        for (plain, is_ours) in [
+            (r#"{"irn":"INV1-94AD90FB-20260115"}"#, true),
+            (r#"{"irn":"inv1-94ad90fb-20260115"}"#, true),
+            (r#"{"irn":"INV2-94AD90FB-20260115"}"#, false),
+            (r#"{"irn":null}"#, false),
+            ("{}", false),
+        ] {
+            let (iv_hex, bytes) = encrypt(plain.as_bytes());
+            let data = URL_SAFE.encode(bytes);
+            let document = EncryptedDocument {
+                iv_hex,
+                public_part: PUBLIC_PART.to_owned(),
+                data,
+            };
+            let read = authority.decrypt("INV1-94AD90FB-20260115", &document);
+            assert_eq!(
+                read.err(),
+                (!is_ours).then_some(CryptoError::OtherDocument),
+                "{plain}"
+            );
+        }
+    }
+
+    #[test]
+    fn settings_that_cannot_be_used_are_named() {
+        for base_url in [
+            "ftp://host",
+            "http://host?a=b",
+            "http://host#a",
+            "mailto:a@b",
+        ] {
+            assert!(
+                matches!(
+                    build(base_url, "k", None),
+                    Err(AuthorityBuildError::BaseUrl)
+                ),
+                "{base_url}"
+            );
+        }
+        assert!(matches!(
+            build("http://host", "a\nb", None),
+            Err(AuthorityBuildError::Header("API key"))
+        ));
+        for pem in [
+            &b""[..],
+            b"no pem",
+            b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----",
+        ] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), pem).unwrap();
+            let built = build("http://host", "k", Some(file.path()));
+            assert!(
+                matches!(built, Err(AuthorityBuildError::ExtraCa(path)) if path == file.path())
+            );
+        }
+        assert!(build("https://host", "k", None).is_ok());
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let authority = build("https://host", "hidden", None).unwrap();
+        assert_eq!(
+            format!("{authority:?}"),
+            "Authority { root: \"https://host\", .. }"
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Logs an error once for each statement that fails in a way that a retry cannot fix. Its sender may retry for ever and
+//! would otherwise flood the log.
+
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use sea_orm::DbErr;
+
+use crate::error::is_permanent;
+
+/// The maximum number of different errors that are logged, because each logged error is kept in memory.
+const LOGGED_MAX: usize = 1_000;
+
+static LOGGED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+
+/// Logs the error of a statement, the first time that this statement fails in this way.
+pub(super) fn log_once(sql: &str, error: &DbErr) {
+    if !is_permanent(error) {
+        return;
+    }
+    let name = statement_name(sql);
+    let mut told = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.len() < LOGGED_MAX && told.insert(format!("{name}: {error}")) {
+        tracing::error!(statement = name, %error, "a statement failed and will fail again");
+    }
+}
+
+/// Returns the verb and the first table of a statement.
+fn statement_name(sql: &str) -> String {
+    let mut words = sql.split_whitespace();
+    let verb = words.next().unwrap_or_default();
+    let is_before_table = |word: &str| ["FROM", "INTO", "UPDATE"].contains(&word);
+    if !is_before_table(verb) {
+        words.find(|word| is_before_table(word));
+    }
+    let table = words.next().unwrap_or_default();
+    let table: String = table
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || *letter == '_')
+        .collect();
+    format!("{verb} {table}").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_named_by_its_verb_and_its_table() {
+        for (sql, name) in [
+            (
+                r#"INSERT INTO "invoices" ("id") VALUES ($1)"#,
+                "INSERT invoices",
+            ),
+            (
+                r#"SELECT "id" FROM "lanes" WHERE kind = $1"#,
+                "SELECT lanes",
+            ),
+            (r#"UPDATE "lanes" SET owner = $1"#, "UPDATE lanes"),
+            ("WITH due AS (SELECT key FROM lanes) SELECT 1", "WITH lanes"),
+            ("PRAGMA optimize", "PRAGMA"),
+        ] {
+            assert_eq!(statement_name(sql), name);
+        }
+    }
+}

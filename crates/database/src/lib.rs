@@ -1,0 +1,44 @@
+//! One database, SQLite or PostgreSQL, behind the same calls. It knows no table: statements are its callers'.
+//!
+//! | File | Concept |
+//! |---|---|
+//! | `connections` | the open database: begins transactions, lends connections for queries |
+//! | `pool`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
+//! | `readers` | the pools for queries: the main one, one for pages, one for snapshots |
+//! | `kept` | connections that stay open between queries |
+//! | `deadline` | a deadline for each call, kept on our side of the connection |
+//! | `transaction` | a transaction, whose commit tells what is known of it |
+//! | `group_commit` | SQLite: concurrent transactions share a commit |
+//! | `error`, `broken` | errors by what the caller may do; a statement that keeps failing is logged once |
+//! | `metrics` | waits for connections and for turns to write, sizes of commit groups |
+//! | `sql` | the SQL that differs between the databases |
+//! | `insert`, `column`, `page` | many rows in one statement; columns as values; one page of a list |
+//! | `vault` | seals secrets that are stored |
+
+mod broken;
+pub mod column;
+mod connections;
+mod deadline;
+mod error;
+mod group_commit;
+pub mod insert;
+mod kept;
+mod metrics;
+pub mod page;
+mod pool;
+mod pool_settings;
+mod readers;
+pub mod sql;
+#[cfg(test)]
+mod testing;
+mod transaction;
+pub mod vault;
+
+pub use connections::{Database, statement_portions};
+pub use error::StoreError;
+pub use group_commit::Sharing;
+pub use metrics::StoreMetrics;
+pub use pool::Pool;
+pub use pool_settings::PoolSettings;
+pub use readers::run_as_page;
+pub use transaction::Transaction;

@@ -1,0 +1,379 @@
+//! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer (WAL).
+//! PostgreSQL has one pool for transactions and others for queries, so that transactions that wait for a lock do not
+//! block queries. The queries of pages have a pool of their own, and so have the snapshots of SQLite (`readers`).
+//!
+//! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use prometheus_client::metrics::histogram::Histogram;
+use sea_orm::prelude::async_trait::async_trait;
+use sea_orm::{
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend,
+    DbErr, ExecResult, QueryResult, Statement, TransactionOptions, TransactionTrait,
+};
+use timing::histograms;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::broken::log_once;
+use crate::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhausted};
+use crate::kept::KeptConnections;
+use crate::pool_settings::{
+    BUSY_WAIT, PoolSettings, READER_CACHE_SIZE, WRITER_CACHE_SIZE, postgres_options, sqlite_options,
+};
+use crate::readers::Readers;
+
+const SQLITE_READERS_MAX: u32 = 4;
+const SQLITE_PAGE_READERS_MAX: u32 = 2;
+/// Only large commands read snapshots, one after another.
+const SQLITE_SNAPSHOTS_MAX: u32 = 1;
+/// How long closing the connections of a pool may take.
+const CLOSE_WAIT: Duration = Duration::from_secs(3);
+
+/// Lifts the timeouts of the session for one transaction, since a migration may take longer.
+pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
+     SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// Creates the connection options of a pool. When a connection is tested, the result is recorded in the `Liveness`.
+type OptionsFactory = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
+
+/// A pool of database connections for single statements and for beginning transactions. Clones share the connections.
+#[derive(Clone)]
+pub struct Pool(Arc<PoolInner>);
+
+struct PoolInner {
+    options: OptionsFactory,
+    /// True if the pool only runs queries. Its connections are then kept for the next query (`kept`).
+    keeps_connections: bool,
+    backend: DbBackend,
+    deadlines: Deadlines,
+    runtime: Handle,
+    current: RwLock<Generation>,
+    /// The time that queries wait for a connection.
+    waits: Histogram,
+    /// Held while the connections are replaced, so that only one task replaces them.
+    replacing: Mutex<()>,
+}
+
+/// The present connections. When all of them are given up, a new generation replaces them. `liveness` records whether
+/// they still answer.
+#[derive(Clone)]
+struct Generation {
+    connections: DatabaseConnection,
+    kept: Option<Arc<DroppedInRuntime<KeptConnections>>>,
+    liveness: Arc<Liveness>,
+}
+
+impl Generation {
+    fn kept_connections(&self) -> Option<&KeptConnections> {
+        self.kept.as_ref().and_then(|kept| kept.get())
+    }
+
+    async fn close(&self) -> Result<(), DbErr> {
+        // The driver's pool is marked as closed first. Then it closes the kept connections when they are returned, and
+        // does not test them.
+        let kept = async { self.kept_connections().map(KeptConnections::close) };
+        tokio::join!(self.connections.clone().close(), kept).0
+    }
+}
+
+/// Runs the calls on a connection with deadlines, and records in `liveness` if they were answered.
+#[derive(Clone)]
+pub(crate) struct CallGuard {
+    liveness: Arc<Liveness>,
+    runtime: Handle,
+    pub(crate) deadlines: Deadlines,
+}
+
+impl CallGuard {
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Awaits a call on the connection, for at most `most` and never longer than the usual deadline.
+    pub(crate) fn call<T>(
+        &self,
+        most: Duration,
+        call: impl Future<Output = Result<T, DbErr>>,
+    ) -> impl Future<Output = Result<T, DbErr>> {
+        let duration = most.min(self.deadlines.call);
+        let limit = CallLimit {
+            duration,
+            tells_silence: duration == self.deadlines.call,
+        };
+        self.liveness.watch(limit, &self.runtime, call)
+    }
+
+    pub(crate) fn with_deadlines(self, deadlines: Deadlines) -> Self {
+        Self { deadlines, ..self }
+    }
+}
+
+impl Pool {
+    /// Returns the runtime in which the pool was opened. It lasts as long as the pool.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    /// Opens the pool for writes and the pools for reads.
+    pub(crate) async fn open(
+        url: &str,
+        settings: &PoolSettings,
+        is_created: bool,
+    ) -> Result<(Self, Readers), DbErr> {
+        let pool = async |connections, keeps_connections| {
+            let url = url.to_owned();
+            let settings = *settings;
+            if url.starts_with("sqlite:") {
+                let cache = if keeps_connections {
+                    READER_CACHE_SIZE
+                } else {
+                    WRITER_CACHE_SIZE
+                };
+                let options: OptionsFactory =
+                    Box::new(move |_| sqlite_options(&url, connections, is_created, cache));
+                Self::connect(DbBackend::Sqlite, &settings, options, keeps_connections).await
+            } else {
+                let options: OptionsFactory = Box::new(move |liveness| {
+                    postgres_options(&url, connections, &settings, liveness)
+                });
+                Self::connect(DbBackend::Postgres, &settings, options, keeps_connections).await
+            }
+        };
+        let sizes = if url.starts_with("sqlite:") {
+            [1, SQLITE_READERS_MAX, SQLITE_PAGE_READERS_MAX]
+        } else {
+            [
+                settings.writers_max,
+                settings.readers_max,
+                settings.page_readers_max,
+            ]
+        };
+        let [writers_max, readers_max, page_readers_max] = sizes;
+        let writer = pool(writers_max, false).await?;
+        let snapshots = match writer.backend() {
+            DbBackend::Postgres => writer.clone(),
+            _ => pool(SQLITE_SNAPSHOTS_MAX, false).await?,
+        };
+        let main = pool(readers_max, true).await?;
+        let pages = pool(page_readers_max, true).await?;
+        Ok((
+            writer,
+            Readers {
+                main,
+                pages,
+                snapshots,
+            },
+        ))
+    }
+
+    async fn connect(
+        backend: DbBackend,
+        settings: &PoolSettings,
+        options: OptionsFactory,
+        keeps_connections: bool,
+    ) -> Result<Self, DbErr> {
+        let liveness = Arc::new(Liveness::new());
+        let connections = Database::connect(options(&liveness)).await?;
+        let deadlines = settings.deadlines(backend);
+        let runtime = Handle::current();
+        let waits = histograms::for_work();
+        let kept =
+            keeps_connections.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
+        let current = RwLock::new(Generation {
+            connections,
+            kept,
+            liveness,
+        });
+        let replacing = Mutex::default();
+        let inner = PoolInner {
+            options,
+            keeps_connections,
+            backend,
+            deadlines,
+            runtime,
+            current,
+            waits,
+            replacing,
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Returns the times that queries waited for a connection.
+    pub(crate) fn waits(&self) -> &Histogram {
+        &self.0.waits
+    }
+
+    pub(crate) async fn begin(
+        &self,
+        options: TransactionOptions,
+    ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
+        let (Generation { connections, .. }, watch) = self.connections().await?;
+        let begun = Box::pin(async { connections.begin_with_options(options).await });
+        let begun = self.check_silence(&watch, watch.call(Duration::MAX, begun).await)?;
+        Ok((begun, watch))
+    }
+
+    async fn call<T, F>(&self, call: impl FnOnce(Generation) -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>> + Send,
+    {
+        let (current, watch) = self.connections().await?;
+        self.check_silence(&watch, watch.call(Duration::MAX, call(current)).await)
+    }
+
+    /// Marks the pool as silent, so that it is replaced, if it had no free connection and answered no call.
+    fn check_silence<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
+        let is_stuck = result.as_ref().err().is_some_and(is_exhausted)
+            && watch.liveness.is_unanswered_for(BUSY_WAIT);
+        if is_stuck && self.0.backend == DbBackend::Postgres {
+            watch.liveness.mark_silent();
+        }
+        result
+    }
+
+    async fn connections(&self) -> Result<(Generation, CallGuard), DbErr> {
+        let mut current = self.current();
+        if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
+            tracing::warn!("database connections do not answer; replacing the pool");
+            current = Box::pin(self.replace_silent()).await?;
+        }
+        let liveness = Arc::clone(&current.liveness);
+        let watch = CallGuard {
+            liveness,
+            runtime: self.0.runtime.clone(),
+            deadlines: self.0.deadlines,
+        };
+        Ok((current, watch))
+    }
+
+    fn current(&self) -> Generation {
+        self.0
+            .current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Replaces the connections if they are marked as silent. Closes the old connections in the background.
+    async fn replace_silent(&self) -> Result<Generation, DbErr> {
+        let _one = self.0.replacing.lock().await;
+        let old = self.current();
+        if !old.liveness.is_silent() {
+            return Ok(old);
+        }
+        let liveness = Arc::new(Liveness::new());
+        let connections =
+            Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
+        let kept = self
+            .0
+            .keeps_connections
+            .then(|| keep_connections(&connections, &liveness, &self.0.waits, &self.0.runtime));
+        let new = Generation {
+            connections,
+            kept,
+            liveness,
+        };
+        *self
+            .0
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = new.clone();
+        self.0
+            .runtime
+            .spawn(async move { timeout(CLOSE_WAIT, old.close()).await });
+        Ok(new)
+    }
+
+    /// Replaces the PostgreSQL connections. Call this after the runtime in which they were opened has ended.
+    pub(crate) async fn renew(&self) -> Result<(), DbErr> {
+        if self.0.backend == DbBackend::Postgres {
+            self.current().liveness.mark_silent();
+            self.replace_silent().await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn backend(&self) -> DbBackend {
+        self.0.backend
+    }
+
+    /// Closes the connections. Returns an error if some connections did not close in time and were dropped.
+    pub(crate) async fn close(&self) -> Result<(), DbErr> {
+        let closed = timeout(CLOSE_WAIT, self.current().close()).await;
+        closed.unwrap_or_else(|_| {
+            Err(DbErr::Custom(format!(
+                "connections were not closed within {CLOSE_WAIT:?}"
+            )))
+        })
+    }
+}
+
+#[async_trait]
+impl ConnectionTrait for Pool {
+    fn get_database_backend(&self) -> DbBackend {
+        self.0.backend
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        let sql = statement.sql.clone();
+        self.call(|current| async move {
+            match current.kept_connections() {
+                Some(kept) => kept.execute(statement).await,
+                None => current.connections.execute_raw(statement).await,
+            }
+        })
+        .await
+        .inspect_err(|error| log_once(&sql, error))
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        self.call(|current| async move {
+            match current.kept_connections() {
+                Some(kept) => kept.execute_unprepared(sql).await,
+                None => current.connections.execute_unprepared(sql).await,
+            }
+        })
+        .await
+        .inspect_err(|error| log_once(sql, error))
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        let sql = statement.sql.clone();
+        self.call(|current| async move {
+            match current.kept_connections() {
+                Some(kept) => kept.query_one(statement).await,
+                None => current.connections.query_one_raw(statement).await,
+            }
+        })
+        .await
+        .inspect_err(|error| log_once(&sql, error))
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        let sql = statement.sql.clone();
+        self.call(|current| async move {
+            match current.kept_connections() {
+                Some(kept) => kept.query_all(statement).await,
+                None => current.connections.query_all_raw(statement).await,
+            }
+        })
+        .await
+        .inspect_err(|error| log_once(&sql, error))
+    }
+}
+
+fn keep_connections(
+    connections: &DatabaseConnection,
+    liveness: &Arc<Liveness>,
+    waits: &Histogram,
+    runtime: &Handle,
+) -> Arc<DroppedInRuntime<KeptConnections>> {
+    Arc::new(DroppedInRuntime::new(
+        KeptConnections::new(connections, liveness, waits),
+        runtime.clone(),
+    ))
+}

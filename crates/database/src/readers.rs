@@ -1,0 +1,38 @@
+//! The pools for queries: one for the API and background work, and one for pages, so that people who open pages, or
+//! strangers who try to, never make a call of the API wait for a connection. A third pool is for transactions that only
+//! read (snapshots).
+//!
+//! A task says once that it makes a page. All its queries then use the pool of pages, also in functions that the API
+//! shares.
+
+use tokio::task_local;
+
+use crate::pool::Pool;
+
+task_local! {
+    static MAKES_PAGE: ();
+}
+
+#[derive(Clone)]
+pub(crate) struct Readers {
+    pub(crate) main: Pool,
+    pub(crate) pages: Pool,
+    /// On PostgreSQL, the pool of the writers.
+    pub(crate) snapshots: Pool,
+}
+
+impl Readers {
+    /// Returns the pool of pages if the current task makes a page, otherwise the main pool.
+    pub(crate) fn pool(&self) -> &Pool {
+        if MAKES_PAGE.try_with(|()| ()).is_ok() {
+            &self.pages
+        } else {
+            &self.main
+        }
+    }
+}
+
+/// Runs a future that makes a page: its queries use the pool of pages.
+pub async fn run_as_page<F: Future>(page: F) -> F::Output {
+    MAKES_PAGE.scope((), page).await
+}

@@ -1,0 +1,20 @@
+//! The HTTP client for URLs that strangers have chosen. It connects only to permitted addresses.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | the client: limits of time and size, no redirects, no proxy | `client` |
+//! | the check of `address_policy` at each connection | `connect_policy`, applied by `resolver` and `request_context` |
+//! | connections that are kept open | `keep_alive` |
+//! | times of the phases of an attempt | `phases` |
+
+pub(super) mod client;
+pub(super) mod connect_policy;
+mod keep_alive;
+pub(super) mod phases;
+mod request_context;
+mod resolver;
+#[cfg(test)]
+mod ssrf;
+
+pub use client::{ClientBuildError, GuardedClient, PostRequest};
+pub use phases::PhaseTimes;
