@@ -2,6 +2,7 @@
 //! unreachable or single actors are stuck, the process is only degraded. The results of the probes are cached for a few
 //! seconds.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use authority_client::Authority;
 use database::StoreError;
 use serde::Serialize;
 use supervision::Tree;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::actors::kinds;
 use crate::domain::incident::DatabaseFault;
@@ -20,6 +21,10 @@ const DATABASE_PROBE_LIFETIME: Duration = Duration::from_secs(3);
 const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
 /// Timeout of the database probe. It is longer than the longest time that a write may wait in the queue of writes.
 const DATABASE_PROBE_TIMEOUT: Duration = Duration::from_secs(6);
+/// How often who waits for a fault looks for it.
+const FAULT_LOOK_EVERY: Duration = Duration::from_millis(250);
+/// One late answer shows nothing: the authority is silent after so many failed probes.
+const SILENT_AFTER_PROBES: u32 = 2;
 /// Timeout of the authority probe.
 const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The process is not ready if at least this many taxpayers' actors, and at least half of the active ones, are stuck. A
@@ -40,6 +45,8 @@ pub struct Health {
     database: Cached<Option<DatabaseFault>>,
     authority: Cached<Option<HealthIssue>>,
     last_probe: Mutex<DatabaseProbe>,
+    /// The probes of the authority that failed in a row.
+    failed_authority_probes: AtomicU32,
 }
 
 /// The last probe of the database.
@@ -56,6 +63,7 @@ impl Default for Health {
             database: Cached::new(DATABASE_PROBE_LIFETIME),
             authority: Cached::new(AUTHORITY_PROBE_LIFETIME),
             last_probe: Mutex::default(),
+            failed_authority_probes: AtomicU32::new(0),
         }
     }
 }
@@ -72,9 +80,36 @@ impl Health {
         let database = self.database.get_or_load(self.probe_database(store)).await;
         let database = database.map(|fault| HealthIssue::down(fault_words(fault)));
         let incident = incident.map(HealthIssue::degradation);
-        let probed = self.authority.get_or_load(probe_authority(client)).await;
+        let probed = self
+            .authority
+            .get_or_load(self.probe_authority(client))
+            .await;
         let authority = incident.or(probed);
         HealthReport::new(database, check_actors(tree), authority)
+    }
+
+    /// Waits until something is wrong with the database.
+    pub(crate) async fn wait_for_database_fault(&self) {
+        while self.database_fault().is_none() {
+            sleep(FAULT_LOOK_EVERY).await;
+        }
+    }
+
+    /// True if the authority failed several probes in a row. Asks nobody.
+    pub(crate) fn is_authority_silent(&self) -> bool {
+        self.failed_authority_probes.load(Ordering::Relaxed) >= SILENT_AFTER_PROBES
+    }
+
+    async fn probe_authority(&self, client: &Authority) -> Option<HealthIssue> {
+        let is_alive = timeout(AUTHORITY_PROBE_TIMEOUT, client.is_alive())
+            .await
+            .unwrap_or(false);
+        if is_alive {
+            self.failed_authority_probes.store(0, Ordering::Relaxed);
+            return None;
+        }
+        self.failed_authority_probes.fetch_add(1, Ordering::Relaxed);
+        Some(HealthIssue::degradation("the authority does not answer"))
     }
 
     /// Returns what is wrong with the database, as far as it is known now. Asks nobody.
@@ -254,13 +289,6 @@ fn stuck_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
         }
         _ => Some(HealthIssue::degradation(reason())),
     }
-}
-
-async fn probe_authority(client: &Authority) -> Option<HealthIssue> {
-    let is_alive = timeout(AUTHORITY_PROBE_TIMEOUT, client.is_alive())
-        .await
-        .unwrap_or(false);
-    (!is_alive).then(|| HealthIssue::degradation("the authority does not answer"))
 }
 
 #[cfg(test)]

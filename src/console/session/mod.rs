@@ -109,28 +109,25 @@ async fn stored_session(
     state: &ApiState,
     token: &SecretString,
 ) -> Result<Option<Session>, ApiError> {
-    let remembered = || {
-        let only_looks = request.method().is_safe();
-        state
-            .remembered_operators
-            .session(token)
-            .filter(|_| only_looks)
-    };
-    if state.health.database_fault().is_some()
-        && let Some(session) = remembered()
-    {
-        return Ok(Some(session));
-    }
+    let only_looks = request.method().is_safe();
+    let remembered = state
+        .remembered_operators
+        .session(token)
+        .filter(|_| only_looks);
     let limits = state.settings.sessions.limits;
-    match sessions::find(&state.store, token, limits, state.now()).await {
-        Ok(found) => {
-            state
-                .remembered_operators
-                .note_session(token, found.as_ref());
-            Ok(found)
-        }
-        Err(error) => remembered().map(Some).ok_or_else(|| error.into()),
-    }
+    let lookup = sessions::find(&state.store, token, limits, state.now());
+    let found = match remembered {
+        None => lookup.await?,
+        remembered => tokio::select! {
+            biased;
+            () = state.health.wait_for_database_fault() => return Ok(remembered),
+            found = lookup => found?,
+        },
+    };
+    state
+        .remembered_operators
+        .note_session(token, found.as_ref());
+    Ok(found)
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.

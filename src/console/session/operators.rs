@@ -74,12 +74,13 @@ pub(crate) async fn may_view_pages(
     token: &SecretString,
 ) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
-    let found = match sessions::peek(&state.store, token, limits, state.now()).await {
-        Ok(found) => found,
-        Err(error) => {
-            let remembered = state.remembered_operators.session(token);
-            Some(remembered.ok_or(error)?)
-        }
+    let remembered = match state.health.database_fault() {
+        Some(_) => state.remembered_operators.session(token),
+        None => None,
+    };
+    let found = match remembered {
+        Some(session) => Some(session),
+        None => sessions::peek(&state.store, token, limits, state.now()).await?,
     };
     Ok(found.is_some_and(|session| {
         !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))

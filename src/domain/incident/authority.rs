@@ -14,7 +14,7 @@ const ANSWERS_MIN: u64 = 3;
 pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
     let facts = &situation.authority;
     let since = situation.work.as_ref().and_then(|work| work.outage_since);
-    if since.is_none() && facts.held_operations.is_empty() {
+    if since.is_none() && facts.held_operations.is_empty() && !facts.is_silent {
         return Vec::new();
     }
     let causes = facts.last_causes.iter().map(|(_, cause)| *cause);
@@ -31,6 +31,10 @@ pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
         Some(cause) => (
             cause.as_str(),
             format!("The authority is out: {}.", cause_words(cause)),
+        ),
+        None if facts.is_silent => (
+            "probe",
+            "The authority does not answer: the last health probes failed.".to_owned(),
         ),
         None if facts.held_operations.is_empty() => (
             "unknown",

@@ -113,6 +113,8 @@ pub struct CallFacts {
 
 #[derive(Debug, Clone, Default)]
 pub struct AuthorityFacts {
+    /// True if the authority did not answer the last health probes, and no call.
+    pub is_silent: bool,
     /// Why the last call of an operation failed. An operation whose last call was answered is absent.
     pub last_causes: Vec<(&'static str, UpstreamCause)>,
     /// Calls of the last seconds that the authority asked to make less often.

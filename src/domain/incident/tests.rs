@@ -41,6 +41,7 @@ const CASES: &[Case] = &[
         situation.authority.last_causes = vec![("sign", UpstreamCause::Connect)];
         situation.authority.held_operations = vec!["sign"];
     }),
+    ("authority-out", |situation| situation.authority.is_silent = true),
     ("authority-out", |situation| work(situation).outage_since = Some(situation_time())),
     ("deadlines-missed", |situation| work(situation).overdue = ONE),
     ("deadlines-near", |situation| work(situation).due_soon = 1),

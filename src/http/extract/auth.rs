@@ -160,25 +160,23 @@ async fn stored_key(
     kind: KeyKind,
     key: &str,
 ) -> Result<Option<ValidKey>, StoreError> {
-    if kind != KeyKind::Operator {
-        return keys::find_valid(&state.store, kind, key, state.now()).await;
-    }
-    let remembered = || {
-        let only_looks = request.method().is_safe();
-        state.remembered_operators.key(key).filter(|_| only_looks)
+    let remembered = match kind {
+        KeyKind::Operator if request.method().is_safe() => state.remembered_operators.key(key),
+        _ => None,
     };
-    if state.health.database_fault().is_some()
-        && let Some(found) = remembered()
-    {
-        return Ok(Some(found));
+    let lookup = keys::find_valid(&state.store, kind, key, state.now());
+    let found = match remembered {
+        None => lookup.await?,
+        remembered => tokio::select! {
+            biased;
+            () = state.health.wait_for_database_fault() => return Ok(remembered),
+            found = lookup => found?,
+        },
+    };
+    if kind == KeyKind::Operator {
+        state.remembered_operators.note_key(key, found.as_ref());
     }
-    match keys::find_valid(&state.store, kind, key, state.now()).await {
-        Ok(found) => {
-            state.remembered_operators.note_key(key, found.as_ref());
-            Ok(found)
-        }
-        Err(error) => remembered().map(Some).ok_or(error),
-    }
+    Ok(found)
 }
 
 /// Returns the actor that is recorded for changes made with this key.

@@ -88,6 +88,9 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         .iter()
         .filter(|breaker| breaker.state != BreakerState::Closed);
     AuthorityFacts {
+        // An authority that answers calls late is slow, not silent.
+        is_silent: state.health.is_authority_silent()
+            && moment.answered.iter().all(|one| one.calls == 0),
         last_causes: last_causes.collect(),
         throttled_calls: moment.throttled_calls,
         calls: call_facts(moment),

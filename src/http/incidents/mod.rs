@@ -22,7 +22,12 @@ use crate::http::incidents::log::IncidentReport;
 use crate::http::state::ApiState;
 
 /// The incidents that say why the authority cannot be used.
-const AUTHORITY_FAILS: [&str; 3] = ["authority-refuses-key", "authority-tls", "authority-out"];
+const AUTHORITY_FAILS: [&str; 4] = [
+    "authority-refuses-key",
+    "authority-tls",
+    "authority-out",
+    "authority-slow",
+];
 /// How often incidents are looked for.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 /// How long a reader waits for fresh counts. After that it gets the last ones.
