@@ -41,7 +41,7 @@ use crate::store::lanes::leases::{self, LeasesToEnd};
 
 /// At most this many bytes of a webhook endpoint's response are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How webhooks name their sender.
+/// The sender that webhooks name.
 const USER_AGENT: &str = concat!("einvoice/", env!("CARGO_PKG_VERSION"));
 
 /// The parts of a running process.

@@ -28,7 +28,7 @@ pub(crate) struct Frame {
     pub(crate) person: String,
     /// The one-time notice of the action that led here, if any.
     pub(crate) notice: Option<String>,
-    /// What needs an operator most; `None` if nothing does, and on the overview, which shows all of it.
+    /// The gravest incident in one line; `None` if nothing needs an operator, and on the overview, which shows all of it.
     pub(crate) incident: Option<String>,
     pub(crate) csrf: String,
     /// True if the person may act: move runs, change invoices.

@@ -50,7 +50,7 @@ pub enum AuthorityBuildError {
     Client(#[source] reqwest::Error),
 }
 
-/// What a client is built with.
+/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
     pub api_key: SecretString,

@@ -23,7 +23,7 @@ pub(crate) struct OperatorSession {
     pub(crate) role: OperatorRole,
     pub(crate) csrf: String,
     pub(crate) notice: Option<String>,
-    /// What needs an operator most; `None` if nothing does.
+    /// The gravest incident in one line; `None` if nothing needs an operator.
     pub(crate) headline: Option<String>,
 }
 

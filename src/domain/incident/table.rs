@@ -186,7 +186,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
         severity: Severity::Warning,
         title: "The authority asks to be called less often",
         effect: "Calls of the throttled kinds pause for as long as the authority asks.",
-        ends: "By itself, a minute after the last such answer.",
+        ends: "By itself, seconds after the last such answer.",
         to_do: "If it happens often, ask the authority for a higher limit.",
         look_at: "`/ops/breakers`: the operations that are held; `authority_calls_total{outcome=\"throttled\"}`.",
         page: "/console/breakers",

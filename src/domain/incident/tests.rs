@@ -101,7 +101,7 @@ fn situation_time() -> Timestamp {
 }
 
 /// Returns the kinds of incidents of a situation, with the sentences that an operator reads.
-fn found(situation: &Situation) -> Vec<(&'static str, Finding)> {
+fn find_all(situation: &Situation) -> Vec<(&'static str, Finding)> {
     let kinds = INCIDENTS.iter();
     kinds
         .flat_map(|kind| {
@@ -114,11 +114,11 @@ fn found(situation: &Situation) -> Vec<(&'static str, Finding)> {
 
 #[test]
 fn each_incident_is_found_where_it_is_the_matter_and_nowhere_else() {
-    assert_eq!(found(&Situation::calm()), []);
+    assert_eq!(find_all(&Situation::calm()), []);
     for (name, change) in CASES {
         let mut situation = Situation::calm();
         change(&mut situation);
-        let found = found(&situation);
+        let found = find_all(&situation);
         let names: Vec<_> = found.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, [*name]);
         for (_, finding) in found {
@@ -167,7 +167,7 @@ fn what_is_normal_is_no_incident() {
     for change in normal {
         let mut situation = Situation::calm();
         change(&mut situation);
-        assert_eq!(found(&situation), []);
+        assert_eq!(find_all(&situation), []);
     }
 }
 
@@ -195,7 +195,7 @@ fn sentences_say_how_many_whose_and_why() {
     }];
     situation.authority.last_causes = vec![("sign", UpstreamCause::ServerError)];
     situation.authority.held_operations = vec!["sign"];
-    let summaries: Vec<_> = found(&situation)
+    let summaries: Vec<_> = find_all(&situation)
         .into_iter()
         .map(|(_, finding)| finding.summary)
         .collect();

@@ -69,7 +69,7 @@ impl CachedCounts {
     ) -> Option<Arc<DatabaseCounts>> {
         let look = async {
             let counted = DatabaseCounts::read(store, now).await.inspect_err(|error| {
-                tracing::warn!(%error, "the metrics page lacks what the database knows");
+                tracing::warn!(%error, "the work in the database could not be counted");
             });
             counted.ok().map(Arc::new)
         };

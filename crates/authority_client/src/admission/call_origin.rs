@@ -7,7 +7,7 @@ pub enum CallerAccount {
     Service,
     Taxpayer {
         id: i64,
-        /// Who pays for the calls of this taxpayer, and perhaps for those of others.
+        /// The payer of the calls of this taxpayer, and perhaps of those of others.
         payer: i64,
     },
     /// A payer whose call is not on behalf of any taxpayer.

@@ -8,7 +8,7 @@ use crate::grading::grade::GradeCheck;
 pub(crate) const NOT_SENT_EXPLANATION: &str = "It was not sent, or its answer not waited for: the time for the whole battery was over. \
      Answer quicker and ask for the grade again.";
 
-/// What the explanations say of an attempt and of a message.
+/// The terms in which the explanations speak of an attempt and of a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms<'a> {
     /// The timeout of an attempt.

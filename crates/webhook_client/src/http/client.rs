@@ -26,9 +26,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept open. This is short, because an open connection costs a file descriptor on both
 /// sides.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many idle connections to one endpoint are kept.
+/// The number of idle connections to one endpoint that are kept.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// How many clients are cached, one for each list of allowed networks. Few such lists are expected.
+/// The number of clients that are cached, one for each list of allowed networks. Few such lists are expected.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;

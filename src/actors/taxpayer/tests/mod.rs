@@ -154,13 +154,9 @@ pub(super) fn onboarding(tag: &str) -> Onboard {
 }
 
 pub(super) fn webhook() -> SetWebhook {
-    let (url, events) = (
-        "https://a.example/".to_owned(),
-        vec!["invoice.created".to_owned()],
-    );
     SetWebhook {
-        url,
-        enabled_events: Some(events),
+        url: "https://a.example/".to_owned(),
+        enabled_events: Some(vec!["invoice.created".to_owned()]),
         retry_schedule: ScheduleChange::Keep,
         by: BY,
     }
