@@ -13,6 +13,7 @@
 mod bulk_kills;
 mod chaos;
 mod command_line;
+mod crash_cost;
 mod crashes;
 mod database_busy;
 mod database_gone;
@@ -32,6 +33,7 @@ mod outage_kills;
 mod pipeline_kills;
 mod reconcile;
 mod relay_kills;
+mod replicas;
 mod slow_neighbours;
 mod support;
 mod trail;
