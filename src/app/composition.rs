@@ -38,6 +38,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
+use crate::store::operations::replicas;
 
 /// At most this many bytes of a webhook endpoint's response are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -133,6 +134,11 @@ impl App {
         })
     }
 
+    /// Returns the name that this process writes into its leases.
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
     /// Returns the record of the API key uses that are not yet written to the database.
     pub(super) fn key_usage(&self) -> Arc<KeyUsage> {
         Arc::clone(&self.background.key_usage)
@@ -158,6 +164,9 @@ impl App {
         }
         if let Err(error) = release_leases(&self.store, &self.owner).await {
             tracing::warn!(%error, "failed to release leases; they will expire");
+        }
+        if let Err(error) = replicas::forget_stopped(&self.store, &self.owner).await {
+            tracing::warn!(%error, "failed to say good-bye; the other replicas will miss this one");
         }
         self.store.close().await;
         if let Some(sandbox) = self.sandbox {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
 use actix_web::web;
+use gethostname::gethostname;
 use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
@@ -21,6 +22,7 @@ use crate::app::server::{self, ListenerLimits, ListenerRules, ListenerSocket};
 use crate::config::{self, Settings};
 use crate::console;
 use crate::domain::access::session::SessionLimits;
+use crate::domain::replica::ReplicaIdentity;
 use crate::http;
 
 /// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
@@ -92,7 +94,7 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn api_state(app: &App, settings: &Settings) -> http::state::ApiState {
+fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http::state::ApiState {
     http::state::ApiState {
         store: app.store.clone(),
         taxpayers: Arc::clone(&app.taxpayers),
@@ -131,6 +133,7 @@ fn api_state(app: &App, settings: &Settings) -> http::state::ApiState {
         health: http::Health::default(),
         database_counts: http::CachedCounts::default(),
         incidents: http::IncidentLog::default(),
+        replicas: http::ReplicaBoard::new(identity, app.clock.now()),
         remembered_operators: http::RememberedOperators::default(),
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),
@@ -164,6 +167,19 @@ fn api_state(app: &App, settings: &Settings) -> http::state::ApiState {
         in_progress: http::InProgressRequests::default(),
         stopping: http::StopSignal::default(),
     }
+}
+
+/// Returns the name by which operators know this process.
+fn replica_name(settings: &Settings, address: SocketAddr) -> String {
+    let host_and_port = || {
+        let host = gethostname().to_string_lossy().into_owned();
+        format!("{host}:{}", address.port())
+    };
+    settings
+        .cluster
+        .replica_name
+        .clone()
+        .unwrap_or_else(host_and_port)
 }
 
 fn trusted_proxies(settings: &config::http::HttpSettings) -> http::TrustedProxies {
@@ -217,9 +233,16 @@ impl Application {
                 .register_access_point(&notices_url(settings, address))
                 .map_err(StartError::Sandbox)?;
         }
-        let state = web::Data::new(api_state(&app, settings));
+        let identity = ReplicaIdentity {
+            id: app.owner().to_owned(),
+            name: replica_name(settings, address),
+        };
+        let state = web::Data::new(api_state(&app, settings, identity));
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
+        actix_web::rt::spawn(http::give_signs(state.clone()));
+        let past = web::Data::new(console::PastOverviews::default());
+        actix_web::rt::spawn(console::keep_overviews(state.clone(), past.clone()));
         let limits = ListenerLimits::new(&settings.http, open_files);
         let rules = ListenerRules {
             proxies: trusted_proxies(&settings.http),
@@ -230,6 +253,7 @@ impl Application {
             actix_web::App::new()
                 .app_data(state.clone())
                 .app_data(listener)
+                .app_data(past.clone())
                 .wrap(from_fn(console::error_pages))
                 .wrap(from_fn(http::request_context))
                 .configure(http::routes)

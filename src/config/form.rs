@@ -93,6 +93,11 @@ pub(super) fn write_url<S: Serializer>(url: &Option<Url>, to: S) -> Result<S::Ok
 }
 
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+pub(super) fn write_name<S: Serializer>(name: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    name.as_deref().unwrap_or_default().serialize(to)
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
 pub(super) fn write_path<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.clone().unwrap_or_default().serialize(to)
 }

@@ -6,8 +6,8 @@ use super::allowed::Allowed;
 use super::form::parse_offset;
 use super::text_rules::{
     ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE,
-    SEGMENT_RULE, is_address, is_database, is_encryption_key, is_file, is_header, is_name,
-    is_network, is_one_encryption_key, is_root, is_segment,
+    REPLICA_NAME_RULE, SEGMENT_RULE, is_address, is_database, is_encryption_key, is_file,
+    is_header, is_name, is_network, is_one_encryption_key, is_replica_name, is_root, is_segment,
 };
 
 const DAY_S: i64 = 86_400;
@@ -236,6 +236,10 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ),
     ("cluster.lease_s", Allowed::Number(1..=3_600)),
     ("cluster.quarantine_lift_s", Allowed::Number(0..=DAY_S)),
+    (
+        "cluster.replica_name",
+        Allowed::Text(is_replica_name, REPLICA_NAME_RULE),
+    ),
     ("console.session_idle_s", Allowed::Number(60..=DAY_S)),
     ("console.session_max_s", Allowed::Number(60..=MONTH_S)),
     (

@@ -159,6 +159,12 @@ pub struct RateLimitSettings {
 pub struct ClusterSettings {
     pub lease_s: u64,
     pub quarantine_lift_s: u64,
+    /// The name of this replica on pages; `None` means the host and the port.
+    #[serde(
+        deserialize_with = "form::read_optional",
+        serialize_with = "form::write_name"
+    )]
+    pub replica_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

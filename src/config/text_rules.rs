@@ -22,6 +22,16 @@ pub(super) const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, o
 pub(super) const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
 pub(super) const FILE_RULE: &str = "the path of a file that exists, or empty";
 
+pub(super) const REPLICA_NAME_RULE: &str =
+    "at most 64 letters, digits, `-`, `.`, `_` and `:`, or empty";
+
+pub(super) fn is_replica_name(text: &str) -> bool {
+    text.len() <= 64
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte))
+}
+
 pub(super) fn is_address(text: &str) -> bool {
     text.parse::<SocketAddr>().is_ok()
 }

@@ -30,6 +30,8 @@ pub(crate) struct Frame {
     pub(crate) notice: Option<String>,
     /// The gravest incident in one line; `None` if nothing needs an operator, and on the overview, which shows all of it.
     pub(crate) incident: Option<String>,
+    /// The replica that made the page; empty on pages that are not for operators.
+    pub(crate) replica: String,
     pub(crate) csrf: String,
     /// True if the person may act: move runs, change invoices.
     pub(crate) can_act: bool,
@@ -47,6 +49,7 @@ impl Frame {
             person: session.email.clone(),
             notice: session.notice.clone(),
             incident: session.headline.clone().filter(|_| title != OVERVIEW),
+            replica: session.replica.clone(),
             csrf: session.csrf.clone(),
             can_act: session.role >= OperatorRole::Operator,
             can_own: session.role >= OperatorRole::Admin,
@@ -87,6 +90,7 @@ impl Frame {
             person: String::new(),
             notice: None,
             incident: None,
+            replica: String::new(),
             csrf: String::new(),
             can_act: false,
             can_own: false,

@@ -51,6 +51,7 @@ use actix_web::web;
 use crate::domain::access::session::OperatorRole;
 use crate::http::endpoint::{Path, sort_by_precedence};
 use crate::http::middleware::policy::{FormRepeat, Pages};
+pub(crate) use operators::past_overviews::{PastOverviews, keep_overviews};
 pub(crate) use page::error_pages;
 
 /// The paths of all pages.

@@ -14,10 +14,12 @@
 //! | work that was put aside after repeated panics or crashes | `quarantine` |
 //! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
-//! | an outage of the authority | `outage` |
+//! | an outage of the authority; the breakers of its calls on all replicas | `outage`, `breaker` |
+//! | the processes that serve the deployment | `replica` |
 //! | invoices from suppliers | `supplier_invoice` |
 
 pub mod access;
+pub mod breaker;
 pub mod events;
 pub mod incident;
 pub mod integration;
@@ -31,4 +33,5 @@ pub mod pipeline;
 pub mod quarantine;
 pub mod reconciliation;
 pub mod reference;
+pub mod replica;
 pub mod supplier_invoice;

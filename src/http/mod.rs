@@ -10,6 +10,7 @@
 //! | `endpoint` | a line of the table: one path |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `incidents` | the incidents that this process sees now |
+//! | `replicas` | the signs that the replicas give to each other |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
 //! | `extract` | the parts of a request as handlers take them |
@@ -46,6 +47,7 @@ pub(crate) mod middleware;
 mod openapi;
 pub(crate) mod password;
 pub(crate) mod remembered_operators;
+pub(crate) mod replicas;
 pub(crate) mod respond;
 #[cfg(test)]
 mod rights_tests;
@@ -80,6 +82,8 @@ pub use middleware::request_context::request_context;
 use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
 pub use remembered_operators::RememberedOperators;
+pub use replicas::board::ReplicaBoard;
+pub use replicas::give_signs;
 pub use stopping::StopSignal;
 
 /// The endpoints, grouped by the parts of the API.

@@ -37,6 +37,7 @@ use crate::http::metrics::traffic::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
 use crate::http::remembered_operators::RememberedOperators;
+use crate::http::replicas::board::ReplicaBoard;
 use crate::http::stopping::StopSignal;
 use crate::store::Store;
 use crate::store::webhooks::integrations;
@@ -59,6 +60,7 @@ pub struct ApiState {
     pub health: Health,
     pub database_counts: CachedCounts,
     pub incidents: IncidentLog,
+    pub replicas: ReplicaBoard,
     pub remembered_operators: RememberedOperators,
     pub traffic: Traffic,
     pub limits: RateLimits,

@@ -36,6 +36,7 @@ use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
+use crate::domain::replica::ReplicaIdentity;
 use crate::http::AnswerMemory;
 use crate::http::AnswerMemoryLimits;
 use crate::http::BodyMemory;
@@ -51,6 +52,7 @@ use crate::http::PageRates;
 use crate::http::Passwords;
 use crate::http::Rates;
 use crate::http::RememberedOperators;
+use crate::http::ReplicaBoard;
 use crate::http::SignInAttempts;
 use crate::http::SignInRates;
 use crate::http::Traffic;
@@ -213,6 +215,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         settings: settings(),
         health: Health::default(),
         incidents: IncidentLog::default(),
+        replicas: replica_board(),
         remembered_operators: RememberedOperators::default(),
         database_counts: CachedCounts::default(),
         traffic: Traffic::default(),
@@ -251,6 +254,14 @@ const CALLS: ConcurrentLimits = ConcurrentLimits {
     brief_max: 64,
     relays_max: 64,
 };
+
+fn replica_board() -> ReplicaBoard {
+    let identity = ReplicaIdentity {
+        id: "replica".into(),
+        name: "host:8080".into(),
+    };
+    ReplicaBoard::new(identity, now())
+}
 
 /// Returns a client of an authority that refuses connections.
 fn unreachable_authority(clock: &SharedClock) -> Authority {

@@ -107,7 +107,10 @@ const STORY: &[(&str, u16)] = &[
     ("create_reconciliation", 200),
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),
+    ("list_replicas", 200),
     ("breakers", 200),
+    ("trip_breaker", 200),
+    ("reset_breaker", 200),
     ("search", 200),
     // Nothing after it commands the actor of a taxpayer.
     ("order_panic", 200),
@@ -181,6 +184,7 @@ impl<'w> Walk<'w> {
         let token = world.notices_path().rsplit('/').next().unwrap().to_owned();
         let irn = "INV0001-94AD90FB-20260115".to_owned();
         let places = [
+            ("operation", "sign".to_owned()),
             ("token", token),
             ("irn", irn),
             ("list", "currencies".to_owned()),

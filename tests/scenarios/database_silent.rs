@@ -196,7 +196,7 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
 #[on_postgresql]
 async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds(backend: Backend) {
     let deployment = Deployment::open(backend).await;
-    let (second, there) = deployment.second_process().await;
+    let (second, there) = deployment.another_process("second").await;
     let before = there.create_invoice(&invoice_numbered("BEFORE")).await;
     let url = deployment.postgres.as_ref().unwrap().url();
     let gate = connect(&url).await;

@@ -156,7 +156,7 @@ async fn assert_paid_once(deployment: &Deployment, count: usize) {
 #[on_postgresql]
 async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
     let deployment = Deployment::open(backend).await;
-    let (_second, elsewhere) = deployment.second_process().await;
+    let (_second, elsewhere) = deployment.another_process("second").await;
     let created = create_approved(&deployment.taxpayer, "SHARED1").await;
     let mut carried_out = 0;
     let mut repeated = 0;

@@ -31,7 +31,7 @@ const CLEAR_AFTER: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_CLEAR_AFTER_S", 
 async fn each_taxpayer_is_notified_once(backend: Backend) {
     let mut deployment = Deployment::with(backend, &[CLEAR_AFTER]).await;
     let second = if backend == Backend::Postgres {
-        Some(deployment.second_process().await)
+        Some(deployment.another_process("second").await)
     } else {
         None
     };

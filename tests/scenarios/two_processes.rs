@@ -31,7 +31,7 @@ const ANSWER_DELAY: Duration = Duration::from_secs(6);
 #[on_postgresql]
 async fn two_processes_share_one_database(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
-    let (mut second, client) = deployment.second_process().await;
+    let (mut second, client) = deployment.another_process("second").await;
     let both = [deployment.taxpayer.clone(), client];
     one_of_many_twins_is_created(&both).await;
     payments_stop_at_the_payable(&both).await;

@@ -57,4 +57,4 @@ pub use queue::{CommandBatch, Task};
 pub use registry::{Registry, RegistrySettings, SendError};
 pub use snapshot::{ActorGroup, ActorView, TreeSnapshot};
 pub use task::{TaskEnd, run_task, survive_panic};
-pub use tree::{NodeKind, Tree};
+pub use tree::{NodeKind, Tree, TreeTotals};

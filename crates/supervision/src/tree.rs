@@ -14,7 +14,7 @@ use serde::Serialize;
 use timing::clock::SharedClock;
 
 use super::counters::Counters;
-use super::node::{Node, NodeInner};
+use super::node::{Node, NodeInner, NodeState};
 use super::quarantine::Quarantine;
 use super::watchdog::BatchLoad;
 
@@ -58,6 +58,16 @@ impl NodeKind {
 pub struct BusyActors {
     pub all: usize,
     /// The number of actors in `all` whose batch has run for longer than the watchdog's second limit.
+    pub stuck: usize,
+}
+
+/// All actors of a tree in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TreeTotals {
+    pub actors: usize,
+    /// The number of commands in the queues of all actors.
+    pub queued: usize,
+    pub failed: usize,
     pub stuck: usize,
 }
 
@@ -136,6 +146,21 @@ impl Tree {
             }
         });
         found
+    }
+
+    /// Counts all actors, without copying any of them.
+    pub fn totals(&self) -> TreeTotals {
+        let mut totals = TreeTotals::default();
+        self.for_each_node(|inner| {
+            totals.actors += 1;
+            totals.queued += inner.depth();
+            match inner.state() {
+                NodeState::Failed => totals.failed += 1,
+                NodeState::Stuck => totals.stuck += 1,
+                _ => {}
+            }
+        });
+        totals
     }
 
     pub(crate) fn now(&self) -> Timestamp {

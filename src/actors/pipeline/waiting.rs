@@ -5,11 +5,11 @@ use jiff::Timestamp;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::handle::PipelineHandle;
-use crate::domain::pipeline::waiting::{QueuePlace, WaitContext};
+use crate::domain::pipeline::waiting::{QueuePlace, WaitContext, Worker};
 use crate::domain::pipeline::{Run, run_lane};
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::views;
-use crate::store::operations::audit;
+use crate::store::lanes::views::{self, LaneHolder};
+use crate::store::operations::{audit, replicas};
 
 impl PipelineHandle {
     /// Returns one sentence: what the run waits for, since when, until when, and what would make it go on.
@@ -17,9 +17,10 @@ impl PipelineHandle {
         let mut context = WaitContext::default();
         if run.state().is_open() {
             let lane = run_lane(run.taxpayer_id, run.id);
-            context.worker = views::state(self.store.reader(), LaneKind::Run, &lane)
-                .await?
-                .and_then(|lane| lane.owner);
+            let state = views::state(self.store.reader(), LaneKind::Run, &lane).await?;
+            if let Some(holder) = state.and_then(|lane| lane.holder) {
+                context.worker = Some(self.worker(holder).await?);
+            }
             context.block = run
                 .next_step()
                 .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
@@ -34,5 +35,18 @@ impl PipelineHandle {
                 .contains(&run.id);
         }
         Ok(run.explain_wait(&context, now))
+    }
+
+    /// Returns the replica that holds a lane. A replica that is not known has its id as a name.
+    async fn worker(&self, holder: LaneHolder) -> Result<Worker, StoreError> {
+        let replica = replicas::find(&self.store, &holder.owner).await?;
+        Ok(Worker {
+            silent_since: replica
+                .as_ref()
+                .filter(|replica| replica.is_silent)
+                .map(|replica| replica.seen_at),
+            name: replica.map_or(holder.owner, |replica| replica.name),
+            lease_until: holder.lease_until,
+        })
     }
 }

@@ -1,9 +1,9 @@
 //! The states that only operators see, each with the colour and the words that pages show.
 
-use authority_client::BreakerState;
 use supervision::NodeState;
 
 use crate::console::badges::Badge;
+use crate::domain::breaker::BreakerCondition;
 use crate::domain::reconciliation::day::ReconciliationState;
 
 impl From<NodeState> for Badge {
@@ -21,12 +21,12 @@ impl From<NodeState> for Badge {
     }
 }
 
-impl From<BreakerState> for Badge {
-    fn from(state: BreakerState) -> Self {
+impl From<BreakerCondition> for Badge {
+    fn from(state: BreakerCondition) -> Self {
         let (class, text) = match state {
-            BreakerState::Closed => ("ok", "Closed"),
-            BreakerState::HalfOpen => ("warn", "Probing"),
-            BreakerState::Open => ("bad", "Open"),
+            BreakerCondition::Closed => ("ok", "Closed"),
+            BreakerCondition::HalfOpen => ("warn", "Probing"),
+            BreakerCondition::Open => ("bad", "Open"),
         };
         Self { class, text }
     }

@@ -2,7 +2,6 @@
 
 use actix_web::web;
 use askama::Template;
-use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView, Operation};
 use database::StoreError;
 use database::page::Page;
 use jiff::Timestamp;
@@ -14,16 +13,17 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
+use crate::domain::breaker::{BreakerCondition, BreakerFigures, BreakerOrderKind, SharedBreaker};
 use crate::domain::invoice::invoice_view::plain_time;
-use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::outage::{Outage, OutageEdge};
+use crate::http::api::ops::breakers::find_operation;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
-use crate::http::respond::error::ApiError;
+use crate::http::replicas;
 use crate::http::state::ApiState;
 use crate::store::Store;
+use crate::store::operations::outages;
 use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
-use crate::store::operations::{audit, outages};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -38,14 +38,14 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct BreakersPage {
     frame: Frame,
     is_database_silent: bool,
+    replica_count: usize,
     breakers: Vec<BreakerLine>,
     outages: Vec<OutageLine>,
     pages: Pages,
 }
 
 struct BreakerLine {
-    view: BreakerView,
-    limit: LimitView,
+    figures: BreakerFigures,
     badge: Badge,
     why: String,
     is_open: bool,
@@ -59,7 +59,7 @@ struct OutageLine {
     end_notified_count: u64,
 }
 
-/// GET /console/breakers: shows the breakers of this process, and the outages that all processes saw.
+/// GET /console/breakers: shows the breakers of all replicas, and the outages that they saw.
 async fn show_breakers(
     state: web::Data<ApiState>,
     Viewer(session): Viewer,
@@ -70,16 +70,12 @@ async fn show_breakers(
     let stored = load_outages(&state.store, list.page()).await;
     let is_database_silent = stored.is_err();
     let (found, total, notified) = stored.unwrap_or_default();
-    let views = state.authority.breakers();
-    let limits = state.authority.limits();
+    let breakers = replicas::shared_breakers(&state);
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
         is_database_silent,
-        breakers: views
-            .into_iter()
-            .zip(limits)
-            .map(|(view, limit)| BreakerLine::new(view, limit))
-            .collect(),
+        replica_count: state.replicas.last_list().present().count(),
+        breakers: breakers.into_iter().map(BreakerLine::from).collect(),
         outages: found
             .into_iter()
             .map(|outage| OutageLine::new(outage, &notified, now))
@@ -106,19 +102,12 @@ async fn trip(
     name: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let operation = parse_operation(&name)?;
+    let operation = find_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry = AuditEntry::for_operator_request(
-        &order,
-        AuditAction::TripBreaker,
-        &operation.name(),
-        state.now(),
-    );
-    audit::record(&state.store, &[entry]).await?;
-    state.authority.trip_breaker(operation);
+    replicas::give_order(&state, operation, BreakerOrderKind::Trip, &order).await?;
     Ok(go_to(
         "/console/breakers",
-        "The breaker is open. No call is made until it is reset.",
+        "The breaker is open. Within a second no replica makes such a call, until the breaker is reset.",
     ))
 }
 
@@ -129,77 +118,65 @@ async fn reset(
     name: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let operation = parse_operation(&name)?;
+    let operation = find_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    let entry = AuditEntry::for_operator_request(
-        &order,
-        AuditAction::ResetBreaker,
-        &operation.name(),
-        state.now(),
-    );
-    audit::record(&state.store, &[entry]).await?;
-    state.authority.reset_breaker(operation);
+    replicas::give_order(&state, operation, BreakerOrderKind::Reset, &order).await?;
     Ok(go_to(
         "/console/breakers",
-        "The breaker is closed. Calls pass again.",
+        "The breaker is closed. Within a second calls pass again on all replicas.",
     ))
 }
 
-fn parse_operation(name: &str) -> Result<Operation, ApiError> {
-    let found = Operation::ALL
-        .into_iter()
-        .find(|operation| operation.name() == name);
-    found.ok_or_else(ApiError::route_not_found)
-}
-
-impl BreakerLine {
-    fn new(view: BreakerView, limit: LimitView) -> Self {
+impl From<SharedBreaker> for BreakerLine {
+    fn from(shared: SharedBreaker) -> Self {
+        let figures = &shared.figures;
         Self {
-            badge: view.state.into(),
-            why: explain_state(&view, &limit),
-            is_open: view.state != BreakerState::Closed,
-            view,
-            limit,
+            badge: figures.state.into(),
+            why: explain_state(&shared),
+            is_open: figures.state != BreakerCondition::Closed,
+            figures: shared.figures,
         }
     }
 }
 
 /// Says in one sentence what the calls of an operation wait for.
-fn explain_state(view: &BreakerView, limit: &LimitView) -> String {
-    let since = view.since.map_or_else(String::new, |since| {
+fn explain_state(shared: &SharedBreaker) -> String {
+    let figures = &shared.figures;
+    let since = figures.since.map_or_else(String::new, |since| {
         format!(" since {} UTC", plain_time(since))
     });
-    let probe = match view.next_probe_at {
+    let probe = match figures.next_probe_at {
         Some(next) => format!("The next probe is due at {} UTC", plain_time(next)),
         None => "A probe is under way".to_owned(),
     };
-    match (view.state, &view.held) {
-        (BreakerState::Closed, _) => explain_closed(limit),
-        _ if view.is_tripped => {
+    let held_on = shared.held_on.join(", ");
+    match figures.state {
+        BreakerCondition::Closed => explain_closed(figures),
+        _ if figures.is_tripped => {
             format!(
                 "An operator stopped the calls{since}. They pass again when the breaker is reset."
             )
         }
-        (_, HeldCallers::Accounts(accounts)) if !view.is_outage => format!(
-            "Calls of {} accounts are held back{since}, because all of theirs failed. {probe}; the first answer closes it.",
-            accounts.len()
+        _ if !figures.is_outage => format!(
+            "{held_on} holds back the calls of {} accounts{since}, because all of theirs failed. {probe}; the first answer closes it.",
+            figures.held_accounts
         ),
         _ => format!(
-            "Calls are held back{since}, because too many failed. {probe}; the first answer closes it."
+            "{held_on} holds back calls{since}, because too many failed. {probe}; the first answer closes it."
         ),
     }
 }
 
-fn explain_closed(limit: &LimitView) -> String {
-    match limit.held_until {
+fn explain_closed(figures: &BreakerFigures) -> String {
+    match figures.held_until {
         Some(until) => format!(
             "The authority asked for a pause until {} UTC.",
             plain_time(until)
         ),
-        None if limit.waiting > 0 => {
+        None if figures.waiting > 0 => {
             format!(
                 "{} calls wait until one of {} is answered.",
-                limit.waiting, limit.limit
+                figures.waiting, figures.limit
             )
         }
         None => "Calls pass.".to_owned(),

@@ -21,7 +21,13 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct LanesPage {
     frame: Frame,
     lanes: Vec<LaneLine>,
-    owners: Vec<OwnerCount>,
+    owners: Vec<OwnerLine>,
+}
+
+struct OwnerLine {
+    count: OwnerCount,
+    /// The name of the replica, or the name in its leases if it is not known any more.
+    replica: String,
 }
 
 struct LaneLine {
@@ -34,10 +40,18 @@ struct LaneLine {
 /// GET /console/lanes: shows the lanes of the database, which all replicas share.
 async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
     let counts = views::counts_by_kind(&state.store).await?;
+    let owners = views::counts_by_owner(&state.store).await?;
+    let list = state.replicas.last_list();
     let page = LanesPage {
         frame: Frame::for_operator(&session, "Lanes"),
         lanes: counts.into_iter().map(LaneLine::from).collect(),
-        owners: views::counts_by_owner(&state.store).await?,
+        owners: owners
+            .into_iter()
+            .map(|count| OwnerLine {
+                replica: list.name(&count.owner).to_owned(),
+                count,
+            })
+            .collect(),
     };
     show(&page)
 }

@@ -3,11 +3,13 @@
 //! | File | Page |
 //! |---|---|
 //! | `overview` | what needs an operator, and what the process does now |
+//! | `past_overviews` | the overview of the last hour |
 //! | `runs`, `run` | the runs of all taxpayers; one run, why it waits, and its moves |
 //! | `supervision` | the tree of actors |
 //! | `quarantine` | work that was put aside after panics or crashes, and its replay |
 //! | `lanes` | what is due and who holds it |
 //! | `breakers` | the breakers of the calls to the authority, and the outages |
+//! | `replicas` | the processes of the deployment |
 //! | `deliveries` | webhook endpoints by health, and dead letters |
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
 //! | `history` | an invoice as it was after an event |
@@ -30,10 +32,12 @@ mod invoice;
 mod lanes;
 mod list_query;
 mod overview;
+pub(crate) mod past_overviews;
 mod people;
 mod quarantine;
 mod reason;
 mod reconciliations;
+mod replicas;
 mod run;
 mod runs;
 mod search;
@@ -49,6 +53,7 @@ use crate::http::endpoint::Path;
 const PAGES: &[(&str, &str)] = &[
     ("Overview", "/console"),
     ("Runs", "/console/runs"),
+    ("Replicas", "/console/replicas"),
     ("Supervision", "/console/supervision"),
     ("Quarantine", "/console/quarantine"),
     ("Lanes", "/console/lanes"),
@@ -69,6 +74,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         search::endpoints(),
     ];
     let of_process = [
+        replicas::endpoints(),
         supervision::endpoints(),
         lanes::endpoints(),
         breakers::endpoints(),

@@ -2,23 +2,28 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use authority_client::BreakerState;
 use jiff::{SignedDuration, Timestamp};
-use supervision::TreeSnapshot;
 
+use crate::console::badges::Badge;
 use crate::console::chart::Chart;
+use crate::console::filters;
 use crate::console::frame::{Frame, OVERVIEW};
 use crate::console::live::LiveParts;
 use crate::console::operators::incident_lines::IncidentLine;
+use crate::console::operators::past_overviews::{FoundOverview, PastOverviews};
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
+use crate::domain::breaker::BreakerFigures;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::pipeline::RunState;
+use crate::domain::replica::{ReplicaFigures, ReplicaList};
 use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
 use crate::http::incidents;
 use crate::http::metrics::database_counts::{DatabaseCounts, signed};
 use crate::http::metrics::history::RequestsInSecond;
+use crate::http::replicas;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -36,7 +41,13 @@ const STALE_AFTER: SignedDuration = SignedDuration::from_secs(15);
 #[template(path = "operators/overview.html")]
 struct OverviewPage {
     frame: Frame,
+    /// The address from which the part is renewed; `None` for a past overview.
+    live_from: Option<&'static str>,
     live: String,
+    /// What was found, if the page looks back.
+    past: Option<FoundOverview>,
+    /// The minutes of the last hour that can be looked at.
+    minutes: Vec<Timestamp>,
 }
 
 #[derive(Template)]
@@ -46,6 +57,8 @@ struct OverviewPart {
     stale: Option<String>,
     incidents: Vec<IncidentLine>,
     cards: Vec<Card>,
+    /// Tells of which replica the charts are, if there are several.
+    charts_of: Option<String>,
     charts: Vec<Chart>,
     breakers: Vec<BreakerLine>,
 }
@@ -58,22 +71,29 @@ struct Card {
 }
 
 struct BreakerLine {
-    operation: &'static str,
-    state: &'static str,
-    kind: &'static str,
-    limit: u32,
-    in_flight: u32,
-    waiting: usize,
-    calls: u32,
-    failures: u32,
+    figures: BreakerFigures,
+    badge: Badge,
 }
 
-/// GET /console: shows the overview.
-async fn show_overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
-    let live = render(&state).await?;
+/// GET `/console?at=`: shows the overview of this moment, or of a time within the last hour.
+async fn show_overview(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    past: web::Data<PastOverviews>,
+    query: Query,
+) -> Answer {
+    let asked = query.moment("at").map_err(ApiError::from)?;
+    let found = asked.and_then(|at| past.find(at));
+    let live = match &found {
+        Some(found) => found.overview.html.to_string(),
+        None => render(&state).await?,
+    };
     show(&OverviewPage {
         frame: Frame::for_operator(&session, OVERVIEW),
+        live_from: found.is_none().then_some("/console/live/overview"),
         live,
+        past: found,
+        minutes: past.minutes(),
     })
 }
 
@@ -90,7 +110,7 @@ async fn live_overview(
     std::future::ready(parts.stream("overview", &request, &state, render)).await
 }
 
-async fn render(state: &ApiState) -> Result<String, ApiError> {
+pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
     let now = state.now();
     let report = incidents::current_report(state).await;
     let counts = state.database_counts.last_counts();
@@ -99,7 +119,7 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
         .as_ref()
         .map(|counts| work_cards(counts))
         .unwrap_or_default();
-    cards.push(actor_card(&state.tree.snapshot(0)));
+    cards.extend(replica_cards(&state.replicas.last_list()));
     let part = OverviewPart {
         stale: stale_words(counts.map(|counts| counts.counted_at), now),
         incidents: report
@@ -108,6 +128,7 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
             .map(|incident| IncidentLine::new(incident, now))
             .collect(),
         cards,
+        charts_of: chart_owner(state),
         charts: charts(&seconds),
         breakers: breakers(state),
     };
@@ -196,18 +217,46 @@ fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
     ]
 }
 
-fn actor_card(tree: &TreeSnapshot) -> Card {
-    let actors: usize = tree
-        .groups
-        .iter()
-        .flat_map(|group| group.states.values())
-        .sum();
-    card(
-        "Actors",
-        i64::try_from(actors).unwrap_or(i64::MAX),
-        &format!("{} restarts since the start.", tree.counters.restarts),
-        "/console/supervision",
-    )
+/// Returns the figures of all replicas together.
+fn replica_cards(list: &ReplicaList) -> Vec<Card> {
+    let figures = || list.present().map(|replica| &replica.figures);
+    let sum = |number: fn(&ReplicaFigures) -> u64| figures().map(number).sum::<u64>();
+    let requests = sum(|figures| figures.requests);
+    let took = sum(|figures| figures.requests.saturating_mul(figures.mean_us));
+    let shown = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    vec![
+        card(
+            "Replicas",
+            shown(u64::try_from(figures().count()).unwrap_or(u64::MAX)),
+            &format!("{} missing.", list.missing().count()),
+            "/console/replicas",
+        ),
+        card(
+            "Requests a second",
+            shown(requests / 10),
+            &format!(
+                "On all replicas, {} µs each in the mean.",
+                took / requests.max(1)
+            ),
+            "/console/replicas",
+        ),
+        card(
+            "Actors",
+            shown(sum(|figures| figures.actors.actors)),
+            &format!(
+                "{} restarts since the start.",
+                sum(|figures| figures.actors.restarts)
+            ),
+            "/console/supervision",
+        ),
+    ]
+}
+
+/// Returns the sentence that says whose requests the charts show; `None` if there is one replica only.
+fn chart_owner(state: &ApiState) -> Option<String> {
+    let is_alone = state.replicas.last_list().present().count() < 2;
+    let name = &state.replicas.identity().name;
+    (!is_alone).then(|| format!("The charts show the requests of {name}, which made this page."))
 }
 
 fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {
@@ -234,25 +283,12 @@ fn mean_us(second: &RequestsInSecond) -> u64 {
     u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
 }
 
+/// Returns the breakers of all replicas together.
 fn breakers(state: &ApiState) -> Vec<BreakerLine> {
-    let breakers = state.authority.breakers();
-    let limits = state.authority.limits();
-    let lines = breakers
-        .iter()
-        .zip(&limits)
-        .map(|(breaker, limit)| BreakerLine {
-            operation: breaker.operation.name(),
-            state: breaker.state.name(),
-            kind: match breaker.state {
-                BreakerState::Closed => "ok",
-                BreakerState::HalfOpen => "warn",
-                BreakerState::Open => "bad",
-            },
-            limit: limit.limit,
-            in_flight: limit.in_flight,
-            waiting: limit.waiting,
-            calls: breaker.calls,
-            failures: breaker.failures,
-        });
+    let merged = replicas::shared_breakers(state);
+    let lines = merged.into_iter().map(|shared| BreakerLine {
+        badge: shared.figures.state.into(),
+        figures: shared.figures,
+    });
     lines.collect()
 }

@@ -25,6 +25,8 @@ pub(crate) struct OperatorSession {
     pub(crate) notice: Option<String>,
     /// The gravest incident in one line; `None` if nothing needs an operator.
     pub(crate) headline: Option<String>,
+    /// The name of the replica that answers.
+    pub(crate) replica: String,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,7 @@ async fn operator_session(
     if role < least {
         return Err(Refusal::NotAllowed(role::insufficient_role_message(least)));
     }
+    let state = request.app_data::<web::Data<ApiState>>();
     // Taxpayers can read who acted, so the name of the operator is not recorded.
     name_actor(Actor::Operator(id).into());
     Ok(OperatorSession {
@@ -58,13 +61,11 @@ async fn operator_session(
         role,
         csrf: signed_in.csrf,
         notice: notice(request),
-        headline: incident_headline(request),
+        headline: state.and_then(|state| headline(&state.incidents.last_report().incidents)),
+        replica: state
+            .map(|state| state.replicas.identity().name.clone())
+            .unwrap_or_default(),
     })
-}
-
-fn incident_headline(request: &HttpRequest) -> Option<String> {
-    let state = request.app_data::<web::Data<ApiState>>()?;
-    headline(&state.incidents.last_report().incidents)
 }
 
 /// True while the session of this token may see the pages of operators. This check does not count as a use of the

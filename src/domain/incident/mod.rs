@@ -6,13 +6,14 @@
 //! |---|---|
 //! | the table | `table` |
 //! | what the conditions look at | `situation` |
-//! | the conditions | `work`, `authority`, `process` |
+//! | the conditions | `work`, `authority`, `process`, `replicas` |
 //! | the alert rules and the runbook, which a test writes | `document_tests` |
 
 mod authority;
 #[cfg(test)]
 mod document_tests;
 mod process;
+mod replicas;
 mod situation;
 mod table;
 #[cfg(test)]

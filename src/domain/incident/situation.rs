@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::quarantine::WorkKind;
+use crate::domain::replica::ReplicaList;
 
 #[derive(Debug, Clone)]
 pub struct Situation {
@@ -18,6 +19,8 @@ pub struct Situation {
     pub actors: ActorFacts,
     pub traffic: TrafficFacts,
     pub process: ProcessFacts,
+    /// The replicas as this process last saw them.
+    pub replicas: ReplicaList,
 }
 
 /// A number of things, and the time from which the oldest of them counts.
@@ -172,6 +175,7 @@ impl Situation {
             actors: ActorFacts::default(),
             traffic: TrafficFacts::default(),
             process: ProcessFacts::default(),
+            replicas: ReplicaList::default(),
         }
     }
 }

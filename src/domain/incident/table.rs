@@ -1,6 +1,6 @@
 //! The table of incidents, those that wake somebody first. A row says what an operator needs at three in the morning.
 
-use crate::domain::incident::{IncidentKind, Severity, authority, process, work};
+use crate::domain::incident::{IncidentKind, Severity, authority, process, replicas, work};
 
 /// All kinds of incidents that the service sees itself, in the order in which operators see them.
 pub const INCIDENTS: &[IncidentKind] = &[
@@ -157,6 +157,31 @@ pub const INCIDENTS: &[IncidentKind] = &[
                   claim. One taxpayer with very many runs delays only itself.",
         page: "/console/lanes",
         find: work::work_not_taken,
+    },
+    IncidentKind {
+        name: "replica-missing",
+        severity: Severity::Warning,
+        title: "A replica gives no sign",
+        effect: "The others take over its work when its leases end. They carry its load.",
+        ends: "When a replica of this name starts again, when an operator forgets it, or an hour after its last sign.",
+        to_do: "Look at its last log lines and start it again, or forget it on the page Replicas if it does not come back.",
+        look_at: "The page Replicas or `/ops/replicas`; the machine and the last log lines of the replica. A replica that \
+                  stops in order says so and is not missed; one that was killed, or that cannot reach the database, is.",
+        page: "/console/replicas",
+        find: replicas::replica_missing,
+    },
+    IncidentKind {
+        name: "replicas-out-of-step",
+        severity: Severity::Warning,
+        title: "The replicas are out of step",
+        effect: "A wrong clock makes due times and timestamps wrong. Old and new replicas behave differently.",
+        ends: "When the clocks agree to two seconds, and all replicas run one version.",
+        to_do: "Synchronise the clock of the named machine, or finish the upgrade.",
+        look_at: "The page Replicas or `/ops/replicas`: `clock_ahead_ms`, `version` and `started_at` of each replica. With \
+                  cause `clock`: NTP on the named machine and on that of the database. With cause `version`: the rollout, \
+                  which has stood still for a quarter of an hour.",
+        page: "/console/replicas",
+        find: replicas::replicas_out_of_step,
     },
     IncidentKind {
         name: "documents-refused",

@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 use super::*;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::quarantine::WorkKind;
+use crate::domain::replica::{Replica, ReplicaFigures, ReplicaIdentity, ReplicaList};
 
 /// A kind of incident, and what brings a calm situation to it.
 type Case = (&'static str, fn(&mut Situation));
@@ -82,11 +83,51 @@ const CASES: &[Case] = &[
         situation.process.resident_bytes = Some(85);
         situation.process.memory_bytes_max = Some(100);
     }),
+    ("replica-missing", |situation| {
+        situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
+        situation.replicas.replicas[0].seen_at = situation.now - SignedDuration::from_secs(4);
+    }),
+    ("replicas-out-of-step", |situation| {
+        let figures = ReplicaFigures { clock_ahead_ms: -2_001, ..ReplicaFigures::default() };
+        situation.replicas = replica_list(REPLICA_STARTED, figures);
+    }),
+    ("replicas-out-of-step", |situation| {
+        let figures = ReplicaFigures { version: "2".to_owned(), ..ReplicaFigures::default() };
+        situation.replicas = replica_list(REPLICA_STARTED, figures);
+    }),
     ("files-near-limit", |situation| {
         situation.process.open_files = Some(1_741);
         situation.process.open_files_max = Some(2_048);
     }),
 ];
+
+const REPLICA_STARTED: SignedDuration = SignedDuration::from_mins(16);
+
+/// Returns two replicas that have just given a sign. The figures are those of the first, which started so long ago.
+fn replica_list(ago: SignedDuration, figures: ReplicaFigures) -> ReplicaList {
+    let now = situation_time();
+    let replica = |name: &str, figures| Replica {
+        identity: ReplicaIdentity {
+            id: name.to_owned(),
+            name: name.to_owned(),
+        },
+        seen_at: now,
+        leases: 0,
+        figures,
+    };
+    let first = ReplicaFigures {
+        started_at: now - ago,
+        ..figures
+    };
+    ReplicaList {
+        read_at: Some(now),
+        watched_since: Some(now - SignedDuration::from_mins(1)),
+        replicas: vec![
+            replica("a:8080", first),
+            replica("b:8080", ReplicaFigures::default()),
+        ],
+    }
+}
 
 fn slow_calls(answered: u64) -> CallFacts {
     CallFacts {
@@ -209,4 +250,16 @@ fn sentences_say_how_many_whose_and_why() {
             "20 of 337 endpoints are parked, because each attempt failed: timed out. 18 of them are at hooks.example.",
         ]
     );
+}
+
+#[test]
+fn replicas_that_are_being_upgraded_are_not_out_of_step() {
+    let figures = ReplicaFigures {
+        version: "2".to_owned(),
+        clock_ahead_ms: 2_000,
+        ..ReplicaFigures::default()
+    };
+    let mut situation = Situation::calm();
+    situation.replicas = replica_list(SignedDuration::from_mins(14), figures);
+    assert_eq!(find_all(&situation), []);
 }

@@ -48,6 +48,7 @@ words! {
         ChangeOperatorRole = "operator.change-role",
         ReplayCommand = "command.replay",
         DropCommand = "command.drop",
+        ForgetReplica = "replica.forget",
         TripBreaker = "breaker.trip",
         ResetBreaker = "breaker.reset",
         SignIn = "session.sign-in",

@@ -9,11 +9,21 @@ use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
 pub struct WaitContext {
     /// The breaker that blocks the run's next step, if one does.
     pub block: Option<StepBlock>,
-    /// The process that works on the run now.
-    pub worker: Option<String>,
+    /// The replica that holds the run's lane.
+    pub worker: Option<Worker>,
     pub queue: Option<QueuePlace>,
     /// True if an operator paused the run.
     pub is_held: bool,
+}
+
+/// The replica that holds a run's lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    pub name: String,
+    /// The time of its last sign, if it gives none any more.
+    pub silent_since: Option<Timestamp>,
+    /// The end of its lease. It prolongs the lease while it works.
+    pub lease_until: Timestamp,
 }
 
 /// An open breaker that blocks one step for one taxpayer.
@@ -107,9 +117,7 @@ impl Run {
 
     fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
         if let Some(worker) = &context.worker {
-            let step = self.step_in_words();
-            let since = at(self.updated_at);
-            return format!("It does not wait: {worker} has worked on {step} since {since}.");
+            return self.explain_work(worker);
         }
         if let Some(block) = &context.block {
             return self.explain_block(block, context.queue.as_ref());
@@ -117,6 +125,26 @@ impl Run {
         match self.phase {
             RunPhase::Waiting { reason, until } if until > now => self.explain_retry(reason, until),
             _ => self.explain_queue(context.queue.as_ref()),
+        }
+    }
+
+    fn explain_work(&self, worker: &Worker) -> String {
+        let Worker {
+            name,
+            silent_since,
+            lease_until,
+        } = worker;
+        let step = self.step_in_words();
+        match silent_since {
+            None => {
+                let since = at(self.updated_at);
+                format!("It does not wait: {name} has worked on {step} since {since}.")
+            }
+            Some(silent_since) => format!(
+                "{name} was at work on {step} and has given no sign since {}. Another replica takes over at {} at the latest.",
+                at(*silent_since),
+                at(*lease_until)
+            ),
         }
     }
 
@@ -270,8 +298,13 @@ mod tests {
             }),
             ..alone.clone()
         };
+        let worker = Worker {
+            name: "replica-1".into(),
+            silent_since: None,
+            lease_until: second(30),
+        };
         let worked_on = WaitContext {
-            worker: Some("replica-1".into()),
+            worker: Some(worker),
             ..queued.clone()
         };
         let held = WaitContext {
@@ -326,5 +359,18 @@ mod tests {
             ),
             "{due}"
         );
+    }
+
+    #[test]
+    fn a_run_of_a_silent_replica_says_who_takes_over() {
+        let context = WaitContext {
+            worker: Some(Worker {
+                name: "replica-1".into(),
+                silent_since: Some(second(4)),
+                lease_until: second(30),
+            }),
+            ..WaitContext::default()
+        };
+        insta::assert_snapshot!(run().explain_wait(&context, second(5)), @"replica-1 was at work on the step irn-check and has given no sign since 2027-01-15 08:00:04 UTC. Another replica takes over at 2027-01-15 08:00:30 UTC at the latest.");
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
             failed_authentications: growth(FIVE_MINUTES).failed_authentications,
         },
         process: process_facts(),
+        replicas: state.replicas.last_list().as_ref().clone(),
     }
 }
 

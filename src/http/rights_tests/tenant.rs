@@ -109,6 +109,7 @@ impl Foreign {
             ("{replay_id}", id_text(&replay["id"])),
             ("{reference}", uuid::Uuid::nil().to_string()),
             ("{list}", "countries".to_owned()),
+            ("{operation}", "sign".to_owned()),
             ("{file:.*}", "index.html".to_owned()),
             ("{token}", "not-the-token".to_owned()),
         ];

@@ -56,6 +56,7 @@ pub(crate) mod quarantined_work;
 pub(crate) mod queue;
 pub(crate) mod reconciliation;
 pub(crate) mod replay;
+pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod taxpayer;

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
+use database::column::RowRef;
 use database::{StoreError, sql};
+use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, Value};
 
@@ -17,8 +19,15 @@ use crate::store::lanes::fair_queue::{free_condition, statement};
 pub struct LaneState {
     /// The number of times that the lane was locked with `lock`.
     pub version: i64,
-    /// The process that holds the lane now.
-    pub owner: Option<String>,
+    /// Who holds the lane now.
+    pub holder: Option<LaneHolder>,
+}
+
+/// The process that holds a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneHolder {
+    pub owner: String,
+    pub lease_until: Timestamp,
 }
 
 /// Returns the state of a lane, if the lane exists.
@@ -29,7 +38,7 @@ pub async fn state(
 ) -> Result<Option<LaneState>, StoreError> {
     let is_held = Expr::col("lease_until").gte(sql::now(reader.get_database_backend()));
     let statement = Query::select()
-        .column("version")
+        .columns(["version", "lease_until"])
         .expr_as(Expr::case(is_held, Expr::col("owner")), "owner")
         .from("lanes")
         .and_where(Expr::col("kind").eq(kind.as_str()))
@@ -38,9 +47,21 @@ pub async fn state(
     let Some(row) = reader.query_one(&statement).await? else {
         return Ok(None);
     };
+    let owner: Option<String> = row.try_get("", "owner")?;
+    let lease_until: Option<i64> = row.try_get("", "lease_until")?;
+    let at = RowRef {
+        table: "lanes",
+        id: key,
+    };
+    let holder = owner.zip(lease_until).map(|(owner, micros)| {
+        Ok::<_, StoreError>(LaneHolder {
+            owner,
+            lease_until: at.moment(micros)?,
+        })
+    });
     Ok(Some(LaneState {
         version: row.try_get("", "version")?,
-        owner: row.try_get("", "owner")?,
+        holder: holder.transpose()?,
     }))
 }
 
@@ -258,14 +279,13 @@ mod tests {
             ];
             assert_eq!(found, expected);
             let state = async |kind, key: &str| state(store.reader(), kind, key).await.unwrap();
-            let held = LaneState {
-                version: 0,
-                owner: Some("two".to_owned()),
-            };
-            assert_eq!(state(LaneKind::Run, &third[0].key).await, Some(held));
+            let held = state(LaneKind::Run, &third[0].key).await.unwrap();
+            let holder = held.holder.unwrap();
+            assert_eq!(holder.owner, "two");
+            assert!(holder.lease_until > store.database_now().await.unwrap());
             let ended = LaneState {
                 version: 0,
-                owner: None,
+                holder: None,
             };
             assert_eq!(
                 state(LaneKind::Endpoint, "0").await,

@@ -34,7 +34,7 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     Ok(())
 }
 
-/// Appends entries about actions that change nothing else in the database, such as the reset of a breaker.
+/// Appends entries about actions that change nothing else in the database, such as the showing of contact data.
 pub async fn record(store: &Store, entries: &[AuditEntry]) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     append(&tx, entries).await?;

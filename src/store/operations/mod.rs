@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod audit;
 pub mod audit_row;
+pub mod breaker_orders;
 pub mod ledger_days;
 pub mod outage_notice_row;
 pub mod outage_row;
@@ -15,6 +16,7 @@ pub mod reconciliation_finding_row;
 pub mod reconciliation_row;
 pub mod reconciliations;
 pub mod reference_lists;
+pub mod replicas;
 pub mod search;
 pub mod supplier_document_row;
 pub mod supplier_invoice_row;

@@ -14,6 +14,7 @@ mod outages;
 mod overview;
 mod quarantine;
 mod reconciliations;
+mod replicas;
 mod run_moves;
 mod runs;
 mod webhook_endpoints;

@@ -105,11 +105,11 @@ impl Deployment {
         deployment
     }
 
-    /// A second process on the same database, and the taxpayer's client there.
-    pub(crate) async fn second_process(&self) -> (Service, Client) {
+    /// Another process on the same database, and the taxpayer's client there.
+    pub(crate) async fn another_process(&self, name: &str) -> (Service, Client) {
         let service = Service::start(
             self.directory.path().to_owned(),
-            "second",
+            name,
             self.settings.clone(),
         )
         .await;

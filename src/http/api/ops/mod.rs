@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 mod accounts;
+pub(crate) mod breakers;
 mod contacts;
 pub(crate) mod dead_letters;
 pub(crate) mod development;
@@ -13,6 +14,7 @@ mod probes;
 pub(crate) mod quarantine;
 mod reconciliations;
 mod records;
+mod replicas;
 mod run_moves;
 mod runs;
 mod search;
@@ -25,6 +27,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let runs = [
         overview::endpoints(),
         incidents::endpoints(),
+        replicas::endpoints(),
+        breakers::endpoints(),
         run_moves::endpoints(),
         runs::endpoints(),
     ];

@@ -1,4 +1,4 @@
-//! Records for operators: the tree of actors, the breakers, the outages and the audit log.
+//! Records for operators: the tree of actors, the outages and the audit log.
 
 use std::future::{Ready, ready};
 
@@ -14,7 +14,6 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::audit::AuditView;
-use crate::http::views::breaker::Breaker;
 use crate::http::views::outage::OutageView;
 use crate::http::views::paginator::Paginator;
 use crate::store::operations::audit::AuditFilter;
@@ -28,10 +27,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Supervision retrieved successfully",
                 schema::envelope(schema::object()),
             )
-        }),
-        path("/ops/breakers").get(breakers, || {
-            doc("breakers", "The breaker and the limit of each call to the authority")
-                .gives_list::<Breaker>("Breakers retrieved successfully")
         }),
         path("/ops/outages").get(list_outages, || {
             doc("list_outages", "Outages of the authority, newest first")
@@ -53,15 +48,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::ValidationFailed])
         }),
     ]
-}
-
-/// GET /ops/breakers: lists this process's breaker and concurrency limit of each operation of the authority.
-fn breakers(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
-    let state = state.into_inner();
-    let breakers = state.authority.breakers();
-    let limits = state.authority.limits();
-    let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
-    ready(ApiResponse::ok("Breakers retrieved successfully", views))
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;

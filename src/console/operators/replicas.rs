@@ -1,0 +1,185 @@
+//! The replicas, live: which process is ready, stops or is missing, and what each does. A missing one can be forgotten.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use askama::Template;
+use futures_util::future::LocalBoxFuture;
+use jiff::Timestamp;
+
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::live::LiveParts;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::operators::{Operator, Viewer};
+use crate::domain::breaker::BreakerCondition;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::replica::{Replica, ReplicaList, ReplicaState};
+use crate::http::endpoint::{Path, path};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::operations::replicas;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/console/replicas").page(show_replicas),
+        path("/console/live/replicas").page(live_replicas),
+        path("/console/replicas/{id}/forget").form(forget),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "operators/replicas.html")]
+struct ReplicasPage {
+    frame: Frame,
+    live: String,
+    /// The replicas that an operator may forget.
+    missing: Vec<Replica>,
+}
+
+#[derive(Template)]
+#[template(path = "operators/replicas_live.html")]
+struct ReplicasPart {
+    answered_by: String,
+    read_at: Option<Timestamp>,
+    lines: Vec<ReplicaLine>,
+}
+
+struct ReplicaLine {
+    replica: Replica,
+    badge: Badge,
+    /// Why the replica is not ready, or since when it is missed.
+    note: String,
+    memory: String,
+    clock: String,
+    requests: String,
+    open_breakers: usize,
+}
+
+impl From<ReplicaState> for Badge {
+    fn from(state: ReplicaState) -> Self {
+        let (class, text) = match state {
+            ReplicaState::Ready => ("ok", "Ready"),
+            ReplicaState::NotReady => ("bad", "Not ready"),
+            ReplicaState::Stopping => ("idle", "Stopping"),
+            ReplicaState::Missing => ("bad", "Missing"),
+        };
+        Self { class, text }
+    }
+}
+
+/// GET /console/replicas: shows all replicas.
+async fn show_replicas(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
+    let list = state.replicas.last_list();
+    let page = render(&state).and_then(|live| {
+        show(&ReplicasPage {
+            frame: Frame::for_operator(&session, "Replicas"),
+            live,
+            missing: list.missing().cloned().collect(),
+        })
+    });
+    std::future::ready(page).await
+}
+
+/// GET /console/live/replicas: streams the table of replicas.
+async fn live_replicas(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    _: Viewer,
+    parts: web::Data<LiveParts>,
+) -> HttpResponse {
+    let render = |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
+        Box::pin(async move { render(&state) })
+    };
+    std::future::ready(parts.stream("replicas", &request, &state, render)).await
+}
+
+/// POST /console/replicas/{id}/forget: forgets a replica that does not come back.
+async fn forget(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    id: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let order = form.0.request(&state, &session)?;
+    let list = state.replicas.last_list();
+    let missing = list.missing().find(|replica| replica.identity.id == *id);
+    let Some(missing) = missing else {
+        return Ok(go_to(
+            "/console/replicas",
+            "This replica is not missing any more.",
+        ));
+    };
+    let name = &missing.identity.name;
+    let entry =
+        AuditEntry::for_operator_request(&order, AuditAction::ForgetReplica, name, state.now());
+    replicas::forget_missing(&state.store, &id, entry).await?;
+    Ok(go_to(
+        "/console/replicas",
+        "The replica is forgotten. If it gives a sign again, it is back in the list.",
+    ))
+}
+
+fn render(state: &ApiState) -> Result<String, ApiError> {
+    let list = state.replicas.last_list();
+    let part = ReplicasPart {
+        answered_by: state.replicas.identity().name.clone(),
+        read_at: list.read_at,
+        lines: list
+            .replicas
+            .iter()
+            .map(|replica| ReplicaLine::new(&list, replica))
+            .collect(),
+    };
+    part.render().map_err(ApiError::internal)
+}
+
+impl ReplicaLine {
+    fn new(list: &ReplicaList, replica: &Replica) -> Self {
+        let figures = &replica.figures;
+        let state = list.state(replica);
+        let held = figures.breakers.iter();
+        Self {
+            badge: state.into(),
+            note: match state {
+                ReplicaState::Missing => {
+                    "It did not stop in order. Others take over its work when its leases end."
+                        .to_owned()
+                }
+                ReplicaState::Stopping => "It finishes its work and takes no more.".to_owned(),
+                ReplicaState::Ready | ReplicaState::NotReady => {
+                    figures.not_ready.clone().unwrap_or_default()
+                }
+            },
+            memory: figures
+                .resident_bytes
+                .map_or_else(String::new, |bytes| format!("{} MiB", bytes >> 20)),
+            clock: clock_words(figures.clock_ahead_ms),
+            requests: format!("{} in 10 s, {} µs each", figures.requests, figures.mean_us),
+            open_breakers: held
+                .filter(|breaker| breaker.state != BreakerCondition::Closed)
+                .count(),
+            replica: replica.clone(),
+        }
+    }
+}
+
+/// Says how a clock stands to the clock of the database.
+fn clock_words(ahead_ms: i64) -> String {
+    match ahead_ms {
+        0 => "agrees".to_owned(),
+        1.. => format!("{ahead_ms} ms ahead"),
+        _ => format!("{} ms behind", ahead_ms.unsigned_abs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_ahead_or_behind_or_agrees() {
+        let words = [0, 1_500, -20].map(clock_words);
+        assert_eq!(words, ["agrees", "1500 ms ahead", "20 ms behind"]);
+    }
+}

@@ -1,0 +1,194 @@
+//! The breakers of the calls to the authority, as operators see them over all replicas, and the orders that operators give.
+//! Each replica has a breaker of its own for each operation; an order is for all replicas.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::kernel::codes::words;
+
+words! {
+    /// What an operator wants of a breaker.
+    BreakerOrderKind {
+        /// Make no call until the breaker is reset.
+        Trip = "trip",
+        Reset = "reset",
+    }
+}
+
+/// The last order about an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerOrder {
+    pub operation: String,
+    pub kind: BreakerOrderKind,
+    /// Grows with each order about the operation.
+    pub number: i64,
+}
+
+/// The state of a breaker, the least grave first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerCondition {
+    #[default]
+    Closed,
+    HalfOpen,
+    Open,
+}
+
+impl BreakerCondition {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::HalfOpen => "half_open",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// The breaker and the limit of one operation, as one replica sees them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BreakerFigures {
+    pub operation: String,
+    pub state: BreakerCondition,
+    /// True if an operator has stopped the calls.
+    pub is_tripped: bool,
+    /// True if the breaker holds back everybody; otherwise it holds back `held_accounts`.
+    pub is_outage: bool,
+    pub held_accounts: u64,
+    pub since: Option<Timestamp>,
+    pub next_probe_at: Option<Timestamp>,
+    /// Why the last call failed, if it did.
+    pub cause: Option<String>,
+    /// The calls of the last 30 s, and those of them that failed.
+    pub calls: u32,
+    pub failures: u32,
+    pub openings: u64,
+    /// How many calls may be in flight at a time, and how many wait for that.
+    pub limit: u32,
+    pub in_flight: u32,
+    pub waiting: u64,
+    /// The end of the pause that the authority asked for.
+    pub held_until: Option<Timestamp>,
+}
+
+/// The breakers of one operation on all replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedBreaker {
+    /// The figures of all replicas together. What cannot be added is that of the replica whose breaker is gravest.
+    pub figures: BreakerFigures,
+    /// The replicas whose breaker is not closed.
+    pub held_on: Vec<String>,
+}
+
+/// Returns the breakers of all replicas by operation, in the order in which the first replica lists them.
+pub fn merge_breakers<'a>(
+    replicas: impl IntoIterator<Item = (&'a str, &'a [BreakerFigures])>,
+) -> Vec<SharedBreaker> {
+    let mut merged: Vec<SharedBreaker> = Vec::new();
+    for (name, breakers) in replicas {
+        for breaker in breakers {
+            let known = merged
+                .iter_mut()
+                .find(|shared| shared.figures.operation == breaker.operation);
+            match known {
+                Some(shared) => shared.add(name, breaker),
+                None => merged.push(SharedBreaker {
+                    held_on: held_name(name, breaker),
+                    figures: breaker.clone(),
+                }),
+            }
+        }
+    }
+    merged
+}
+
+fn held_name(replica: &str, breaker: &BreakerFigures) -> Vec<String> {
+    let is_held = breaker.state != BreakerCondition::Closed;
+    is_held.then(|| replica.to_owned()).into_iter().collect()
+}
+
+impl SharedBreaker {
+    fn add(&mut self, replica: &str, breaker: &BreakerFigures) {
+        self.held_on.extend(held_name(replica, breaker));
+        let sum = &self.figures;
+        let gravest = if breaker.gravity() > sum.gravity() {
+            breaker
+        } else {
+            sum
+        };
+        self.figures = BreakerFigures {
+            calls: sum.calls.saturating_add(breaker.calls),
+            failures: sum.failures.saturating_add(breaker.failures),
+            openings: sum.openings.saturating_add(breaker.openings),
+            limit: sum.limit.saturating_add(breaker.limit),
+            in_flight: sum.in_flight.saturating_add(breaker.in_flight),
+            waiting: sum.waiting.saturating_add(breaker.waiting),
+            held_until: sum.held_until.max(breaker.held_until),
+            ..gravest.clone()
+        };
+    }
+}
+
+impl BreakerFigures {
+    fn gravity(&self) -> (bool, BreakerCondition, bool, u64) {
+        (
+            self.is_tripped,
+            self.state,
+            self.is_outage,
+            self.held_accounts,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn breaker(operation: &str, state: BreakerCondition) -> BreakerFigures {
+        BreakerFigures {
+            operation: operation.into(),
+            state,
+            calls: 3,
+            failures: 1,
+            openings: 1,
+            limit: 64,
+            in_flight: 2,
+            waiting: 4,
+            ..BreakerFigures::default()
+        }
+    }
+
+    #[test]
+    fn figures_are_added_and_the_gravest_state_counts() {
+        let open = BreakerFigures {
+            cause: Some("timed_out".into()),
+            ..breaker("sign", BreakerCondition::Open)
+        };
+        let first = [
+            breaker("sign", BreakerCondition::Closed),
+            breaker("health", BreakerCondition::Closed),
+        ];
+        let second = [open.clone()];
+        for replicas in [
+            [("a", &first[..]), ("b", &second[..])],
+            [("b", &second[..]), ("a", &first[..])],
+        ] {
+            let merged = merge_breakers(replicas);
+            assert_eq!(merged.len(), 2);
+            let expected = SharedBreaker {
+                held_on: vec!["b".to_owned()],
+                figures: BreakerFigures {
+                    calls: 6,
+                    failures: 2,
+                    openings: 2,
+                    limit: 128,
+                    in_flight: 4,
+                    waiting: 8,
+                    ..open.clone()
+                },
+            };
+            assert_eq!(merged[0], expected);
+            assert_eq!(merged[1].held_on, [""; 0]);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The replicas: the processes that serve one deployment. Each tells the others every second how it is, so that all
+//! show the same figures, and so that a dead one is noticed.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::breaker::BreakerFigures;
+
+/// A replica that gave no sign for this long is missing. It is three signs.
+pub const MISSING_AFTER: SignedDuration = SignedDuration::from_secs(3);
+/// A replica that has said that it stops finishes its work first; that takes some ten seconds.
+const STOPPING_FOR: SignedDuration = SignedDuration::from_secs(30);
+/// A missing replica is remembered for this long, unless one of the same name starts.
+pub const REMEMBERED_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+/// Names a process: its id changes with each start, its name stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaIdentity {
+    /// The name that the process writes into its leases.
+    pub id: String,
+    /// The host and port, or the name in the settings.
+    pub name: String,
+}
+
+/// A replica as all replicas see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replica {
+    pub identity: ReplicaIdentity,
+    /// The time of its last sign, by the clock of the database.
+    pub seen_at: Timestamp,
+    /// The number of lanes that it holds.
+    pub leases: u64,
+    pub figures: ReplicaFigures,
+}
+
+/// What a replica says of itself. A replica of another version may leave out fields or add some.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaFigures {
+    pub version: String,
+    pub started_at: Timestamp,
+    /// True if it takes no new work, because it stops.
+    pub is_stopping: bool,
+    /// Why it is not ready; `None` if it is.
+    pub not_ready: Option<String>,
+    pub resident_bytes: Option<u64>,
+    /// How far its clock is ahead of the clock of the database, in milliseconds.
+    pub clock_ahead_ms: i64,
+    /// Requests that it answered within the last ten seconds, and the mean time of an answer.
+    pub requests: u64,
+    pub mean_us: u64,
+    pub actors: ActorTotals,
+    pub breakers: Vec<BreakerFigures>,
+}
+
+/// The actors of a replica in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ActorTotals {
+    pub actors: u64,
+    /// The number of commands in all mailboxes.
+    pub queued: u64,
+    pub failed: u64,
+    pub stuck: u64,
+    /// Panics and restarts since the start of the process.
+    pub panics: u64,
+    pub restarts: u64,
+}
+
+/// All replicas that are known, as they were when they were last read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReplicaList {
+    /// When they were read, by the clock of the database; `None` if they never were.
+    pub read_at: Option<Timestamp>,
+    /// The reader has given its own signs without a gap since then. A reader that was held up itself, or whose database
+    /// was, knows nothing of the signs of others.
+    pub watched_since: Option<Timestamp>,
+    /// By name.
+    pub replicas: Vec<Replica>,
+}
+
+/// How a replica is, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplicaState {
+    Ready,
+    NotReady,
+    Stopping,
+    /// It gives no sign.
+    Missing,
+}
+
+impl ReplicaList {
+    /// Returns how a replica of this list is.
+    pub fn state(&self, replica: &Replica) -> ReplicaState {
+        if self.is_missing(replica) {
+            ReplicaState::Missing
+        } else if replica.figures.is_stopping {
+            ReplicaState::Stopping
+        } else if replica.figures.not_ready.is_some() {
+            ReplicaState::NotReady
+        } else {
+            ReplicaState::Ready
+        }
+    }
+
+    /// Returns the name of the process that writes this id into its leases. An unknown process is named by its id.
+    pub fn name<'a>(&'a self, id: &'a str) -> &'a str {
+        let found = self
+            .replicas
+            .iter()
+            .find(|replica| replica.identity.id == id);
+        found.map_or(id, |replica| replica.identity.name.as_str())
+    }
+
+    /// Returns the replicas that give signs.
+    pub fn present(&self) -> impl Iterator<Item = &Replica> {
+        self.replicas
+            .iter()
+            .filter(|replica| !self.is_missing(replica))
+    }
+
+    pub fn missing(&self) -> impl Iterator<Item = &Replica> {
+        self.replicas
+            .iter()
+            .filter(|replica| self.is_missing(replica))
+    }
+
+    fn is_missing(&self, replica: &Replica) -> bool {
+        let (Some(read_at), Some(watched_since)) = (self.read_at, self.watched_since) else {
+            return false;
+        };
+        let patience = if replica.figures.is_stopping {
+            STOPPING_FOR
+        } else {
+            MISSING_AFTER
+        };
+        read_at.duration_since(replica.seen_at) > patience
+            && read_at.duration_since(watched_since) > MISSING_AFTER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn replica(seen_at: i64, figures: ReplicaFigures) -> Replica {
+        Replica {
+            identity: ReplicaIdentity {
+                id: "one".into(),
+                name: "host:8080".into(),
+            },
+            seen_at: at(seen_at),
+            leases: 0,
+            figures,
+        }
+    }
+
+    /// Returns the state at second 100 of a replica that was last seen at `seen_at`, as a reader sees it that has
+    /// watched since `watched_since`.
+    fn state(seen_at: i64, watched_since: i64, figures: &ReplicaFigures) -> ReplicaState {
+        let replica = replica(seen_at, figures.clone());
+        let list = ReplicaList {
+            read_at: Some(at(100)),
+            watched_since: Some(at(watched_since)),
+            replicas: vec![replica.clone()],
+        };
+        assert_eq!(
+            list.missing().count() + list.present().count(),
+            1,
+            "each is either missing or present"
+        );
+        list.state(&replica)
+    }
+
+    #[test]
+    fn a_replica_is_missing_after_three_signs_that_a_reader_could_have_seen() {
+        let ready = ReplicaFigures::default();
+        let stopping = ReplicaFigures {
+            is_stopping: true,
+            ..ReplicaFigures::default()
+        };
+        let not_ready = ReplicaFigures {
+            not_ready: Some("an actor has given up".into()),
+            ..ReplicaFigures::default()
+        };
+        let cases = [
+            (97, 0, &ready, ReplicaState::Ready),
+            (96, 0, &ready, ReplicaState::Missing),
+            (96, 97, &ready, ReplicaState::Ready),
+            (96, 96, &ready, ReplicaState::Missing),
+            (97, 0, &not_ready, ReplicaState::NotReady),
+            (96, 0, &not_ready, ReplicaState::Missing),
+            (70, 0, &stopping, ReplicaState::Stopping),
+            (69, 0, &stopping, ReplicaState::Missing),
+        ];
+        for (seen_at, watched_since, figures, expected) in cases {
+            assert_eq!(
+                state(seen_at, watched_since, figures),
+                expected,
+                "seen at {seen_at}, watched since {watched_since}"
+            );
+        }
+        let unread = ReplicaList::default();
+        assert_eq!(unread.state(&replica(0, ready)), ReplicaState::Ready);
+    }
+
+    #[test]
+    fn figures_of_another_version_are_read_as_far_as_they_are_known() {
+        let text = r#"{"version":"9.0.0","new":{"a":1},"actors":{"queued":3,"new":1},"breakers":[{"operation":"sign","new":1}]}"#;
+        let figures: ReplicaFigures = strict_json::from_trusted(text).unwrap();
+        assert_eq!(figures.version, "9.0.0");
+        assert_eq!(figures.actors.queued, 3);
+        assert_eq!(figures.breakers[0].operation, "sign");
+    }
+}

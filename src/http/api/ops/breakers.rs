@@ -1,0 +1,113 @@
+//! The breakers of the calls to the authority. Operators read those of this replica, and stop or free the calls of all.
+
+use std::future::{Ready, ready};
+
+use actix_web::web;
+use authority_client::Operation;
+
+use crate::domain::access::caller::{OpsOperator, OpsViewer};
+use crate::domain::breaker::BreakerOrderKind;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::forms::{reason, report};
+use crate::http::openapi::{doc, example};
+use crate::http::replicas::{self, give_order};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::breaker::Breaker;
+use crate::http::views::replica::ReplicaBreaker;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/breakers").get(list_breakers, || {
+            doc(
+                "breakers",
+                "The breaker and the limit of each call to the authority",
+            )
+            .with_note("Those of the replica that answers. `/ops/replicas` has those of all.")
+            .gives_list::<Breaker>("Breakers retrieved successfully")
+        }),
+        path("/ops/breakers/{operation}/trip").post(trip_breaker, || {
+            doc("trip_breaker", "Stop the calls of an operation")
+                .with_note(
+                    "Every replica obeys within a second, also after a restart, until the breaker is reset.",
+                )
+                .may_take(reason::read, example!("reason"))
+                .gives::<ReplicaBreaker<'_>>(200, "Breaker tripped successfully")
+                .fails(&[ErrorCode::RouteNotFound])
+        }),
+        path("/ops/breakers/{operation}/reset").post(reset_breaker, || {
+            doc("reset_breaker", "Let the calls of an operation pass again")
+                .with_note("Every replica obeys within a second.")
+                .may_take(reason::read, example!("reason"))
+                .gives::<ReplicaBreaker<'_>>(200, "Breaker reset successfully")
+                .fails(&[ErrorCode::RouteNotFound])
+        }),
+    ]
+}
+
+/// GET /ops/breakers: lists this process's breaker and concurrency limit of each operation of the authority.
+fn list_breakers(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
+    let state = state.into_inner();
+    let breakers = state.authority.breakers();
+    let limits = state.authority.limits();
+    let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
+    ready(ApiResponse::ok("Breakers retrieved successfully", views))
+}
+
+/// POST /ops/breakers/{operation}/trip: stops the calls of an operation on all replicas.
+async fn trip_breaker(
+    state: web::Data<ApiState>,
+    operator: OpsOperator,
+    operation: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    order(&state, operator, &operation, body, BreakerOrderKind::Trip).await
+}
+
+/// POST /ops/breakers/{operation}/reset: lets the calls of an operation pass again on all replicas.
+async fn reset_breaker(
+    state: web::Data<ApiState>,
+    operator: OpsOperator,
+    operation: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    order(&state, operator, &operation, body, BreakerOrderKind::Reset).await
+}
+
+async fn order(
+    state: &ApiState,
+    OpsOperator(operator_id): OpsOperator,
+    operation: &str,
+    body: Body,
+    kind: BreakerOrderKind,
+) -> Result<ApiResponse, ApiError> {
+    let operation = find_operation(operation)?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        reason::read,
+    )?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.0,
+    };
+    give_order(state, operation, kind, &by).await?;
+    let figures = replicas::own_breaker(state, operation);
+    let message = match kind {
+        BreakerOrderKind::Trip => "Breaker tripped successfully",
+        BreakerOrderKind::Reset => "Breaker reset successfully",
+    };
+    Ok(ApiResponse::ok(message, ReplicaBreaker::from(&figures)).warn(&form.warnings))
+}
+
+/// Finds an operation by the name in a path.
+pub(crate) fn find_operation(name: &str) -> Result<Operation, ApiError> {
+    let found = Operation::ALL
+        .into_iter()
+        .find(|operation| operation.name() == name);
+    found.ok_or_else(ApiError::route_not_found)
+}

@@ -1,0 +1,128 @@
+//! What this process knows of all replicas, itself included.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::domain::breaker::BreakerOrder;
+use crate::domain::replica::{Replica, ReplicaIdentity, ReplicaList};
+
+/// A reader whose own signs were further apart than this was held up: it does not know what others did meanwhile.
+const GAP_MAX: SignedDuration = SignedDuration::from_millis(2_500);
+
+#[derive(Debug)]
+pub struct ReplicaBoard {
+    identity: ReplicaIdentity,
+    started_at: Timestamp,
+    last: Mutex<Arc<ReplicaList>>,
+    clock_ahead_ms: AtomicI64,
+    /// The number of the last order about each operation that this process has obeyed.
+    obeyed: Mutex<HashMap<String, i64>>,
+}
+
+impl ReplicaBoard {
+    pub fn new(identity: ReplicaIdentity, started_at: Timestamp) -> Self {
+        Self {
+            identity,
+            started_at,
+            last: Mutex::default(),
+            clock_ahead_ms: AtomicI64::new(0),
+            obeyed: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn identity(&self) -> &ReplicaIdentity {
+        &self.identity
+    }
+
+    pub(crate) fn started_at(&self) -> Timestamp {
+        self.started_at
+    }
+
+    /// Returns the replicas as they were when the database last answered.
+    pub(crate) fn last_list(&self) -> Arc<ReplicaList> {
+        Arc::clone(&lock(&self.last))
+    }
+
+    pub(super) fn note(&self, read_at: Timestamp, replicas: Vec<Replica>) {
+        let mut last = lock(&self.last);
+        let is_gap = |earlier: Timestamp| {
+            let gap = read_at.duration_since(earlier);
+            gap > GAP_MAX || gap.is_negative()
+        };
+        let watched_since = match (last.read_at, last.watched_since) {
+            (Some(earlier), Some(since)) if !is_gap(earlier) => since,
+            _ => read_at,
+        };
+        *last = Arc::new(ReplicaList {
+            read_at: Some(read_at),
+            watched_since: Some(watched_since),
+            replicas,
+        });
+    }
+
+    pub(super) fn note_clock(&self, ahead: SignedDuration) {
+        let millis = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
+        self.clock_ahead_ms.store(millis, Ordering::Relaxed);
+    }
+
+    pub(super) fn clock_ahead_ms(&self) -> i64 {
+        self.clock_ahead_ms.load(Ordering::Relaxed)
+    }
+
+    /// True for an order that this process has not obeyed yet. It is then taken as obeyed.
+    pub(super) fn is_new(&self, order: &BreakerOrder) -> bool {
+        let mut obeyed = lock(&self.obeyed);
+        obeyed.insert(order.operation.clone(), order.number) != Some(order.number)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::breaker::BreakerOrderKind;
+
+    fn board() -> ReplicaBoard {
+        let identity = ReplicaIdentity {
+            id: "1".into(),
+            name: "a:1".into(),
+        };
+        ReplicaBoard::new(identity, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_reader_that_was_held_up_begins_to_watch_again() {
+        let board = board();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        for (read, watched_since) in [(10, 10), (11, 10), (13, 10), (16, 16), (17, 16), (5, 5)] {
+            board.note(at(read), Vec::new());
+            let list = board.last_list();
+            assert_eq!(list.read_at, Some(at(read)));
+            assert_eq!(list.watched_since, Some(at(watched_since)), "at {read}");
+        }
+    }
+
+    #[test]
+    fn an_order_is_new_once() {
+        let board = board();
+        let order = |operation: &str, number| BreakerOrder {
+            operation: operation.into(),
+            kind: BreakerOrderKind::Trip,
+            number,
+        };
+        for (operation, number, is_new) in [
+            ("sign", 1, true),
+            ("sign", 1, false),
+            ("health", 1, true),
+            ("sign", 2, true),
+        ] {
+            assert_eq!(board.is_new(&order(operation, number)), is_new);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What this process says of itself. Nobody is asked, so it says it also when others do not answer.
+
+use std::time::Duration;
+
+use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView};
+
+use crate::domain::breaker::{BreakerCondition, BreakerFigures};
+use crate::domain::replica::{ActorTotals, ReplicaFigures};
+use crate::http::metrics::process::ProcessStats;
+use crate::http::state::ApiState;
+
+/// The requests of so many seconds are told.
+const REQUEST_SECONDS: usize = 10;
+
+pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
+    let seconds = state.traffic.history().seconds();
+    let last = &seconds[seconds.len().saturating_sub(REQUEST_SECONDS)..];
+    let requests: u64 = last.iter().map(|second| second.requests).sum();
+    let took: Duration = last.iter().map(|second| second.took).sum();
+    let mean = took.checked_div(u32::try_from(requests).unwrap_or(u32::MAX));
+    ReplicaFigures {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: state.replicas.started_at(),
+        is_stopping: state.stopping.is_requested(),
+        not_ready: not_ready(state),
+        resident_bytes: ProcessStats::read().resident_bytes,
+        clock_ahead_ms: state.replicas.clock_ahead_ms(),
+        requests,
+        mean_us: u64::try_from(mean.unwrap_or_default().as_micros()).unwrap_or(u64::MAX),
+        actors: actor_totals(state),
+        breakers: breaker_figures(state),
+    }
+}
+
+/// Returns why the process is not ready; `None` if it is, as far as it knows.
+fn not_ready(state: &ApiState) -> Option<String> {
+    let fault = state.health.database_fault();
+    let database = fault.map(|fault| format!("the database is {fault}"));
+    database.or_else(|| state.tree.readiness().err())
+}
+
+fn actor_totals(state: &ApiState) -> ActorTotals {
+    let totals = state.tree.totals();
+    let counters = state.tree.counters();
+    let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    ActorTotals {
+        actors: whole(totals.actors),
+        queued: whole(totals.queued),
+        failed: whole(totals.failed),
+        stuck: whole(totals.stuck),
+        panics: counters.panics.get(),
+        restarts: counters.restarts.get(),
+    }
+}
+
+/// Returns the breakers of this process as they are now.
+pub(super) fn breaker_figures(state: &ApiState) -> Vec<BreakerFigures> {
+    let breakers = state.authority.breakers();
+    let limits = state.authority.limits();
+    let pairs = breakers.iter().zip(&limits);
+    pairs
+        .map(|(breaker, limit)| one_breaker(breaker, limit))
+        .collect()
+}
+
+fn one_breaker(breaker: &BreakerView, limit: &LimitView) -> BreakerFigures {
+    let held_accounts = match &breaker.held {
+        HeldCallers::Accounts(accounts) => accounts.len(),
+        _ => 0,
+    };
+    BreakerFigures {
+        operation: breaker.operation.name().to_owned(),
+        state: match breaker.state {
+            BreakerState::Closed => BreakerCondition::Closed,
+            BreakerState::HalfOpen => BreakerCondition::HalfOpen,
+            BreakerState::Open => BreakerCondition::Open,
+        },
+        is_tripped: breaker.is_tripped,
+        is_outage: breaker.is_outage,
+        held_accounts: u64::try_from(held_accounts).unwrap_or(u64::MAX),
+        since: breaker.since,
+        next_probe_at: breaker.next_probe_at,
+        cause: breaker.cause.map(|cause| cause.name().to_owned()),
+        calls: breaker.calls,
+        failures: breaker.failures,
+        openings: breaker.openings,
+        limit: limit.limit,
+        in_flight: limit.in_flight,
+        waiting: u64::try_from(limit.waiting).unwrap_or(u64::MAX),
+        held_until: limit.held_until,
+    }
+}

@@ -1,0 +1,173 @@
+//! The signs that the replicas give to each other. Every second each writes how it is to the database, reads how the
+//! others are, and obeys the orders about breakers. Pages, answers and metrics show what was read last, without asking
+//! anybody.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | what this process says of itself | `figures` |
+//! | what it knows of all replicas | `board` |
+
+pub(crate) mod board;
+mod figures;
+
+use std::time::Duration;
+
+use actix_web::web;
+use authority_client::Operation;
+use database::StoreError;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use crate::domain::breaker::{
+    BreakerFigures, BreakerOrder, BreakerOrderKind, SharedBreaker, merge_breakers,
+};
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+use crate::http::state::ApiState;
+use crate::store::operations::{breaker_orders, replicas};
+
+/// How often a replica gives a sign.
+const SIGN_EVERY: Duration = Duration::from_secs(1);
+
+/// Gives signs until the process stops. The last sign says that it stops.
+pub async fn give_signs(state: web::Data<ApiState>) {
+    let mut has_place = false;
+    while !state.stopping.is_requested() {
+        let exchanged = exchange(&state, &mut has_place).await;
+        if let Err(error) = exchanged {
+            // A database that does not answer is an incident of its own.
+            tracing::debug!(%error, "this replica could not give a sign");
+        }
+        tokio::select! {
+            () = sleep(SIGN_EVERY) => {}
+            () = state.stopping.wait_for_stop() => {}
+        }
+    }
+    if let Err(error) = give_sign(&state).await {
+        tracing::debug!(%error, "this replica could not say that it stops");
+    }
+}
+
+async fn exchange(state: &ApiState, has_place: &mut bool) -> Result<(), StoreError> {
+    if !*has_place {
+        take_place(state).await?;
+        *has_place = true;
+    }
+    let now = give_sign(state).await?;
+    let listed = replicas::list(&state.store, now).await?;
+    state.replicas.note(now, listed);
+    obey_orders(state).await
+}
+
+/// Takes the place of the process that ran under this name before.
+async fn take_place(state: &ApiState) -> Result<(), StoreError> {
+    let identity = state.replicas.identity();
+    if let Some(last_sign) = replicas::take_place(&state.store, identity).await? {
+        tracing::warn!(
+            replica = identity.name,
+            %last_sign,
+            "the process before this one did not stop in order; its work goes on here or elsewhere"
+        );
+    }
+    Ok(())
+}
+
+/// Gives a sign, and compares the clocks. Returns the time of the database.
+async fn give_sign(state: &ApiState) -> Result<Timestamp, StoreError> {
+    let figures = figures::gather(state);
+    let before = state.now();
+    let now = replicas::give_sign(&state.store, state.replicas.identity(), &figures).await?;
+    let ahead = clock_ahead(before, now, state.now());
+    state.replicas.note_clock(ahead);
+    Ok(now)
+}
+
+/// Returns how far this clock is ahead of the clock of the database, which was read between `before` and `after`.
+fn clock_ahead(before: Timestamp, database: Timestamp, after: Timestamp) -> SignedDuration {
+    if before > database {
+        before.duration_since(database)
+    } else {
+        after.duration_since(database).min(SignedDuration::ZERO)
+    }
+}
+
+/// Stores an operator's order for all replicas, and obeys it here at once.
+pub(crate) async fn give_order(
+    state: &ApiState,
+    operation: Operation,
+    kind: BreakerOrderKind,
+    by: &OperatorRequest,
+) -> Result<(), StoreError> {
+    let action = match kind {
+        BreakerOrderKind::Trip => AuditAction::TripBreaker,
+        BreakerOrderKind::Reset => AuditAction::ResetBreaker,
+    };
+    let now = state.now();
+    let entry = AuditEntry::for_operator_request(by, action, &operation.name(), now);
+    breaker_orders::give(&state.store, operation.name(), kind, entry, now).await?;
+    obey_orders(state).await
+}
+
+/// Obeys the orders about breakers that this process has not obeyed yet.
+async fn obey_orders(state: &ApiState) -> Result<(), StoreError> {
+    for order in breaker_orders::list(&state.store).await? {
+        if state.replicas.is_new(&order) {
+            obey(state, &order);
+        }
+    }
+    Ok(())
+}
+
+fn obey(state: &ApiState, order: &BreakerOrder) {
+    // An operation of another version is unknown here.
+    let known = Operation::ALL
+        .into_iter()
+        .find(|operation| operation.name() == order.operation);
+    let Some(operation) = known else {
+        return;
+    };
+    match order.kind {
+        BreakerOrderKind::Trip => state.authority.trip_breaker(operation),
+        BreakerOrderKind::Reset => state.authority.reset_breaker(operation),
+    }
+}
+
+/// Returns the breaker of an operation in this process.
+pub(crate) fn own_breaker(state: &ApiState, operation: Operation) -> BreakerFigures {
+    // The breakers are in the order of the operations.
+    figures::breaker_figures(state).swap_remove(operation as usize)
+}
+
+/// Returns the breakers of all replicas together. Those of this process are of this moment, those of the others of a
+/// second ago.
+pub(crate) fn shared_breakers(state: &ApiState) -> Vec<SharedBreaker> {
+    let own = figures::breaker_figures(state);
+    let identity = state.replicas.identity();
+    let list = state.replicas.last_list();
+    let others = list
+        .present()
+        .filter(|replica| replica.identity.id != identity.id)
+        .map(|replica| {
+            (
+                replica.identity.name.as_str(),
+                replica.figures.breakers.as_slice(),
+            )
+        });
+    let first = (identity.name.as_str(), own.as_slice());
+    merge_breakers([first].into_iter().chain(others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_ahead_or_behind_only_as_far_as_no_delay_explains() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let ahead =
+            |before, database, after| clock_ahead(at(before), at(database), at(after)).as_secs();
+        assert_eq!(ahead(10, 10, 10), 0);
+        assert_eq!(ahead(10, 12, 15), 0, "the write took its time");
+        assert_eq!(ahead(20, 12, 25), 8);
+        assert_eq!(ahead(3, 12, 5), -7);
+    }
+}

@@ -1,0 +1,137 @@
+//! The replicas, as operators see them.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::breaker::BreakerFigures;
+use crate::domain::invoice::invoice_view::precise_time;
+use crate::domain::replica::{ActorTotals, Replica, ReplicaList, ReplicaState};
+
+/// All replicas, as the answering one last read them.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Replicas<'a> {
+    /// The name of the replica that answers.
+    pub(crate) answered_by: &'a str,
+    /// When they were read, by the clock of the database; null if the database has not answered yet.
+    pub(crate) read_at: Option<String>,
+    pub(crate) replicas: Vec<ReplicaView<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReplicaView<'a> {
+    /// The name of this start of the process, which its leases carry.
+    id: &'a str,
+    /// The host and the port, or the name in the settings.
+    name: &'a str,
+    /// `ready`, `not-ready`, `stopping` or `missing`.
+    state: &'static str,
+    /// Why it is not ready; null if it is.
+    not_ready: Option<&'a str>,
+    version: &'a str,
+    started_at: String,
+    /// The time of its last sign, by the clock of the database.
+    seen_at: String,
+    /// The number of lanes that it holds.
+    leases: u64,
+    resident_bytes: Option<u64>,
+    /// How far its clock is ahead of the clock of the database, in milliseconds.
+    clock_ahead_ms: i64,
+    /// Requests that it answered within the last ten seconds, and the mean time of an answer in microseconds.
+    requests: u64,
+    mean_us: u64,
+    actors: ActorTotalsView,
+    breakers: Vec<ReplicaBreaker<'a>>,
+}
+
+/// The actors of a replica.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ActorTotalsView {
+    actors: u64,
+    /// The number of commands in all mailboxes.
+    queued: u64,
+    failed: u64,
+    stuck: u64,
+    /// Panics and restarts since the start of the process.
+    panics: u64,
+    restarts: u64,
+}
+
+/// The breaker and the limit of one operation of the authority on a replica.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReplicaBreaker<'a> {
+    operation: &'a str,
+    /// `closed`, `half_open` or `open`.
+    state: &'static str,
+    /// True if an operator has stopped the calls.
+    is_tripped: bool,
+    /// Why the last call failed; null if it was answered.
+    cause: Option<&'a str>,
+    /// The calls of the last 30 s, and those of them that failed.
+    calls: u32,
+    failures: u32,
+    limit: u32,
+    in_flight: u32,
+    waiting: u64,
+}
+
+impl ReplicaState {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::NotReady => "not-ready",
+            Self::Stopping => "stopping",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl<'a> ReplicaView<'a> {
+    pub(crate) fn new(list: &ReplicaList, replica: &'a Replica) -> Self {
+        let figures = &replica.figures;
+        Self {
+            id: &replica.identity.id,
+            name: &replica.identity.name,
+            state: list.state(replica).name(),
+            not_ready: figures.not_ready.as_deref(),
+            version: &figures.version,
+            started_at: precise_time(figures.started_at),
+            seen_at: precise_time(replica.seen_at),
+            leases: replica.leases,
+            resident_bytes: figures.resident_bytes,
+            clock_ahead_ms: figures.clock_ahead_ms,
+            requests: figures.requests,
+            mean_us: figures.mean_us,
+            actors: figures.actors.into(),
+            breakers: figures.breakers.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<ActorTotals> for ActorTotalsView {
+    fn from(totals: ActorTotals) -> Self {
+        Self {
+            actors: totals.actors,
+            queued: totals.queued,
+            failed: totals.failed,
+            stuck: totals.stuck,
+            panics: totals.panics,
+            restarts: totals.restarts,
+        }
+    }
+}
+
+impl<'a> From<&'a BreakerFigures> for ReplicaBreaker<'a> {
+    fn from(figures: &'a BreakerFigures) -> Self {
+        Self {
+            operation: &figures.operation,
+            state: figures.state.name(),
+            is_tripped: figures.is_tripped,
+            cause: figures.cause.as_deref(),
+            calls: figures.calls,
+            failures: figures.failures,
+            limit: figures.limit,
+            in_flight: figures.in_flight,
+            waiting: figures.waiting,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The operators' orders to stop or to free the calls of an operation of the authority. Every replica obeys them.
+
+use database::column::RowRef;
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
+use sea_orm::IntoActiveModel;
+use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
+
+use crate::domain::breaker::{BreakerOrder, BreakerOrderKind};
+use crate::domain::kernel::audit::AuditEntry;
+use crate::store::Store;
+use crate::store::operations::audit;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "breaker_orders")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub operation: String,
+    pub kind: String,
+    pub number: i64,
+    pub ordered_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Stores an order, and records it in the audit trail.
+pub async fn give(
+    store: &Store,
+    operation: &str,
+    kind: BreakerOrderKind,
+    entry: AuditEntry,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    save(&tx, operation, kind, now).await?;
+    audit::append(&tx, &[entry]).await?;
+    tx.commit().await
+}
+
+async fn save(
+    tx: &Transaction,
+    operation: &str,
+    kind: BreakerOrderKind,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = Model {
+        operation: operation.to_owned(),
+        kind: kind.as_str().to_owned(),
+        number: 1,
+        ordered_at: now.as_microsecond(),
+    };
+    Entity::insert(row.into_active_model())
+        .on_conflict(
+            OnConflict::column(Column::Operation)
+                .update_columns([Column::Kind, Column::OrderedAt])
+                .value(Column::Number, Expr::col((Entity, Column::Number)).add(1))
+                .to_owned(),
+        )
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}
+
+/// Returns the last order about each operation.
+pub async fn list(store: &Store) -> Result<Vec<BreakerOrder>, StoreError> {
+    let rows = Entity::find().all(store.reader()).await?;
+    let orders = rows.into_iter().map(|row| {
+        let at = RowRef {
+            table: "breaker_orders",
+            id: &row.operation,
+        };
+        Ok(BreakerOrder {
+            kind: at.parse(&row.kind)?,
+            number: row.number,
+            operation: row.operation,
+        })
+    });
+    orders.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn the_last_order_about_an_operation_counts_and_has_a_number_of_its_own() {
+        for test in stores().await {
+            let store = &test.store;
+            assert_eq!(list(store).await.unwrap(), []);
+            for (number, kind) in [
+                (1, BreakerOrderKind::Trip),
+                (2, BreakerOrderKind::Reset),
+                (3, BreakerOrderKind::Trip),
+            ] {
+                let tx = store.begin().await.unwrap();
+                save(&tx, "sign", kind, Timestamp::UNIX_EPOCH)
+                    .await
+                    .unwrap();
+                tx.commit().await.unwrap();
+                let expected = BreakerOrder {
+                    operation: "sign".into(),
+                    kind,
+                    number,
+                };
+                assert_eq!(list(store).await.unwrap(), [expected]);
+            }
+        }
+    }
+}

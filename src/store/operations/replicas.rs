@@ -1,0 +1,273 @@
+//! The signs that the replicas give to each other. All times are those of the database's clock.
+
+use std::collections::HashMap;
+
+use database::StoreError;
+use database::column::{RowRef, json};
+use database::sql::dialect;
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+use sea_orm::{QueryOrder, Statement};
+
+use crate::domain::kernel::audit::AuditEntry;
+use crate::domain::replica::{
+    MISSING_AFTER, REMEMBERED_FOR, Replica, ReplicaFigures, ReplicaIdentity,
+};
+use crate::store::Store;
+use crate::store::lanes::views;
+use crate::store::operations::audit;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "replicas")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub name: String,
+    pub seen_at: i64,
+    pub figures: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Gives a sign, and returns the time of the database.
+pub async fn give_sign(
+    store: &Store,
+    identity: &ReplicaIdentity,
+    figures: &ReplicaFigures,
+) -> Result<Timestamp, StoreError> {
+    let clock = dialect(store.backend()).clock();
+    let sql = format!(
+        "INSERT INTO replicas (id, name, seen_at, figures) VALUES ($1, $2, {clock}, $3) \
+         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, figures = excluded.figures \
+         RETURNING seen_at"
+    );
+    let values = [
+        identity.id.as_str().into(),
+        identity.name.as_str().into(),
+        json(figures).into(),
+    ];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let row = store.execute_and_commit(statement).await?;
+    let seen_at = row.ok_or(StoreError::Stale)?.try_get("", "seen_at")?;
+    RowRef {
+        table: "replicas",
+        id: &identity.id,
+    }
+    .moment(seen_at)
+}
+
+/// Takes the place of an earlier process of the same name, and forgets the replicas that were missing for long. Returns
+/// the time of the last sign of the earlier process, if it did not stop in order.
+pub async fn take_place(
+    store: &Store,
+    identity: &ReplicaIdentity,
+) -> Result<Option<Timestamp>, StoreError> {
+    let tx = store.begin().await?;
+    let earlier = Entity::find()
+        .filter(Column::Name.eq(&identity.name))
+        .filter(Column::Id.ne(&identity.id))
+        .order_by_desc(Column::SeenAt)
+        .one(&tx)
+        .await?;
+    Entity::delete_many()
+        .filter(Column::Name.eq(&identity.name))
+        .filter(Column::Id.ne(&identity.id))
+        .exec(&tx)
+        .await?;
+    tx.commit().await?;
+    forget_long_missing(store).await?;
+    earlier.map(|row| seen_at(&row)).transpose()
+}
+
+async fn forget_long_missing(store: &Store) -> Result<(), StoreError> {
+    let last = store.database_now().await? - REMEMBERED_FOR;
+    let tx = store.begin().await?;
+    Entity::delete_many()
+        .filter(Column::SeenAt.lt(last.as_microsecond()))
+        .exec(&tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Forgets this process, which stops in order.
+pub async fn forget_stopped(store: &Store, id: &str) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    Entity::delete_by_id(id).exec(&tx).await?;
+    tx.commit().await
+}
+
+/// Forgets a replica of which an operator says that it does not come back.
+pub async fn forget_missing(store: &Store, id: &str, entry: AuditEntry) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    Entity::delete_by_id(id).exec(&tx).await?;
+    audit::append(&tx, &[entry]).await?;
+    tx.commit().await
+}
+
+/// Returns the replicas by name, without those that have been missing for long.
+pub async fn list(store: &Store, now: Timestamp) -> Result<Vec<Replica>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::SeenAt.gte((now - REMEMBERED_FOR).as_microsecond()))
+        .order_by_asc(Column::Name)
+        .order_by_asc(Column::Id)
+        .all(store.reader())
+        .await?;
+    let mut leases: HashMap<String, u64> = HashMap::new();
+    for count in views::counts_by_owner(store).await? {
+        *leases.entry(count.owner).or_default() += u64::try_from(count.held).unwrap_or(0);
+    }
+    let replicas = rows.into_iter().map(|row| {
+        let at = RowRef {
+            table: "replicas",
+            id: &row.id,
+        };
+        Ok(Replica {
+            seen_at: at.moment(row.seen_at)?,
+            leases: leases.get(&row.id).copied().unwrap_or(0),
+            // A replica of another version may say what this version cannot read. It is shown all the same.
+            figures: strict_json::from_trusted(&row.figures).unwrap_or_default(),
+            identity: ReplicaIdentity {
+                name: row.name,
+                id: row.id,
+            },
+        })
+    });
+    replicas.collect()
+}
+
+/// A replica that holds a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneReplica {
+    pub name: String,
+    pub seen_at: Timestamp,
+    /// True if it has given no sign for so long that it is missing.
+    pub is_silent: bool,
+}
+
+/// Finds a replica by the name in its leases.
+pub async fn find(store: &Store, id: &str) -> Result<Option<LaneReplica>, StoreError> {
+    let Some(row) = Entity::find_by_id(id).one(store.reader()).await? else {
+        return Ok(None);
+    };
+    let seen_at = seen_at(&row)?;
+    let now = store.database_now().await?;
+    Ok(Some(LaneReplica {
+        is_silent: now.duration_since(seen_at) > MISSING_AFTER,
+        name: row.name,
+        seen_at,
+    }))
+}
+
+fn seen_at(row: &Model) -> Result<Timestamp, StoreError> {
+    RowRef {
+        table: "replicas",
+        id: &row.id,
+    }
+    .moment(row.seen_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::lanes::LaneKind;
+    use crate::store::testing::{claim_due, stores};
+
+    fn identity(id: &str, name: &str) -> ReplicaIdentity {
+        ReplicaIdentity {
+            id: id.into(),
+            name: name.into(),
+        }
+    }
+
+    fn figures(version: &str) -> ReplicaFigures {
+        ReplicaFigures {
+            version: version.into(),
+            ..ReplicaFigures::default()
+        }
+    }
+
+    async fn names(store: &Store) -> Vec<(String, String)> {
+        let now = store.database_now().await.unwrap();
+        let listed = list(store, now).await.unwrap();
+        listed
+            .into_iter()
+            .map(|replica| (replica.identity.name, replica.figures.version))
+            .collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = expected
+            .iter()
+            .map(|(name, version)| ((*name).into(), (*version).into()));
+        owned.collect()
+    }
+
+    #[tokio::test]
+    async fn each_sign_replaces_the_last_one_and_a_start_takes_the_place_of_the_process_before() {
+        for test in stores().await {
+            let store = &test.store;
+            let [first, second, other] = [
+                identity("1", "a:1"),
+                identity("2", "a:1"),
+                identity("3", "b:1"),
+            ];
+            assert_eq!(take_place(store, &first).await.unwrap(), None);
+            let begun = give_sign(store, &first, &figures("1")).await.unwrap();
+            let last = give_sign(store, &first, &figures("2")).await.unwrap();
+            assert!(begun <= last, "{begun} {last}");
+            give_sign(store, &other, &figures("1")).await.unwrap();
+            assert_eq!(names(store).await, pairs(&[("a:1", "2"), ("b:1", "1")]));
+
+            assert_eq!(
+                take_place(store, &second).await.unwrap(),
+                Some(last),
+                "it did not stop in order"
+            );
+            assert_eq!(names(store).await, pairs(&[("b:1", "1")]));
+            give_sign(store, &second, &figures("3")).await.unwrap();
+            let found = find(store, "2").await.unwrap().unwrap();
+            assert_eq!((found.name.as_str(), found.is_silent), ("a:1", false));
+            assert_eq!(find(store, "1").await.unwrap(), None);
+            forget_stopped(store, "2").await.unwrap();
+            assert_eq!(
+                take_place(store, &first).await.unwrap(),
+                None,
+                "the second stopped in order"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_replica_is_listed_with_its_leases_until_it_is_missing_for_long() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            let keys = ["7".to_owned(), "8".to_owned()];
+            crate::store::lanes::wake(
+                &tx,
+                LaneKind::Endpoint,
+                &keys,
+                crate::store::lanes::Wake::All,
+            )
+            .await
+            .unwrap();
+            tx.commit().await.unwrap();
+            claim_due(store, LaneKind::Endpoint, "1", Duration::from_mins(1), 9)
+                .await
+                .unwrap();
+            let seen_at = give_sign(store, &identity("1", "a:1"), &figures("1"))
+                .await
+                .unwrap();
+            let listed = list(store, seen_at).await.unwrap();
+            assert_eq!(listed[0].leases, 2);
+            assert_eq!(listed[0].seen_at, seen_at);
+            let later = seen_at + REMEMBERED_FOR + Duration::from_secs(1);
+            assert_eq!(list(store, later).await.unwrap(), []);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! GET /ops/replicas and the page Replicas: the processes of the deployment.
+
+use einvoice::internals::OperatorRole;
+use serde_json::json;
+use testkit::each_database;
+use testkit::patience::eventually;
+
+use crate::support::visitor::Visitor;
+use crate::support::world::{ALONE, World};
+
+#[each_database]
+async fn a_replica_tells_how_it_is_in_answers_and_on_its_page(world: &World) {
+    let operator = world.new_operator().await;
+    let visitor = Visitor::operator(world, OperatorRole::Viewer).await;
+    let listed = async || {
+        let answer = operator.get("/ops/replicas").await.expect_status(200);
+        let data = answer.data();
+        assert!(data["replicas"].is_array(), "{data}");
+        let mut replicas = data["replicas"].as_array()?.iter();
+        let own = replicas.find(|replica| replica["name"] == data["answered_by"])?;
+        Some((own.clone(), data["read_at"].clone()))
+    };
+    let (replica, read_at) = eventually("the replica in its own list", listed).await;
+    assert!(read_at.is_string(), "{read_at}");
+    assert_eq!(replica["state"], "ready");
+    assert_eq!(replica["not_ready"], json!(null));
+    assert_eq!(replica["version"], env!("CARGO_PKG_VERSION"));
+    assert!(replica["actors"]["actors"].as_u64() > Some(0), "{replica}");
+    let breakers = replica["breakers"].as_array().unwrap();
+    assert!(
+        breakers
+            .iter()
+            .any(|breaker| breaker["operation"] == "sign"),
+        "{replica}"
+    );
+    let name = replica["name"].as_str().unwrap();
+    let page = visitor.get("/console/replicas").await.expect(200);
+    page.shows_all(&[name, "Ready", &format!("Made by {name}")]);
+    visitor
+        .get("/console/lanes")
+        .await
+        .expect(200)
+        .shows(&format!("Made by {name}"));
+}
+
+#[each_database]
+async fn only_a_missing_replica_is_forgotten(world: &World) {
+    const FORGET: &str = "/console/replicas/no-such-replica/forget";
+    let operator = Visitor::operator(world, OperatorRole::Operator).await;
+    operator
+        .submit(FORGET, &[])
+        .await
+        .leads_to("/console/replicas");
+    operator
+        .get("/console/replicas")
+        .await
+        .shows("This replica is not missing any more.");
+}
+
+#[each_database(ALONE)]
+async fn an_order_about_a_breaker_is_obeyed_and_recorded(world: &World) {
+    let operator = world.new_operator().await;
+    operator
+        .send("POST", "/ops/breakers/no-such-operation/trip", &json!({}))
+        .await
+        .expect_status(404);
+    for (order, is_tripped) in [("trip", true), ("reset", false)] {
+        let path = format!("/ops/breakers/sign/{order}");
+        let answer = operator
+            .send("POST", &path, &json!({ "reason": "a wrong key" }))
+            .await
+            .expect_status(200);
+        assert_eq!(answer.data()["operation"], "sign");
+        assert_eq!(answer.data()["is_tripped"], is_tripped);
+    }
+    let audit = operator.get("/ops/audit?subject=sign").await;
+    let entries = audit.expect_status(200).data()["data"].clone();
+    let actions: Vec<_> = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(actions, ["breaker.reset", "breaker.trip"]);
+}
