@@ -1,9 +1,10 @@
-//! Compares the predicted ends of runs with their real ends in an outage of the authority: 2,000 runs are submitted
-//! while each call is answered 503, and then the authority serves a few calls at a time. Prints the errors of the
-//! predictions and writes a plot.
+//! Compares the predicted ends of runs with their real ends, in three cases that each follow a quiet spell: an outage of
+//! the authority with a queue of runs, an authority that becomes slow under a steady load, and a burst of runs for a slow
+//! authority. Prints the errors of the predictions and writes a plot.
 //!
-//! `cargo bench --bench outage` takes a quarter of an hour. `-- --seconds 60` makes the outage shorter, `-- --runs 200`
-//! the queue, and `-- --plot FILE` names the file of the plot.
+//! `cargo bench --bench outage -- --case outage|slow|burst --seconds N`: N is how long the outage or the steady load
+//! lasts, or the quiet spell before the burst. `--runs 200` makes the queue shorter, `--plot FILE` names the file of the
+//! plot. An outage of 600 s takes a quarter of an hour.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,43 +17,107 @@ mod plot;
 #[path = "throughput/service.rs"]
 mod service;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::roles::{SUBMIT, Taxpayer};
 use timing::clock::{Clock, SystemClock};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
-use crate::plot::Prediction;
+use crate::plot::{Plot, Prediction};
 use crate::service::Service;
 
 const TAXPAYERS: usize = 100;
-/// Runs that end before the outage, so that the service knows its throughput.
-const WARM_UP_RUNS: usize = 300;
 const CALLS_AT_ONCE: usize = 32;
-/// Every so many runs, one is asked for its prediction.
-const RUNS_PER_SAMPLE: usize = 40;
+/// This many runs are asked for their predictions.
+const WATCHED: usize = 50;
 const ASK_INTERVAL: Duration = Duration::from_secs(5);
+/// The quiet spell before the case, unless it is the case's own, in intervals: a minute.
+const QUIET_INTERVALS: usize = 12;
+/// The load of a quiet spell and the steady load, in runs per interval: one in two and a half seconds, and 2.4 a second.
+const QUIET_RUNS: usize = 2;
+const STEADY_RUNS: usize = 12;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Case {
+    Outage,
+    Slow,
+    Burst,
+}
 
 #[derive(Parser)]
 struct Options {
-    /// How long the outage lasts, in seconds.
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, value_enum, default_value_t = Case::Outage)]
+    case: Case,
+    /// How long the outage, the steady load or the quiet spell lasts, in seconds.
+    #[arg(long, default_value_t = 180)]
     seconds: u32,
-    /// The number of runs that wait for its end.
-    #[arg(long, default_value_t = 2_000)]
-    runs: usize,
+    /// The number of runs of the outage or the burst [default: 300 or 1200]. The slow authority gets 2.4 a second.
+    #[arg(long)]
+    runs: Option<usize>,
     /// Where the plot is written.
-    #[arg(long, default_value = "docs/images/outage.svg")]
+    #[arg(long, default_value = "/tmp/predictions.svg")]
     plot: PathBuf,
     /// Cargo passes this.
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// What happens in a case.
+struct Plan {
+    quiet_intervals: usize,
+    /// How the authority answers in the quiet spell, and from its end on.
+    latencies: [Value; 2],
+    fault: Option<Value>,
+    /// The runs that are submitted in each interval from the end of the quiet spell on.
+    runs: Vec<usize>,
+    /// How long the plot is shaded, and why.
+    shaded_s: u32,
+    shaded_because: &'static str,
+}
+
+impl Plan {
+    fn new(options: &Options) -> Self {
+        let intervals = usize::try_from(options.seconds).unwrap() / 5;
+        let seconds = options.seconds;
+        let slow = json!({ "uniform_ms": { "min": 500, "max": 1_000 }, "at_once": 24 });
+        let busy = json!({ "uniform_ms": { "min": 150, "max": 450 }, "at_once": 8 });
+        match options.case {
+            Case::Outage => Self {
+                quiet_intervals: QUIET_INTERVALS,
+                latencies: [busy.clone(), busy],
+                fault: Some(json!({ "kind": "outage", "for_s": seconds })),
+                runs: vec![options.runs.unwrap_or(300)],
+                shaded_s: seconds,
+                shaded_because: "the authority is out",
+            },
+            Case::Slow => Self {
+                quiet_intervals: QUIET_INTERVALS,
+                latencies: [
+                    json!({ "uniform_ms": { "min": 50, "max": 150 } }),
+                    json!({ "uniform_ms": { "min": 2_500, "max": 7_500 } }),
+                ],
+                fault: None,
+                runs: vec![STEADY_RUNS; intervals],
+                shaded_s: seconds,
+                shaded_because: "runs are submitted",
+            },
+            Case::Burst => Self {
+                quiet_intervals: intervals,
+                latencies: [slow.clone(), slow],
+                fault: None,
+                runs: vec![options.runs.unwrap_or(1_200)],
+                shaded_s: 0,
+                shaded_because: "nothing",
+            },
+        }
+    }
 }
 
 fn main() {
@@ -61,66 +126,107 @@ fn main() {
 }
 
 async fn measure(options: &Options) {
+    let plan = Plan::new(options);
     let data = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/outage.db?mode=rwc", data.path().display());
     let service = Service::start(&url).await;
-    send_order(
-        &service,
-        "latencies",
-        &json!({ "uniform_ms": { "min": 40, "max": 120 }, "at_once": 8 }),
-    )
-    .await;
     let making = stream::iter(0..TAXPAYERS)
         .map(async |_| service::onboard(&service.client, &service.integrators[0]).await);
     let taxpayers: Vec<_> = making.buffered(CALLS_AT_ONCE).collect().await;
+    send_order(&service, "latencies", &plan.latencies[0]).await;
+    for interval in 0..plan.quiet_intervals {
+        let next = Instant::now() + ASK_INTERVAL;
+        submit_all(&taxpayers, &format!("Q{interval}N"), QUIET_RUNS).await;
+        sleep_until(next).await;
+    }
 
-    let first = submit_all(&taxpayers, "W", WARM_UP_RUNS).await;
-    while ended_at(&first[WARM_UP_RUNS - 1].read().await).is_none() {
-        sleep(ASK_INTERVAL).await;
-    }
     let begun = now();
-    send_order(
-        &service,
-        "faults",
-        &json!({ "kind": "outage", "for_s": options.seconds }),
-    )
-    .await;
-    let runs = submit_all(&taxpayers, "R", options.runs).await;
-    let mut predictions = Vec::new();
-    let mut watched: Vec<_> = runs.iter().step_by(RUNS_PER_SAMPLE).collect();
-    while !watched.is_empty() {
-        sleep(ASK_INTERVAL).await;
-        let mut waiting = Vec::new();
-        for run in watched {
-            let view = run.read().await;
-            if let Some(at) = parse_time(&view["queue"]["predicted_clear_at"]) {
-                predictions.push((run.irn.clone(), now(), at));
-            }
-            if ended_at(&view).is_none() {
-                waiting.push(run);
-            }
-        }
-        watched = waiting;
+    send_order(&service, "latencies", &plan.latencies[1]).await;
+    if let Some(fault) = &plan.fault {
+        send_order(&service, "faults", fault).await;
     }
-    let mut ended = std::collections::HashMap::new();
-    for run in runs.iter().step_by(RUNS_PER_SAMPLE) {
-        ended.insert(run.irn.clone(), ended_at(&run.read().await).unwrap());
-    }
-    let since = |at: Timestamp| at.duration_since(begun).as_secs_f64();
-    let predictions: Vec<_> = predictions
-        .iter()
-        .map(|(irn, at, end)| Prediction {
-            made: since(*at),
-            predicted: since(*end),
-            real: since(ended[irn]),
-        })
-        .collect();
-    report(&predictions, f64::from(options.seconds));
+    let predictions = watch(&taxpayers, &plan.runs, begun).await;
+    report(&predictions, options);
     if let (Some(cpu_s), Some(memory_mb)) = (service.cpu_s(), service.resident_mb()) {
         println!("the service used {cpu_s:.0} s of CPU and occupies {memory_mb:.0} MB");
     }
-    let svg = plot::draw(&predictions, f64::from(options.seconds));
+    let svg = plot::draw(&Plot {
+        predictions: &predictions,
+        shaded: 0.0..f64::from(plan.shaded_s),
+        shaded_because: plan.shaded_because,
+    });
     std::fs::write(&options.plot, svg).unwrap();
+}
+
+/// Submits these runs, and asks some of them for their predictions until they have ended.
+async fn watch(taxpayers: &[Taxpayer], runs: &[usize], begun: Timestamp) -> Vec<Prediction> {
+    let every = (runs.iter().sum::<usize>() / WATCHED).max(1);
+    let mut submitted = 0_usize;
+    let mut intervals = runs.iter().enumerate();
+    let mut watched = Vec::new();
+    let mut asked = Vec::new();
+    let mut ended = HashMap::new();
+    loop {
+        let next = Instant::now() + ASK_INTERVAL;
+        let interval = intervals.next();
+        if let Some((interval, count)) = interval {
+            let made = submit_all(taxpayers, &format!("R{interval}N"), *count).await;
+            for run in made {
+                if submitted.is_multiple_of(every) {
+                    watched.push(run);
+                }
+                submitted += 1;
+            }
+        }
+        sleep_until(next).await;
+        let mut open = Vec::new();
+        for run in watched {
+            let view = run.read().await;
+            asked.extend(Asked::parse(&run.irn, &view));
+            match ended_at(&view) {
+                Some(at) => {
+                    ended.insert(run.irn, at);
+                }
+                None => open.push(run),
+            }
+        }
+        watched = open;
+        if watched.is_empty() && interval.is_none() {
+            break;
+        }
+    }
+    let since = |at: Timestamp| at.duration_since(begun).as_secs_f64();
+    let predictions = asked.iter().map(|one| Prediction {
+        made: since(one.at),
+        predicted: since(one.predicted),
+        earliest: since(one.earliest),
+        latest: one.latest.map(since),
+        real: since(ended[&one.irn]),
+    });
+    predictions.collect()
+}
+
+/// A prediction as the service gave it.
+struct Asked {
+    irn: String,
+    at: Timestamp,
+    predicted: Timestamp,
+    earliest: Timestamp,
+    latest: Option<Timestamp>,
+}
+
+impl Asked {
+    /// Returns `None` for a run that has ended.
+    fn parse(irn: &str, view: &Value) -> Option<Self> {
+        let queue = &view["queue"];
+        Some(Self {
+            irn: irn.to_owned(),
+            at: now(),
+            predicted: parse_time(&queue["predicted_clear_at"])?,
+            earliest: parse_time(&queue["earliest_clear_at"])?,
+            latest: parse_time(&queue["latest_clear_at"]),
+        })
+    }
 }
 
 /// A run that was submitted.
@@ -189,20 +295,31 @@ fn ended_at(run: &Value) -> Option<Timestamp> {
         .ok()
 }
 
-fn report(predictions: &[Prediction], outage: f64) {
+fn report(predictions: &[Prediction], options: &Options) {
+    let outage = if options.case == Case::Outage {
+        f64::from(options.seconds)
+    } else {
+        0.0
+    };
     let (during, after): (Vec<_>, Vec<_>) = predictions.iter().partition(|one| one.made < outage);
-    for (name, part) in [("during the outage", during), ("after it", after)] {
+    for (name, part) in [("during the outage", during), ("otherwise", after)] {
+        if part.is_empty() {
+            continue;
+        }
         let median = |error: fn(&Prediction) -> f64| {
             let mut errors: Vec<_> = part.iter().copied().map(error).collect();
             errors.sort_by(f64::total_cmp);
-            errors.get(errors.len() / 2).copied().unwrap_or(f64::NAN)
+            errors[errors.len() / 2]
         };
+        let in_range = part.iter().filter(|one| {
+            one.earliest <= one.real && one.latest.is_none_or(|latest| one.real <= latest)
+        });
         println!(
-            "{} predictions {name}: median error {:.0} % of the time still to wait, {:.0} % of the whole wait, {:.0} s",
+            "{} predictions {name}: median error {:.0} % of the time still to wait, {:.0} s; {} ends were in their ranges",
             part.len(),
             100.0 * median(|one| (one.predicted - one.real).abs() / (one.real - one.made).max(1.0)),
-            100.0 * median(|one| (one.predicted - one.real).abs() / one.real),
             median(|one| (one.predicted - one.real).abs()),
+            in_range.count(),
         );
     }
 }

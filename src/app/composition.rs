@@ -221,6 +221,7 @@ impl BuildContext<'_> {
                 self.store.clone(),
                 self.authority.clone(),
                 self.clock.clone(),
+                self.settings.pipeline.concurrency_max,
             ),
         }
     }
@@ -247,7 +248,7 @@ impl BuildContext<'_> {
             keys,
             retry: retry_policy(self.settings),
             clock: self.clock.clone(),
-            throughput: Arc::clone(&pipeline.backlog.throughput),
+            measurements: Arc::clone(&pipeline.backlog.measurements),
             incidents: Arc::clone(&delivery.incidents),
             durations: Arc::clone(&delivery.durations),
         }

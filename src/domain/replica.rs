@@ -105,11 +105,14 @@ impl ReplicaList {
 
     /// Returns the name of the process that writes this id into its leases. An unknown process is named by its id.
     pub fn name<'a>(&'a self, id: &'a str) -> &'a str {
-        let found = self
-            .replicas
+        self.with_id(id)
+            .map_or(id, |replica| replica.identity.name.as_str())
+    }
+
+    pub fn with_id(&self, id: &str) -> Option<&Replica> {
+        self.replicas
             .iter()
-            .find(|replica| replica.identity.id == id);
-        found.map_or(id, |replica| replica.identity.name.as_str())
+            .find(|replica| replica.identity.id == id)
     }
 
     /// Returns the replicas that give signs.

@@ -10,14 +10,17 @@ use uuid::Uuid;
 use crate::domain::events::event::Event;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::outage::Outage;
 use crate::domain::party::Taxpayer;
+use crate::domain::replica::Replica;
 use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers::{self, TaxpayerFilter};
-use crate::store::operations::{reconciliations, search};
+use crate::store::operations::{outages, reconciliations, search};
 use crate::store::webhooks::delivery_log;
 use crate::store::{invoices, runs};
 
@@ -28,7 +31,7 @@ const NAMED_TAXPAYERS_MAX: u64 = 10;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Found)]
 pub(crate) struct FoundObject {
-    /// `run`, `reconciliation`, `dead_letter`, `event`, `irn`, `invoice` or `taxpayer`.
+    /// `run`, `reconciliation`, `dead_letter`, `outage`, `replica`, `event`, `irn`, `invoice` or `taxpayer`.
     pub(crate) kind: &'static str,
     pub(crate) title: String,
     /// The path of the JSON API that shows the object; for an IRN, an invoice or an event, the list of its runs.
@@ -37,8 +40,8 @@ pub(crate) struct FoundObject {
     pub(crate) page: String,
 }
 
-/// Finds the objects that a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation or a
-/// dead letter, or a taxpayer's id, tax number or part of a name. If the text starts with a taxpayer's id or tax
+/// Finds the objects that a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation, a dead
+/// letter, an outage or a replica, or a taxpayer's id, tax number or part of a name. If the text starts with a taxpayer's id or tax
 /// number, the rest is first searched among that taxpayer's invoices and events.
 pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject>, ApiError> {
     if let Some((first, rest)) = text.split_once(char::is_whitespace)
@@ -132,6 +135,13 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
             page,
         }]);
     }
+    if let Some(outage) = outages::with_id(store.reader(), id).await? {
+        return Ok(vec![FoundObject::from(&outage)]);
+    }
+    let list = state.replicas.last_list();
+    if let Some(replica) = list.with_id(&id.to_string()) {
+        return Ok(vec![FoundObject::from(replica)]);
+    }
     let event = search::event_with_id(store, None, id).await?;
     Ok(event.iter().map(FoundObject::from).collect())
 }
@@ -199,6 +209,31 @@ impl From<&Invoice> for FoundObject {
                 "/console/taxpayers/{}/invoices/{}",
                 invoice.taxpayer_id, invoice.id
             ),
+        }
+    }
+}
+
+impl From<&Outage> for FoundObject {
+    fn from(outage: &Outage) -> Self {
+        let operations = outage.operations().join(", ");
+        let started_at = plain_time(outage.started_at);
+        Self {
+            kind: "outage",
+            title: format!("Outage of {operations} since {started_at} UTC"),
+            path: "/ops/outages".to_owned(),
+            page: "/console/breakers".to_owned(),
+        }
+    }
+}
+
+impl From<&Replica> for FoundObject {
+    fn from(replica: &Replica) -> Self {
+        let seen_at = plain_time(replica.seen_at);
+        Self {
+            kind: "replica",
+            title: format!("{}, last sign at {seen_at} UTC", replica.identity.name),
+            path: "/ops/replicas".to_owned(),
+            page: "/console/replicas".to_owned(),
         }
     }
 }

@@ -200,7 +200,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
             store: store.clone(),
             authority: authority.clone(),
             waiters: notifiers.run_changes,
-            backlog: QueueEstimator::new(store.clone(), authority.clone(), clock.clone()),
+            backlog: QueueEstimator::new(store.clone(), authority.clone(), clock.clone(), 64),
         }),
         inbound,
         reconciliations: reconciliations(&store, &clock),

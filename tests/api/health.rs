@@ -88,6 +88,7 @@ async fn the_metrics_count_what_was_answered(world: &World) {
         "einvoice_command_wait_seconds_count{kind=\"taxpayer\",command=\"create\"} ",
         "einvoice_command_duration_seconds_count{kind=\"taxpayer\",command=\"create\",outcome=\"done\"} ",
         "einvoice_signature_seconds_count ",
+        "einvoice_prediction_error_ratio_count ",
         "einvoice_database_read_wait_seconds_count ",
         "einvoice_database_write_wait_seconds_count ",
         "einvoice_database_transaction_commands_count ",

@@ -1,4 +1,5 @@
-//! Helpers for tests: an HTTP server that sends fixed answers, or drops, delays or corrupts them; and test keys.
+//! Helpers for tests: an HTTP server that sends fixed answers, or drops, delays or corrupts them; test keys; and the
+//! limit of concurrent calls, for simulations in virtual time.
 //! Compiled for tests only: those of this crate, and those of whoever turns on the feature `testing`.
 
 #![expect(
@@ -18,6 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+pub use crate::admission::adaptive_limit::{AdaptiveLimit, CallStart, LoadSignal};
 use crate::client::{Authority, ClientSettings};
 
 /// How the server handles a request.

@@ -139,6 +139,15 @@ impl Dispatcher {
         }
     }
 
+    /// Makes the dispatcher write here which taxpayer it served last.
+    #[must_use]
+    pub fn with_last_served(self, last_taxpayer: &Arc<AtomicI64>) -> Self {
+        Self {
+            last_taxpayer: Arc::clone(last_taxpayer),
+            ..self
+        }
+    }
+
     /// Makes the dispatcher also accept the lanes that transactions of this process lease and send through `handover`.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {

@@ -3,10 +3,11 @@
 //! probe.
 
 use authority_client::{Authority, BreakerView, HeldCallers, Operation};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
+use crate::domain::pipeline::prediction::Start;
 use crate::domain::pipeline::waiting::StepBlock;
 use crate::store::lanes::fair_queue::BlockedStep;
 
@@ -23,28 +24,26 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     breaker_view(&views, step).is_some_and(|view| is_taxpayer_held(view, taxpayer))
 }
 
-/// Returns when a step that is blocked for a taxpayer will probably be available again; `None` if it is not blocked.
-/// Nobody knows when an outage ends, so the step is expected to stay blocked for as long again as it has been blocked
-/// so far, and at least until the breaker's next probe.
-pub(super) fn available_at(
+/// Returns when a step that is blocked can probably be called again; `None` if it is not blocked. Without a taxpayer, it
+/// counts as blocked only if it is so for all. Nobody knows when an outage ends, so the step is expected to stay blocked
+/// for as long again as it has been blocked so far, and at least until the breaker's next probe.
+pub(super) fn expected_start(
     authority: &Authority,
     step: Step,
-    taxpayer: TaxpayerId,
+    taxpayer: Option<TaxpayerId>,
     now: Timestamp,
-) -> Option<Timestamp> {
+) -> Option<Start> {
     let views = authority.breakers();
-    let view = breaker_view(&views, step).filter(|view| is_taxpayer_held(view, taxpayer))?;
-    let blocked_for = view
-        .since
-        .map(|since| now.duration_since(since))
-        .unwrap_or_default();
+    let view = blocking_view(&views, step, taxpayer)?;
+    let earliest = view.next_probe_at.unwrap_or(now).max(now);
+    let blocked_for = view.since.map(|since| now.duration_since(since));
     let reopens = now
-        .saturating_add(blocked_for.max(SignedDuration::ZERO))
+        .saturating_add(blocked_for.unwrap_or_default())
         .unwrap_or(Timestamp::MAX);
-    Some(
-        view.next_probe_at
-            .map_or(reopens, |probe| probe.max(reopens)),
-    )
+    Some(Start::AfterOutage {
+        earliest,
+        expected: reopens.max(earliest),
+    })
 }
 
 /// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
@@ -54,11 +53,27 @@ pub(super) fn step_block(
     taxpayer: TaxpayerId,
 ) -> Option<StepBlock> {
     let views = authority.breakers();
-    let view = breaker_view(&views, step).filter(|view| is_taxpayer_held(view, taxpayer))?;
+    let view = blocking_view(&views, step, Some(taxpayer))?;
     Some(StepBlock {
         since: view.since,
         next_probe_at: view.next_probe_at,
         is_tripped: view.is_tripped,
+    })
+}
+
+/// Returns the breaker of a step if it is open for a taxpayer, or for all. A breaker that is open for everybody blocks
+/// the step also while a probe is due.
+fn blocking_view(
+    views: &[BreakerView],
+    step: Step,
+    taxpayer: Option<TaxpayerId>,
+) -> Option<&BreakerView> {
+    breaker_view(views, step).filter(|view| {
+        let is_held = match taxpayer {
+            Some(taxpayer) => is_taxpayer_held(view, taxpayer),
+            None => view.held == HeldCallers::Everybody,
+        };
+        view.is_outage || is_held
     })
 }
 
@@ -96,7 +111,7 @@ fn breaker_view(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
 }
 
 /// Returns the authority's operation that a step calls.
-fn called_operation(step: Step) -> Operation {
+pub(super) fn called_operation(step: Step) -> Operation {
     match step {
         Step::IrnCheck => Operation::ValidateIrn,
         Step::DataCheck => Operation::Validate,

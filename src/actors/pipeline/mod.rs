@@ -8,13 +8,14 @@
 //! | the call of a step; the decision that follows its outcome | `step_executor`, `next_action` |
 //! | a run that was active when a process ended | `crash` |
 //! | steps that cannot be called at present | `blocked_steps` |
-//! | length and speed of the queue | `queue_position`, `throughput` |
+//! | where a run is in the queue and when it ends; the measurements for that | `queue_position`, `measurements` |
 //! | why a run waits | `waiting` |
 //! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
 
 mod blocked_steps;
 mod crash;
 pub mod handle;
+pub mod measurements;
 mod next_action;
 mod pool;
 pub mod queue_position;
@@ -22,7 +23,6 @@ mod resolve_unknown;
 mod runner;
 mod status_probe;
 mod step_executor;
-pub mod throughput;
 mod waiting;
 
 pub use pool::RunPool;

@@ -50,6 +50,7 @@ impl RunPool {
             async move { pool.drive(assignment).await }.boxed_local()
         })
         .with_blocked_steps(move || blocked_steps::list(&authority))
+        .with_last_served(&self.deps.measurements.last_served)
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
             async move { deps.count_crashes(&crashed).await }.boxed_local()
@@ -197,7 +198,7 @@ mod tests {
                     give_up_after: second,
                 },
                 clock: Arc::new(PanickingClock(AtomicUsize::new(panics))),
-                throughput: Arc::default(),
+                measurements: Arc::default(),
                 incidents: Arc::default(),
                 durations: Arc::default(),
             };

@@ -1,10 +1,11 @@
-//! Estimates the position of a run in the queue, and when the run ends. Each round of claims takes one run of each
-//! taxpayer. So if a run is claimed in round 3, at most three runs of each other taxpayer are claimed before it.
+//! Estimates the position of a run in the queue, and when the run ends.
 //!
-//! The result is only an estimate: the counts of queued runs may be a second old.
+//! The result is only an estimate: the counts of queued runs may be a second old, and the other processes are taken to
+//! be as fast as this one.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use authority_client::Authority;
@@ -14,29 +15,35 @@ use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 
 use crate::actors::pipeline::blocked_steps;
-use crate::actors::pipeline::throughput::Throughput;
-use crate::domain::pipeline::{Run, run_lane};
+use crate::actors::pipeline::measurements::RunMeasurements;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps};
+use crate::domain::pipeline::prediction::{Prediction, Start};
+use crate::domain::pipeline::turns::Turns;
+use crate::domain::pipeline::waiting::{QueueEnd, QueuePlace};
+use crate::domain::pipeline::{Operation, Run, Step, run_lane};
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::views;
+use crate::store::lanes::views::{self, LaneHolder};
 
 /// Loaded queue counts are reused for this long.
 const COUNTS_MAX_AGE: Duration = Duration::from_secs(1);
-/// A time in which no run ended counts as a standstill only if it is at least this long.
+/// A time in which no step was answered counts as a standstill only if it is at least this long.
 const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// The position in the queue. The run that is claimed next has position 1.
-    pub position: u64,
-    /// The time at which the run is expected to end.
-    pub predicted_clear_at: Timestamp,
+    /// The run that is claimed next has position 1, and so has one that a process works on.
+    pub place: QueuePlace,
+    /// Who holds the run's lane now.
+    pub holder: Option<LaneHolder>,
 }
 
-/// The number of due runs of each taxpayer, and the number of processes that work on runs.
+/// The queue of all processes.
 #[derive(Debug, Default)]
 struct QueueCounts {
-    due: HashMap<i64, u64>,
+    turns: Turns,
+    at_work: u64,
     processes: u64,
 }
 
@@ -44,17 +51,20 @@ pub struct QueueEstimator {
     store: Store,
     authority: Authority,
     clock: SharedClock,
-    pub throughput: Arc<Throughput>,
+    /// The number of runs that a process works on at a time.
+    workers: u64,
+    pub measurements: Arc<RunMeasurements>,
     cached_counts: Mutex<Option<(Instant, Arc<QueueCounts>)>>,
 }
 
 impl QueueEstimator {
-    pub fn new(store: Store, authority: Authority, clock: SharedClock) -> Self {
+    pub fn new(store: Store, authority: Authority, clock: SharedClock, workers: usize) -> Self {
         Self {
             store,
             authority,
             clock,
-            throughput: Arc::default(),
+            workers: u64::try_from(workers).unwrap_or(u64::MAX),
+            measurements: Arc::default(),
             cached_counts: Mutex::default(),
         }
     }
@@ -65,28 +75,110 @@ impl QueueEstimator {
             return Ok(None);
         };
         let counts = self.counts().await?;
-        let taxpayer = run.taxpayer_id.0;
+        let TaxpayerId(taxpayer) = run.taxpayer_id;
         let deadline = run.deadline_at.as_microsecond();
         let key = run_lane(run.taxpayer_id, run.id);
-        let own = views::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
-        let position = queue_position(&counts.due, taxpayer, own);
+        let lane = views::state(self.store.reader(), LaneKind::Run, &key).await?;
+        let holder = lane.and_then(|lane| lane.holder);
+        let position = if holder.is_some() {
+            None
+        } else {
+            let urgent =
+                views::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
+            Some(counts.turns.position(taxpayer, urgent))
+        };
         let now = self.clock.now();
-        let open_at = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now);
         let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
-        // If the step is blocked, no standstill is added: `open_at` already estimates the end of the block.
-        let standstill = open_at
-            .is_none()
-            .then(|| standstill(self.throughput.quiet_for(now), waited));
-        let start = open_at
-            .unwrap_or(now)
-            .max(run.next_attempt_at().unwrap_or(now));
-        let takes =
-            self.throughput.time_for(position, counts.processes) + standstill.unwrap_or_default();
-        let predicted_clear_at = start.saturating_add(takes).unwrap_or(Timestamp::MAX);
+        let start = self
+            .outage_start(step, Some(run.taxpayer_id), waited, now)
+            .unwrap_or_else(|| Start::At(run.next_attempt_at().unwrap_or(now).max(now)));
+        let steps = RunSteps {
+            all: run.operation().steps(),
+            done: &run.done,
+        };
+        let takes = self.time_to_end(steps, &counts, position);
+        let prediction = self.measurements.predict(start, takes);
+        self.measurements.remember(run, &prediction, now);
         Ok(Some(QueuePosition {
-            position,
-            predicted_clear_at,
+            place: QueuePlace {
+                position: position.unwrap_or(1),
+                end: self.queue_end(prediction),
+            },
+            holder,
         }))
+    }
+
+    /// Returns when the last run in the queue ends, if all of them are submissions; `None` if there is no run.
+    pub async fn clear_at(&self) -> Result<Option<QueueEnd>, StoreError> {
+        let counts = self.counts().await?;
+        let waiting = counts.turns.total();
+        if waiting + counts.at_work == 0 {
+            return Ok(None);
+        }
+        let steps = RunSteps {
+            all: Operation::Submit.steps(),
+            done: &[],
+        };
+        let takes = self.time_to_end(steps, &counts, Some(waiting));
+        let now = self.clock.now();
+        let first = Operation::Submit.next_step(&[]);
+        let start = first
+            .and_then(|step| self.outage_start(step, None, Duration::ZERO, now))
+            .unwrap_or(Start::At(now));
+        Ok(Some(
+            self.queue_end(self.measurements.predict(start, takes)),
+        ))
+    }
+
+    fn queue_end(&self, prediction: Prediction) -> QueueEnd {
+        QueueEnd {
+            prediction,
+            past_error: self.measurements.past_error(),
+        }
+    }
+
+    /// Returns when a step can be called again that a breaker blocks, or that nobody has answered for a while; `None` if
+    /// it can be called now. `waited` is how long the run has waited.
+    fn outage_start(
+        &self,
+        step: Step,
+        taxpayer: Option<TaxpayerId>,
+        waited: Duration,
+        now: Timestamp,
+    ) -> Option<Start> {
+        let blocked = blocked_steps::expected_start(&self.authority, step, taxpayer, now);
+        blocked.or_else(|| {
+            let standstill = standstill(self.measurements.quiet_for(now), waited)?;
+            Some(Start::AfterOutage {
+                earliest: now,
+                expected: now.saturating_add(standstill).unwrap_or(Timestamp::MAX),
+            })
+        })
+    }
+
+    fn time_to_end(
+        &self,
+        steps: RunSteps<'_>,
+        counts: &QueueCounts,
+        position: Option<u64>,
+    ) -> Duration {
+        let limits = self.authority.limits();
+        let capacity = |step: Step| {
+            let operation = blocked_steps::called_operation(step);
+            let limit = limits.iter().find(|limit| limit.operation == operation);
+            CallCapacity {
+                limit: limit.map_or(1, |limit| limit.limit),
+                answer_time: limit.and_then(|limit| limit.answer_time),
+            }
+        };
+        let backlog = Backlog {
+            at_work: counts.at_work,
+            position,
+            processes: counts.processes,
+            workers: self.workers,
+        };
+        self.measurements
+            .with_times(|times| times.time_to_end(steps, &backlog, capacity))
     }
 
     async fn counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
@@ -98,35 +190,32 @@ impl QueueEstimator {
         }
         let due = views::due_by_taxpayer(&self.store, LaneKind::Run).await?;
         let owners = views::counts_by_owner(&self.store).await?;
-        let of_runs = owners
-            .iter()
-            .filter(|owner| owner.kind == LaneKind::Run && owner.held > 0);
-        let processes = u64::try_from(of_runs.count()).unwrap_or(u64::MAX);
-        let counts = Arc::new(QueueCounts { due, processes });
+        let held = owners.iter().filter(|owner| owner.held > 0);
+        // A process that works on no run now will do so, for example after an outage.
+        let processes: BTreeSet<&str> = held.clone().map(|owner| owner.owner.as_str()).collect();
+        let at_work = held
+            .filter(|owner| owner.kind == LaneKind::Run)
+            .map(|owner| owner.held)
+            .sum::<i64>();
+        let counts = Arc::new(QueueCounts {
+            turns: Turns {
+                due,
+                last_served: self.measurements.last_served.load(Ordering::Relaxed),
+            },
+            at_work: u64::try_from(at_work).unwrap_or_default(),
+            processes: u64::try_from(processes.len()).unwrap_or(u64::MAX),
+        });
         *cached_counts = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)
     }
 }
 
-/// Returns the additional delay to expect if no run has ended for a while: as long as that time, but at most as long as
-/// this run has waited, because no run ends either while a process has no runs. Zero if it is shorter than
+/// Returns how long nothing is expected to move: as long again as no step has been answered, but at most as long as this
+/// run has waited, because none is answered either while a process has no runs. `None` if that is shorter than
 /// `STANDSTILL_MIN`.
-fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Duration {
+fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Option<Duration> {
     let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
-    if standstill < STANDSTILL_MIN {
-        Duration::ZERO
-    } else {
-        standstill
-    }
-}
-
-/// Returns the queue position of a run. `own` more urgent runs of the same taxpayer are claimed first, one per round,
-/// so each other taxpayer gets at most `own + 1` runs claimed before it.
-fn queue_position(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
-    let turns = own + 1;
-    due.iter()
-        .filter(|(other, _)| **other != taxpayer)
-        .fold(turns, |sum, (_, count)| sum + count.min(&turns))
+    (standstill >= STANDSTILL_MIN).then_some(standstill)
 }
 
 #[cfg(test)]
@@ -138,33 +227,23 @@ mod tests {
         let seconds = Duration::from_secs;
         assert_eq!(
             standstill(Some(seconds(90)), seconds(40)),
-            seconds(40),
+            Some(seconds(40)),
             "it came in the middle of it"
         );
-        assert_eq!(standstill(Some(seconds(25)), seconds(300)), seconds(25));
+        assert_eq!(
+            standstill(Some(seconds(25)), seconds(300)),
+            Some(seconds(25))
+        );
         assert_eq!(
             standstill(None, seconds(120)),
-            seconds(120),
-            "no run has ended yet"
+            Some(seconds(120)),
+            "no step has been answered yet"
         );
         assert_eq!(
             standstill(Some(seconds(86_400)), seconds(0)),
-            Duration::ZERO,
+            None,
             "after a quiet night"
         );
-        assert_eq!(standstill(Some(seconds(9)), seconds(9)), Duration::ZERO);
-    }
-
-    #[test]
-    fn a_taxpayer_with_many_runs_delays_others_by_one_run_a_round() {
-        let due = HashMap::from([(1, 100_000), (2, 1), (3, 40)]);
-        assert_eq!(
-            queue_position(&due, 2, 0),
-            3,
-            "one of each neighbour goes first"
-        );
-        assert_eq!(queue_position(&due, 3, 9), 10 + 10 + 1);
-        assert_eq!(queue_position(&due, 1, 99_999), 100_000 + 1 + 40);
-        assert_eq!(queue_position(&HashMap::new(), 7, 0), 1);
+        assert_eq!(standstill(Some(seconds(9)), seconds(9)), None);
     }
 }

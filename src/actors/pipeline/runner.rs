@@ -18,9 +18,9 @@ use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
+use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::step_executor::StepExecutor;
-use crate::actors::pipeline::throughput::Throughput;
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -39,7 +39,7 @@ pub struct PipelineDeps {
     pub keys: Option<CryptoKeys>,
     pub retry: RetryPolicy,
     pub clock: SharedClock,
-    pub throughput: Arc<Throughput>,
+    pub measurements: Arc<RunMeasurements>,
     pub incidents: Arc<Incidents>,
     pub durations: Arc<WorkDurations>,
 }
@@ -85,6 +85,8 @@ struct RunSession<'a> {
     steps: Vec<StepOutcome>,
     /// Set if the intent to call the next step is stored.
     intent: Option<StoredIntent>,
+    /// The step that was answered last, and when it began. Its time ends when the next step begins.
+    answered: Option<(Step, Instant)>,
 }
 
 /// The stored intent to call a step with an effect.
@@ -128,6 +130,7 @@ impl PipelineDeps {
             run,
             steps: Vec::new(),
             intent: None,
+            answered: None,
         };
         if !session.run.state().is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
@@ -162,7 +165,7 @@ impl PipelineDeps {
                 _ => {
                     session = self.record(session).await?;
                     if session.run.callable_step().is_none() {
-                        return Ok(self.count_if_over(&session.run));
+                        return Ok(self.finish(&session));
                     }
                 }
             }
@@ -178,20 +181,30 @@ impl PipelineDeps {
         Ok(if session.run.callable_step().is_some() {
             WorkStatus::Unfinished
         } else {
-            self.count_if_over(&session.run)
+            self.finish(&session)
         })
     }
 
-    /// Counts the run for the throughput if it is not open any more. The last record has already released its lane.
-    fn count_if_over(&self, run: &Run) -> WorkStatus {
-        if !run.state().is_open() {
-            self.throughput.record_end(self.clock.now());
+    /// Measures the last step, and the end of the run if it is not open any more. The last record has already released
+    /// its lane.
+    fn finish(&self, session: &RunSession<'_>) -> WorkStatus {
+        self.measure_step(session.answered);
+        if !session.run.state().is_open() {
+            self.measurements.record_end(&session.run, self.clock.now());
         }
         WorkStatus::Released
     }
 
+    fn measure_step(&self, answered: Option<(Step, Instant)>) {
+        if let Some((step, began)) = answered {
+            self.measurements
+                .record_step(step, began.elapsed(), self.clock.now());
+        }
+    }
+
     /// Calls a step and applies its outcome to the session's run.
     async fn call<'a>(&self, mut session: RunSession<'a>, step: Step) -> RunSession<'a> {
+        self.measure_step(session.answered.take());
         let started_at = self.clock.now();
         let (run, id, resuming) = match session.intent.take() {
             Some(StoredIntent {
@@ -225,6 +238,11 @@ impl PipelineDeps {
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let attempt = run.progress.attempt;
         let run = run.after(step, &verdict, now);
+        let is_answered = matches!(
+            verdict,
+            StepResult::Done { .. } | StepResult::Unchanged(_) | StepResult::Refused { .. }
+        );
+        session.answered = is_answered.then_some((step, started));
         session.steps.push(StepOutcome {
             step,
             id,
@@ -246,6 +264,7 @@ impl PipelineDeps {
             node,
             run: before,
             steps,
+            answered,
             ..
         } = session;
         let has_signed = steps.iter().any(|outcome| {
@@ -286,6 +305,7 @@ impl PipelineDeps {
             run,
             steps: Vec::new(),
             intent,
+            answered,
         })
     }
 

@@ -5,10 +5,9 @@ use jiff::Timestamp;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::handle::PipelineHandle;
-use crate::domain::pipeline::waiting::{QueuePlace, WaitContext, Worker};
-use crate::domain::pipeline::{Run, run_lane};
-use crate::store::lanes::LaneKind;
-use crate::store::lanes::views::{self, LaneHolder};
+use crate::domain::pipeline::Run;
+use crate::domain::pipeline::waiting::{WaitContext, Worker};
+use crate::store::lanes::views::LaneHolder;
 use crate::store::operations::{audit, replicas};
 
 impl PipelineHandle {
@@ -16,19 +15,15 @@ impl PipelineHandle {
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
         let mut context = WaitContext::default();
         if run.state().is_open() {
-            let lane = run_lane(run.taxpayer_id, run.id);
-            let state = views::state(self.store.reader(), LaneKind::Run, &lane).await?;
-            if let Some(holder) = state.and_then(|lane| lane.holder) {
-                context.worker = Some(self.worker(holder).await?);
-            }
             context.block = run
                 .next_step()
                 .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
-            let place = self.backlog.position(run).await?;
-            context.queue = place.map(|place| QueuePlace {
-                position: place.position,
-                ends_by: Some(place.predicted_clear_at),
-            });
+            if let Some(found) = self.backlog.position(run).await? {
+                if let Some(holder) = found.holder {
+                    context.worker = Some(self.worker(holder).await?);
+                }
+                context.queue = Some(found.place);
+            }
         } else {
             context.is_held = audit::paused_by_operator(&self.store, &[run.id])
                 .await?

@@ -42,9 +42,18 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     let counts = views::counts_by_kind(&state.store).await?;
     let owners = views::counts_by_owner(&state.store).await?;
     let list = state.replicas.last_list();
+    let mut lanes = counts.map(LaneLine::from);
+    if let Some(end) = state.pipeline.backlog.clear_at().await? {
+        let runs = lanes
+            .iter_mut()
+            .find(|line| line.count.kind == LaneKind::Run);
+        if let Some(line) = runs {
+            line.why = format!("{} {}", line.why, end.explain("The last run"));
+        }
+    }
     let page = LanesPage {
         frame: Frame::for_operator(&session, "Lanes"),
-        lanes: counts.into_iter().map(LaneLine::from).collect(),
+        lanes: lanes.into(),
         owners: owners
             .into_iter()
             .map(|count| OwnerLine {

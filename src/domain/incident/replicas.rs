@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::Situation;
-use crate::domain::incident::{Finding, counted};
+use crate::domain::incident::Finding;
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::replica::Replica;
 
@@ -21,11 +21,7 @@ pub(super) fn replica_missing(situation: &Situation) -> Vec<Finding> {
         return Vec::new();
     };
     let count = u64::try_from(missing.len()).unwrap_or(u64::MAX);
-    let replicas = counted(count, "replica gives", "replicas give");
-    let summary = format!(
-        "{replicas} no sign: {}.",
-        sentence_list(&missing, last_sign_words)
-    );
+    let summary = format!("{}.", sentence_list(&missing, last_sign_words));
     vec![Finding::new(count, summary).since(Some(last_sign))]
 }
 
@@ -82,7 +78,10 @@ fn sentence_list(replicas: &[&Replica], words: fn(&Replica) -> String) -> String
 
 fn last_sign_words(replica: &Replica) -> String {
     let name = &replica.identity.name;
-    format!("{name} since {} UTC", plain_time(replica.seen_at))
+    format!(
+        "{name} has given no sign since {} UTC",
+        plain_time(replica.seen_at)
+    )
 }
 
 fn clock_words(replica: &Replica) -> String {

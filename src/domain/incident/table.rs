@@ -161,7 +161,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
     IncidentKind {
         name: "replica-missing",
         severity: Severity::Warning,
-        title: "A replica gives no sign",
+        title: "A replica is missing",
         effect: "The others take over its work when its leases end. They carry its load.",
         ends: "When a replica of this name starts again, when an operator forgets it, or an hour after its last sign.",
         to_do: "Look at its last log lines and start it again, or forget it on the page Replicas if it does not come back.",

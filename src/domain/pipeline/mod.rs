@@ -1,15 +1,20 @@
 //! The plan of the authority pipeline: the steps of each operation and their effects on the invoice.
 
 pub mod authority_document;
+pub mod capacity;
 pub mod deadline;
 pub mod operator_action;
+pub mod prediction;
 pub mod resolution;
 pub mod signed_copy;
 pub mod transit;
+pub mod turns;
 pub mod vat_report;
 pub mod waiting;
 
 mod payload;
+#[cfg(test)]
+mod prediction_tests;
 mod run;
 mod run_request;
 mod step_attempt;

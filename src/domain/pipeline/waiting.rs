@@ -1,7 +1,10 @@
 //! Explains to people why a run does not go on: what it waits for, since when, until when, and what would end the wait.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
+use crate::domain::pipeline::prediction::{PastError, Prediction};
 use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
 
 /// The facts about a run's wait that its record does not contain.
@@ -39,8 +42,47 @@ pub struct StepBlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePlace {
     pub position: u64,
-    /// When the run is expected to end; `None` if nothing can be predicted.
-    pub ends_by: Option<Timestamp>,
+    pub end: QueueEnd,
+}
+
+/// When a run, or the last run of the queue, ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueEnd {
+    pub prediction: Prediction,
+    /// How far the last predictions were off.
+    pub past_error: Option<PastError>,
+}
+
+impl QueueEnd {
+    /// Returns sentences that begin with "It", or with another subject: when it should end, and how far the last
+    /// predictions were off. While nobody knows when the authority answers again, no time is promised.
+    pub fn explain(&self, subject: &str) -> String {
+        let Prediction {
+            expected,
+            earliest,
+            latest,
+            takes,
+        } = self.prediction;
+        let end = match latest {
+            Some(latest) => format!(
+                "{subject} should end between {} and {}, at about {}.",
+                at(earliest),
+                at(latest),
+                at(expected)
+            ),
+            None => format!(
+                "{subject} should end within {} after the authority answers again.",
+                span(takes)
+            ),
+        };
+        match self.past_error {
+            None => end,
+            Some(error) => format!(
+                "{end} The last {} predictions were off by {} % (median).",
+                error.predictions, error.median_percent
+            ),
+        }
+    }
 }
 
 impl Run {
@@ -117,7 +159,7 @@ impl Run {
 
     fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
         if let Some(worker) = &context.worker {
-            return self.explain_work(worker);
+            return self.explain_work(worker, context.queue.as_ref());
         }
         if let Some(block) = &context.block {
             return self.explain_block(block, context.queue.as_ref());
@@ -128,7 +170,7 @@ impl Run {
         }
     }
 
-    fn explain_work(&self, worker: &Worker) -> String {
+    fn explain_work(&self, worker: &Worker, queue: Option<&QueuePlace>) -> String {
         let Worker {
             name,
             silent_since,
@@ -138,7 +180,8 @@ impl Run {
         match silent_since {
             None => {
                 let since = at(self.updated_at);
-                format!("It does not wait: {name} has worked on {step} since {since}.")
+                let end = end_in_words(queue);
+                format!("It does not wait: {name} has worked on {step} since {since}.{end}")
             }
             Some(silent_since) => format!(
                 "{name} was at work on {step} and has given no sign since {}. Another replica takes over at {} at the latest.",
@@ -168,8 +211,9 @@ impl Run {
         let place = queue.map_or_else(String::new, |queue| {
             format!("; then it is number {} in the queue", queue.position)
         });
+        let end = end_in_words(queue);
         format!(
-            "The breaker holds back the calls of {}{since}. {probe}, and the run goes on after the first answer{place}.",
+            "The breaker holds back the calls of {}{since}. {probe}, and the run goes on after the first answer{place}.{end}",
             self.step_in_words()
         )
     }
@@ -196,21 +240,31 @@ impl Run {
 
     fn explain_queue(&self, queue: Option<&QueuePlace>) -> String {
         let since = at(self.next_attempt_at().unwrap_or(self.updated_at));
-        let (place, end) = match queue {
-            None => (String::new(), String::new()),
-            Some(queue) => (
-                format!(" as number {} in the queue", queue.position),
-                queue
-                    .ends_by
-                    .map_or_else(String::new, |end| format!(" It should end by {}.", at(end))),
-            ),
-        };
+        let place = queue.map_or_else(String::new, |queue| {
+            format!(" as number {} in the queue", queue.position)
+        });
+        let end = end_in_words(queue);
         format!("It has been due since {since} and waits for a free worker{place}.{end}")
     }
 
     fn step_in_words(&self) -> String {
         self.current_step()
             .map_or_else(|| "its end".to_owned(), |step| format!("the step {step}"))
+    }
+}
+
+/// Returns when a run should end, after a space; nothing if that is not known.
+fn end_in_words(queue: Option<&QueuePlace>) -> String {
+    queue.map_or_else(String::new, |queue| format!(" {}", queue.end.explain("It")))
+}
+
+/// Writes a duration for people, at least a second.
+fn span(duration: Duration) -> String {
+    let seconds = duration.as_millis().div_ceil(1_000).max(1);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h", seconds.div_ceil(3_600)),
     }
 }
 
@@ -265,13 +319,28 @@ mod tests {
         assert!(!due.cancel(second(5)).is_overdue(second(6)));
     }
 
+    fn queue_end(latest: Option<Timestamp>, median_percent: Option<u64>) -> QueueEnd {
+        QueueEnd {
+            prediction: Prediction {
+                expected: second(70),
+                earliest: second(60),
+                latest,
+                takes: Duration::from_mins(1),
+            },
+            past_error: median_percent.map(|median_percent| PastError {
+                predictions: 20,
+                median_percent,
+            }),
+        }
+    }
+
     #[test]
     fn every_state_says_what_would_move_the_run() {
         let alone = WaitContext::default();
         let queued = WaitContext {
             queue: Some(QueuePlace {
                 position: 3,
-                ends_by: Some(second(70)),
+                end: queue_end(Some(second(90)), Some(12)),
             }),
             ..WaitContext::default()
         };
@@ -282,7 +351,11 @@ mod tests {
         };
         let blocked = WaitContext {
             block: Some(block),
-            ..queued.clone()
+            queue: Some(QueuePlace {
+                position: 3,
+                end: queue_end(None, None),
+            }),
+            ..WaitContext::default()
         };
         let probing = WaitContext {
             block: Some(StepBlock {
@@ -335,13 +408,13 @@ mod tests {
         ]
         .map(|(run, context)| run.explain_wait(context, second(10)));
         insta::assert_snapshot!(sentences.join("\n"), @r#"
-            It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end by 2027-01-15 08:01:10 UTC.
-            It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC.
+            It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
+            It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker.
             The authority did not answer the step irn-check, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             The authority says that its exchange is down, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             The access point of a party of this invoice is offline, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue. It should end within 60 s after the authority answers again.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is being probed now, and the run goes on after the first answer.
             An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.
             An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.

@@ -12,6 +12,7 @@ use supervision::{Counter as Count, CounterValues, Tree};
 use crate::actors::durations::WorkDurations;
 use crate::actors::inbound::Inbound;
 use crate::actors::incidents::Incidents;
+use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::http::incidents;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::metrics::database_counts::signed;
@@ -37,6 +38,7 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     register_inbound(&mut registry, &state.inbound);
     register_incidents(&mut registry, &state.delivery.incidents);
     register_durations(&mut registry, &state.delivery.durations);
+    register_predictions(&mut registry, &state.pipeline.backlog.measurements);
     register_store(&mut registry, state.store.metrics());
     let report = incidents::current_report(state).await;
     let help = "1 unless the database is silent or takes no write";
@@ -329,6 +331,15 @@ fn register_durations(registry: &mut Registry, durations: &WorkDurations) {
     );
     let help = "Time from the submission of an invoice to its signature";
     registry.register("signature_seconds", help, durations.signatures.clone());
+}
+
+fn register_predictions(registry: &mut Registry, measurements: &RunMeasurements) {
+    let help = "Error of the predicted ends of runs, relative to the time that the run then took";
+    registry.register(
+        "prediction_error_ratio",
+        help,
+        measurements.prediction_errors.clone(),
+    );
 }
 
 fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {

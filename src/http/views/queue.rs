@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::actors::pipeline::queue_position::QueuePosition;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::pipeline::Run;
+use crate::domain::pipeline::waiting::QueuePlace;
 use crate::http::respond::details::Members;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -18,15 +18,25 @@ pub(crate) struct QueueView {
     position: u64,
     /// Estimated time at which the run ends, if the queue goes on at the current speed.
     predicted_clear_at: String,
+    /// The run should not end before this time.
+    earliest_clear_at: String,
+    /// The run should end before this time; null during an outage of the authority, whose end nobody knows.
+    latest_clear_at: Option<String>,
+    /// The median error of the last predictions, in per cent of the time that the runs then took; null if there is none.
+    prediction_error_percent: Option<u64>,
     /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,
 }
 
 impl QueueView {
-    pub(crate) fn new(run: &Run, place: QueuePosition) -> Self {
+    pub(crate) fn new(run: &Run, place: QueuePlace) -> Self {
+        let prediction = place.end.prediction;
         Self {
             position: place.position,
-            predicted_clear_at: precise_time(place.predicted_clear_at),
+            predicted_clear_at: precise_time(prediction.expected),
+            earliest_clear_at: precise_time(prediction.earliest),
+            latest_clear_at: prediction.latest.map(precise_time),
+            prediction_error_percent: place.end.past_error.map(|error| error.median_percent),
             deadline_at: precise_time(run.deadline_at),
         }
     }
@@ -37,6 +47,12 @@ impl From<QueueView> for Members {
         Self::from([
             ("position", json!(view.position)),
             ("predicted_clear_at", json!(view.predicted_clear_at)),
+            ("earliest_clear_at", json!(view.earliest_clear_at)),
+            ("latest_clear_at", json!(view.latest_clear_at)),
+            (
+                "prediction_error_percent",
+                json!(view.prediction_error_percent),
+            ),
             ("deadline_at", json!(view.deadline_at)),
         ])
     }

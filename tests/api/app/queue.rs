@@ -20,6 +20,10 @@ fn assert_queue(queue: &Value) {
         moment(&queue["predicted_clear_at"]) > moment(&json!("2026-01-01T00:00:00Z")),
         "{queue}"
     );
+    assert!(
+        moment(&queue["earliest_clear_at"]) <= moment(&queue["predicted_clear_at"]),
+        "{queue}"
+    );
     assert!(queue["deadline_at"].is_string(), "{queue}");
 }
 

@@ -33,6 +33,11 @@ async fn a_replica_tells_how_it_is_in_answers_and_on_its_page(world: &World) {
             .any(|breaker| breaker["operation"] == "sign"),
         "{replica}"
     );
+    let id = replica["id"].as_str().unwrap();
+    let found = operator.get(&format!("/ops/search?q={id}")).await;
+    let found = found.expect_status(200).data()[0].clone();
+    assert_eq!(found["kind"], "replica", "{found}");
+    assert_eq!(found["page"], "/console/replicas");
     let name = replica["name"].as_str().unwrap();
     let page = visitor.get("/console/replicas").await.expect(200);
     page.shows_all(&[name, "Ready", &format!("Made by {name}")]);

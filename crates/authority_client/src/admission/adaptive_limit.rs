@@ -32,7 +32,7 @@ const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// What a finished call says about the authority's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LoadSignal {
+pub enum LoadSignal {
     /// The call succeeded and took this long.
     Succeeded(Duration),
     /// The authority refused the request: a good answer, but too quick to measure the authority's response time.
@@ -46,7 +46,7 @@ pub(crate) enum LoadSignal {
 
 /// A call that has started. `AdaptiveLimit::start` returns it, and `settle` takes it when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallStart {
+pub struct CallStart {
     epoch: u64,
 }
 
@@ -60,7 +60,7 @@ struct SampleWindow {
 }
 
 #[derive(Debug)]
-pub(crate) struct AdaptiveLimit {
+pub struct AdaptiveLimit {
     max: u32,
     bound: u32,
     in_flight: u32,
@@ -82,7 +82,7 @@ pub(crate) struct AdaptiveLimit {
 
 impl AdaptiveLimit {
     /// Creates a limit of at most `max` (0 counts as 1). It begins with a measurement.
-    pub(crate) fn new(max: u32) -> Self {
+    pub fn new(max: u32) -> Self {
         let max = max.max(1);
         Self {
             max,
@@ -100,7 +100,7 @@ impl AdaptiveLimit {
     }
 
     /// The number of concurrent calls that are allowed now.
-    pub(crate) fn capacity(&self) -> u32 {
+    pub fn capacity(&self) -> u32 {
         if self.measurement_answers.is_some() {
             self.bound.min(UNLOADED_CALLS)
         } else {
@@ -124,7 +124,7 @@ impl AdaptiveLimit {
         }
     }
 
-    pub(crate) fn in_flight(&self) -> u32 {
+    pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
@@ -140,7 +140,7 @@ impl AdaptiveLimit {
             .filter(|moment| now < *moment && *moment <= latest)
     }
 
-    pub(crate) fn start(&mut self) -> CallStart {
+    pub fn start(&mut self) -> CallStart {
         self.in_flight = self.in_flight.saturating_add(1);
         self.was_reached |= self.in_flight >= self.account_share();
         self.window.peak = self.window.peak.max(self.in_flight);
@@ -148,7 +148,7 @@ impl AdaptiveLimit {
     }
 
     /// Adjusts the limit to the signal of a finished call.
-    pub(crate) fn settle(&mut self, call: CallStart, signal: LoadSignal, now: Timestamp) {
+    pub fn settle(&mut self, call: CallStart, signal: LoadSignal, now: Timestamp) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let LoadSignal::Throttled(Some(wait)) = signal {
             self.pause(wait, now);

@@ -34,6 +34,8 @@ pub struct LimitView {
     pub in_flight: u32,
     /// The number of calls that wait for a slot.
     pub waiting: usize,
+    /// How long the last calls that succeeded took, as a moving mean; `None` before the first.
+    pub answer_time: Option<Duration>,
     /// The end of the pause that the authority asked for; `None` if there is no pause.
     pub held_until: Option<Timestamp>,
 }
@@ -48,6 +50,7 @@ struct LimitState {
     overloaded_accounts: OverloadSource<CallerAccount>,
     overloaded_payers: OverloadSource<CallPayer>,
     queue: WaitQueue<Sender<AdmissionSlot>>,
+    answer_time: Option<Duration>,
 }
 
 struct Slots {
@@ -127,6 +130,7 @@ impl CallLimits {
                 limit: state.slots.limit.capacity(),
                 in_flight: state.slots.limit.in_flight() + state.slots.failing.in_flight(),
                 waiting: state.queue.len(),
+                answer_time: state.answer_time,
                 held_until: state.slots.limit.not_before(now),
             }
         });
@@ -190,6 +194,7 @@ impl LimitState {
             overloaded_accounts: OverloadSource::default(),
             overloaded_payers: OverloadSource::default(),
             queue: WaitQueue::new(),
+            answer_time: None,
         }
     }
 
@@ -218,6 +223,9 @@ impl LimitState {
     /// because all accounts share it.
     fn settle(&mut self, slot: &AdmissionSlot, now: Timestamp) {
         let account = slot.account;
+        if let LoadSignal::Succeeded(took) = slot.signal {
+            self.answer_time = Some(moving_mean(self.answer_time, took));
+        }
         let is_own_overload = match slot.signal {
             LoadSignal::Overloaded => {
                 self.slots.failing.on_failure(account);
@@ -299,6 +307,11 @@ impl Slots {
             }
         }
     }
+}
+
+/// Returns the mean of the last answer times. The newest counts for an eighth.
+fn moving_mean(mean: Option<Duration>, newest: Duration) -> Duration {
+    mean.map_or(newest, |mean| (mean.saturating_mul(7) + newest) / 8)
 }
 
 fn subtract_one<K: Copy + Eq + Hash>(used_by: &mut HashMap<K, u32>, holder: K) {

@@ -153,8 +153,8 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
 
 /// Returns the position of the run in the queue; `None` if the run does not continue by itself.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
-    let place = state.pipeline.backlog.position(run).await?;
-    Ok(place.map(|place| QueueView::new(run, place)))
+    let found = state.pipeline.backlog.position(run).await?;
+    Ok(found.map(|found| QueueView::new(run, found.place)))
 }
 
 /// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in

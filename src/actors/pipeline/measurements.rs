@@ -1,0 +1,93 @@
+//! Measures how fast this process gets runs through their steps, and how far its predictions were off.
+
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::domain::pipeline::capacity::StepTimes;
+use crate::domain::pipeline::prediction::{PastError, PastPredictions, Prediction, Start};
+use crate::domain::pipeline::{Run, RunState, Step};
+use crate::store::lanes::claim::ROUND_START;
+
+/// The measurements of this process. Those who work on runs write them, those who predict read them.
+pub struct RunMeasurements {
+    measured: Mutex<Measured>,
+    /// The errors of predictions, relative to the time that the run then took.
+    pub prediction_errors: Histogram,
+    /// The id of the taxpayer whose run was claimed last.
+    pub last_served: Arc<AtomicI64>,
+}
+
+#[derive(Default)]
+struct Measured {
+    times: StepTimes,
+    past: PastPredictions,
+    /// When a step was last answered.
+    answered_at: Option<Timestamp>,
+}
+
+impl Default for RunMeasurements {
+    fn default() -> Self {
+        let errors = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0];
+        Self {
+            measured: Mutex::default(),
+            prediction_errors: Histogram::new(errors),
+            last_served: Arc::new(AtomicI64::new(ROUND_START)),
+        }
+    }
+}
+
+impl RunMeasurements {
+    /// Records how long an answered step took, up to the begin of the next step.
+    pub fn record_step(&self, step: Step, took: Duration, now: Timestamp) {
+        let mut measured = self.lock();
+        measured.times.record(step, took);
+        measured.answered_at = Some(now);
+    }
+
+    /// Compares the prediction for a run that is not open any more with its end.
+    pub fn record_end(&self, run: &Run, now: Timestamp) {
+        let past = &mut self.lock().past;
+        if !matches!(run.state(), RunState::Succeeded | RunState::Refused) {
+            return past.forget(run.id);
+        }
+        if let Some(thousandths) = past.settle(run.id, now) {
+            // A ratio of 1.5 is 1,500 thousandths, as 1.5 s are 1,500 ms.
+            let error = Duration::from_millis(thousandths).as_secs_f64();
+            self.prediction_errors.observe(error);
+        }
+    }
+
+    /// Returns the result of a function of the times of the steps.
+    pub fn with_times<T>(&self, read: impl FnOnce(&StepTimes) -> T) -> T {
+        read(&self.lock().times)
+    }
+
+    /// Predicts when a run ends that takes this long after it can go on.
+    pub fn predict(&self, start: Start, takes: Duration) -> Prediction {
+        self.lock().past.predict(start, takes)
+    }
+
+    /// Keeps a prediction, to compare it with the end of the run.
+    pub fn remember(&self, run: &Run, prediction: &Prediction, now: Timestamp) {
+        self.lock().past.remember(run.id, prediction, now);
+    }
+
+    /// Returns how far the last predictions were off; `None` if none has been judged.
+    pub fn past_error(&self) -> Option<PastError> {
+        self.lock().past.error()
+    }
+
+    /// Returns the time since a step was last answered; `None` if none was.
+    pub fn quiet_for(&self, now: Timestamp) -> Option<Duration> {
+        let answered_at = self.lock().answered_at?;
+        Some(Duration::try_from(now.duration_since(answered_at)).unwrap_or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Measured> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,289 @@
+//! The capacity of the pipeline: how soon a queue of runs is clear.
+//!
+//! It is computed from the times of the newest calls (Little's law), and not from how many runs ended: after a quiet
+//! hour that would be the demand. If W workers take a run through its steps in T seconds, with all waits between, then
+//! W / T runs end in a second. T contains the waits for a slot only once all workers are busy. Before, there is a second
+//! bound: L / A for a call of which L are allowed at a time and which is answered after A seconds. The lower one is true.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::domain::pipeline::Step;
+
+/// The mean of a step is that of at most this many calls.
+const TIMES_MAX: usize = 64;
+/// If so many newest calls differ much from those before them, only they count.
+const NEWEST: usize = 12;
+/// Assumed for a step until a call of any step has been answered.
+const STEP_TIME_DEFAULT: Duration = Duration::from_millis(500);
+
+/// The times that the newest calls of each step took in this process, from the start of a call to that of the next one
+/// of the same run. So they include the wait for a slot and the recording of the outcome.
+#[derive(Debug, Default)]
+pub struct StepTimes([VecDeque<Duration>; Step::ALL.len()]);
+
+/// What the authority and its limit bear of the calls of one step, in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallCapacity {
+    /// The number of concurrent calls that are allowed.
+    pub limit: u32,
+    /// How long the authority takes to answer; `None` before the first answer.
+    pub answer_time: Option<Duration>,
+}
+
+/// The runs that end before a run or together with it, and who works on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    /// The number of runs that workers have now.
+    pub at_work: u64,
+    /// The position of the run among those that no worker has; `None` if a worker has it.
+    pub position: Option<u64>,
+    /// The number of processes.
+    pub processes: u64,
+    /// The number of runs that each process works on at a time.
+    pub workers: u64,
+}
+
+/// The steps of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunSteps<'a> {
+    pub all: &'a [Step],
+    pub done: &'a [Step],
+}
+
+impl StepTimes {
+    /// Records a call that was answered. If the newest calls differ much from those before, forgets those before.
+    pub fn record(&mut self, step: Step, took: Duration) {
+        let times = &mut self.0[step as usize];
+        times.push_back(took);
+        if times.len() > TIMES_MAX {
+            times.pop_front();
+        }
+        let older = times.len().saturating_sub(NEWEST);
+        if older == 0 {
+            return;
+        }
+        let before = mean(times.iter().take(older));
+        let newest = mean(times.iter().skip(older));
+        // Half as much again, or two thirds.
+        if newest * 2 > before * 3 || newest * 3 < before * 2 {
+            times.drain(..older);
+        }
+    }
+
+    /// Returns how long a call of this step takes. For a step without calls this is the mean of the others.
+    fn mean(&self, step: Step) -> Duration {
+        let own = &self.0[step as usize];
+        if !own.is_empty() {
+            return mean(own.iter());
+        }
+        let known: Vec<Duration> = self
+            .0
+            .iter()
+            .filter(|times| !times.is_empty())
+            .map(|times| mean(times.iter()))
+            .collect();
+        if known.is_empty() {
+            STEP_TIME_DEFAULT
+        } else {
+            mean(known.iter())
+        }
+    }
+
+    /// Returns the time in which this run is expected to end if nothing changes. `capacity` tells what is borne of a step.
+    pub fn time_to_end(
+        &self,
+        steps: RunSteps<'_>,
+        backlog: &Backlog,
+        capacity: impl Fn(Step) -> CallCapacity,
+    ) -> Duration {
+        let per_run = self.time_per_run(steps.all, backlog, &capacity);
+        let remaining: Vec<Step> = steps
+            .all
+            .iter()
+            .copied()
+            .filter(|step| !steps.done.contains(step))
+            .collect();
+        let queued = match backlog.position {
+            Some(position) => times(per_run, backlog.at_work.saturating_add(position)),
+            // The runs at work end together with it. Only its remaining steps count.
+            None => {
+                times(per_run, backlog.at_work) * divisor(count(&remaining))
+                    / divisor(count(steps.all))
+            }
+        };
+        let alone: Duration = remaining
+            .iter()
+            .map(|step| {
+                let answer_time = capacity(*step).answer_time;
+                answer_time.unwrap_or_else(|| self.mean(*step))
+            })
+            .sum();
+        queued.max(alone)
+    }
+
+    /// Returns the time between the ends of two runs while there are enough runs.
+    fn time_per_run(
+        &self,
+        steps: &[Step],
+        backlog: &Backlog,
+        capacity: impl Fn(Step) -> CallCapacity,
+    ) -> Duration {
+        let processes = divisor(backlog.processes);
+        let through: Duration = steps.iter().map(|step| self.mean(*step)).sum();
+        let by_workers = through / divisor(backlog.workers).saturating_mul(processes);
+        if backlog.has_busy_workers() {
+            return by_workers;
+        }
+        let slowest_call = steps.iter().map(|step| {
+            let CallCapacity { limit, answer_time } = capacity(*step);
+            answer_time.unwrap_or_default() / limit.max(1)
+        });
+        by_workers.max(slowest_call.max().unwrap_or_default() / processes)
+    }
+}
+
+impl Backlog {
+    /// True if nearly all workers have a run. A few are kept free for other taxpayers than the busiest.
+    fn has_busy_workers(&self) -> bool {
+        let workers = self.workers.saturating_mul(self.processes.max(1));
+        self.at_work.saturating_mul(8) >= workers.saturating_mul(7)
+    }
+}
+
+fn mean<'a>(times: impl ExactSizeIterator<Item = &'a Duration>) -> Duration {
+    let number = divisor(u64::try_from(times.len()).unwrap_or(u64::MAX));
+    times.sum::<Duration>() / number
+}
+
+fn count<T>(items: &[T]) -> u64 {
+    u64::try_from(items.len()).unwrap_or(u64::MAX)
+}
+
+fn divisor(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX).max(1)
+}
+
+/// Multiplies without overflow.
+fn times(duration: Duration, factor: u64) -> Duration {
+    duration.saturating_mul(u32::try_from(factor).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: [Step; 4] = [Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm];
+    const WAITING: Backlog = Backlog {
+        at_work: 50,
+        position: Some(150),
+        processes: 1,
+        workers: 50,
+    };
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// The times after each step took this long so often.
+    fn measured(took: Duration, count: usize) -> StepTimes {
+        let mut times = StepTimes::default();
+        for step in STEPS {
+            (0..count).for_each(|_| times.record(step, took));
+        }
+        times
+    }
+
+    fn time_to_end(times: &StepTimes, done: usize, backlog: Backlog, limit: u32) -> Duration {
+        let steps = RunSteps {
+            all: &STEPS,
+            done: &STEPS[..done],
+        };
+        times.time_to_end(steps, &backlog, |_| CallCapacity {
+            limit,
+            answer_time: Some(ms(100)),
+        })
+    }
+
+    #[test]
+    fn workers_that_need_four_steps_for_a_run_end_one_each_in_that_time() {
+        let times = measured(ms(250), 20);
+        assert_eq!(time_to_end(&times, 0, WAITING, 64), ms(200 * 1_000 / 50));
+        let replicas = Backlog {
+            processes: 2,
+            ..WAITING
+        };
+        assert_eq!(time_to_end(&times, 0, replicas, 64), ms(2_000));
+    }
+
+    #[test]
+    fn the_limit_of_calls_counts_before_there_is_a_queue_to_measure() {
+        let times = measured(ms(100), 20);
+        let burst = Backlog {
+            at_work: 0,
+            position: Some(200),
+            ..WAITING
+        };
+        assert_eq!(time_to_end(&times, 0, burst, 64), ms(200 * 400 / 50));
+        assert_eq!(
+            time_to_end(&times, 0, burst, 4),
+            ms(200 * 100 / 4),
+            "four calls of a tenth of a second at a time"
+        );
+        assert_eq!(
+            time_to_end(&times, 0, WAITING, 4),
+            ms(200 * 400 / 50),
+            "then the times contain the waits"
+        );
+    }
+
+    #[test]
+    fn a_run_takes_at_least_as_long_as_its_own_calls() {
+        let times = measured(ms(100), 20);
+        let alone = Backlog {
+            at_work: 0,
+            position: Some(1),
+            ..WAITING
+        };
+        assert_eq!(time_to_end(&times, 0, alone, 64), ms(400));
+        assert_eq!(time_to_end(&times, 3, alone, 64), ms(100));
+    }
+
+    #[test]
+    fn a_run_at_work_needs_the_rest_of_a_round() {
+        let times = measured(ms(250), 20);
+        let at_work = Backlog {
+            position: None,
+            ..WAITING
+        };
+        let remaining = [0, 1, 2, 3].map(|done| time_to_end(&times, done, at_work, 64));
+        assert_eq!(remaining, [ms(1_000), ms(750), ms(500), ms(250)]);
+    }
+
+    #[test]
+    fn a_dozen_calls_that_differ_much_replace_the_old_ones() {
+        let mut times = measured(ms(100), TIMES_MAX);
+        for _ in 0..NEWEST - 1 {
+            times.record(Step::Sign, ms(125));
+        }
+        assert!(times.mean(Step::Sign) < ms(110), "a little slower");
+        let mut times = measured(ms(100), TIMES_MAX);
+        for _ in 0..NEWEST {
+            times.record(Step::Sign, ms(5_000));
+        }
+        assert_eq!(times.mean(Step::Sign), ms(5_000));
+        for _ in 0..NEWEST {
+            times.record(Step::Sign, ms(100));
+        }
+        assert_eq!(times.mean(Step::Sign), ms(100), "and back");
+    }
+
+    #[test]
+    fn a_step_without_calls_is_taken_to_be_like_the_others() {
+        let mut times = StepTimes::default();
+        assert_eq!(times.mean(Step::Sign), STEP_TIME_DEFAULT);
+        times.record(Step::Confirm, ms(100));
+        times.record(Step::IrnCheck, ms(300));
+        assert_eq!(times.mean(Step::Sign), ms(200));
+    }
+}

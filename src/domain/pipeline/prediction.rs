@@ -1,0 +1,295 @@
+//! The prediction of when a run ends, with the range in which it should end, and how far the last predictions were off.
+//!
+//! The range is made of the past: the last predictions were too short or too long by some factor, and the next ones will
+//! be so too. Nobody can know when an outage ends, so such a range is open.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::ids::RunId;
+
+/// The number of predictions that the range and the error are computed from.
+const PAST_MAX: usize = 20;
+/// With fewer, the range is from half of the predicted time to twice that time.
+const PAST_MIN: usize = 5;
+/// The number of runs whose prediction is kept until they end.
+const PENDING_MAX: usize = 256;
+/// A wait that was shorter, and was predicted to be, is not judged: whether it was one second or two matters to nobody.
+const JUDGED_MIN: Duration = Duration::from_secs(5);
+/// The range reaches at least this far to both sides, in thousandths of the predicted time.
+const MARGIN: u64 = 100;
+/// One, in thousandths.
+const ONE: u64 = 1_000;
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prediction {
+    pub expected: Timestamp,
+    pub earliest: Timestamp,
+    /// `None` if nobody can know: the run waits for the end of an outage.
+    pub latest: Option<Timestamp>,
+    /// The time that is needed after the start.
+    pub takes: Duration,
+}
+
+/// When a run can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    At(Timestamp),
+    /// After an outage, whose end nobody knows.
+    AfterOutage {
+        earliest: Timestamp,
+        expected: Timestamp,
+    },
+}
+
+/// How far the last predictions were off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PastError {
+    pub predictions: usize,
+    /// The median of the errors, in per cent of the time that the runs then took.
+    pub median_percent: u64,
+}
+
+#[derive(Debug)]
+struct Pending {
+    run: RunId,
+    made_at: Timestamp,
+    takes: Duration,
+}
+
+/// The real time of a run and its error, in thousandths of the predicted and of the real time.
+#[derive(Debug, Clone, Copy)]
+struct Past {
+    ratio: u64,
+    error: u64,
+}
+
+/// The last predictions whose runs have ended, and those whose runs have not.
+#[derive(Debug, Default)]
+pub struct PastPredictions {
+    pending: VecDeque<Pending>,
+    past: VecDeque<Past>,
+}
+
+impl PastPredictions {
+    /// Predicts the end of a run that takes this long after it can go on.
+    pub fn predict(&self, start: Start, takes: Duration) -> Prediction {
+        let (shortest, longest) = self.range(takes);
+        let (earliest, expected) = match start {
+            Start::At(at) => (at, at),
+            Start::AfterOutage { earliest, expected } => (earliest, expected),
+        };
+        let is_known = matches!(start, Start::At(_));
+        Prediction {
+            expected: add(expected, takes),
+            earliest: add(earliest, shortest),
+            latest: is_known.then(|| add(expected, longest)),
+            takes,
+        }
+    }
+
+    /// Keeps the first prediction for a run until it ends. One without a latest end is not kept, as it promises nothing.
+    pub fn remember(&mut self, run: RunId, prediction: &Prediction, now: Timestamp) {
+        if prediction.latest.is_none() || self.pending.iter().any(|pending| pending.run == run) {
+            return;
+        }
+        if self.pending.len() == PENDING_MAX {
+            self.pending.pop_front();
+        }
+        self.pending.push_back(Pending {
+            run,
+            made_at: now,
+            takes: between(now, prediction.expected),
+        });
+    }
+
+    /// Forgets the prediction for a run, which was stopped or stops here for another reason than that it is done.
+    pub fn forget(&mut self, run: RunId) {
+        self.pending.retain(|pending| pending.run != run);
+    }
+
+    /// Compares the prediction for a run with its end. Returns the error in thousandths of the real time; `None` if there
+    /// was no prediction, or if it is not judged.
+    pub fn settle(&mut self, run: RunId, ended_at: Timestamp) -> Option<u64> {
+        let at = self.pending.iter().position(|pending| pending.run == run)?;
+        let Pending { made_at, takes, .. } = self.pending.remove(at)?;
+        let real = between(made_at, ended_at);
+        if real.max(takes) < JUDGED_MIN {
+            return None;
+        }
+        let past = Past {
+            ratio: thousandths(real, takes),
+            error: thousandths(real.abs_diff(takes), real),
+        };
+        if self.past.len() == PAST_MAX {
+            self.past.pop_front();
+        }
+        self.past.push_back(past);
+        Some(past.error)
+    }
+
+    /// Returns how far the last predictions were off; `None` if none has been judged.
+    pub fn error(&self) -> Option<PastError> {
+        let errors = self.sorted(|past| past.error);
+        let median = errors.get(errors.len() / 2)?;
+        Some(PastError {
+            predictions: errors.len(),
+            median_percent: (median + 5) / 10,
+        })
+    }
+
+    /// Returns the shortest and the longest time that a run will take that is expected to take this long. Of the past
+    /// ones, the most extreme to each side is left out.
+    fn range(&self, takes: Duration) -> (Duration, Duration) {
+        let ratios = self.sorted(|past| past.ratio);
+        let (low, high) = match ratios.as_slice() {
+            [_, low, .., high, _] if ratios.len() >= PAST_MIN => (*low, *high),
+            _ => (ONE / 2, ONE * 2),
+        };
+        (
+            scale(takes, low.min(ONE - MARGIN)),
+            scale(takes, high.max(ONE + MARGIN)),
+        )
+    }
+
+    fn sorted(&self, part: fn(&Past) -> u64) -> Vec<u64> {
+        let mut parts: Vec<u64> = self.past.iter().map(part).collect();
+        parts.sort_unstable();
+        parts
+    }
+}
+
+fn add(moment: Timestamp, time: Duration) -> Timestamp {
+    moment.saturating_add(time).unwrap_or(Timestamp::MAX)
+}
+
+/// Returns the time from `since` to `until`; zero if `until` is earlier.
+fn between(since: Timestamp, until: Timestamp) -> Duration {
+    Duration::try_from(until.duration_since(since)).unwrap_or_default()
+}
+
+fn thousandths(part: Duration, whole: Duration) -> u64 {
+    let thousandths = part.as_millis() * u128::from(ONE) / whole.as_millis().max(1);
+    u64::try_from(thousandths).unwrap_or(u64::MAX)
+}
+
+fn scale(time: Duration, thousandths: u64) -> Duration {
+    let factor = u32::try_from(thousandths).unwrap_or(u32::MAX);
+    time.saturating_mul(factor) / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// The past after predictions of 100 s, and the seconds that the runs then took.
+    fn past(real: &[i64]) -> PastPredictions {
+        let mut past = PastPredictions::default();
+        for (run, real) in real.iter().enumerate() {
+            let run = RunId::from_u128(run as u128);
+            let prediction = past.predict(Start::At(at(0)), seconds(100));
+            past.remember(run, &prediction, at(0));
+            past.settle(run, at(*real));
+        }
+        past
+    }
+
+    #[test]
+    fn the_range_is_that_of_the_past_without_its_extremes() {
+        let range = |real: &[i64]| {
+            let found = past(real).predict(Start::At(at(0)), seconds(10));
+            assert_eq!(found.expected, at(10));
+            (found.earliest, found.latest.unwrap())
+        };
+        assert_eq!(range(&[]), (at(5), at(20)), "nothing is known yet");
+        assert_eq!(range(&[100, 100, 100, 100]), (at(5), at(20)), "too little");
+        assert_eq!(range(&[10, 70, 100, 150, 900]), (at(7), at(15)));
+        assert_eq!(range(&[100; 20]), (at(9), at(11)), "never narrower");
+    }
+
+    #[test]
+    fn the_end_of_an_outage_is_open() {
+        let start = Start::AfterOutage {
+            earliest: at(5),
+            expected: at(60),
+        };
+        let prediction = past(&[]).predict(start, seconds(10));
+        assert_eq!(
+            prediction,
+            Prediction {
+                expected: at(70),
+                earliest: at(10),
+                latest: None,
+                takes: seconds(10),
+            }
+        );
+        let mut past = past(&[]);
+        past.remember(RunId::nil(), &prediction, at(0));
+        assert_eq!(
+            past.settle(RunId::nil(), at(500)),
+            None,
+            "it promised nothing"
+        );
+    }
+
+    #[test]
+    fn the_error_is_the_median_of_the_last_twenty() {
+        assert_eq!(past(&[]).error(), None);
+        let error = |real: &[i64]| {
+            past(real)
+                .error()
+                .map(|one| (one.predictions, one.median_percent))
+        };
+        assert_eq!(
+            error(&[80, 100, 125]),
+            Some((3, 20)),
+            "25, 0 and 20 per cent"
+        );
+        let changed: Vec<i64> = [[200; 20], [100; 20]].concat();
+        assert_eq!(error(&changed), Some((20, 0)));
+    }
+
+    #[test]
+    fn only_the_first_prediction_of_a_run_is_judged_and_only_if_it_waits() {
+        let mut past = PastPredictions::default();
+        let run = RunId::nil();
+        for (made, takes) in [(0, 10), (4, 60)] {
+            let prediction = past.predict(Start::At(at(made)), seconds(takes));
+            past.remember(run, &prediction, at(made));
+        }
+        assert_eq!(past.settle(run, at(8)), Some(250), "2 s of 8 s");
+        assert_eq!(past.settle(run, at(8)), None, "once");
+        let soon = past.predict(Start::At(at(0)), seconds(1));
+        past.remember(run, &soon, at(0));
+        assert_eq!(
+            past.settle(run, at(4)),
+            None,
+            "a few seconds are not judged"
+        );
+        past.remember(run, &soon, at(0));
+        past.forget(run);
+        assert_eq!(past.settle(run, at(60)), None, "it was cancelled");
+    }
+
+    #[test]
+    fn runs_that_end_elsewhere_are_forgotten_in_time() {
+        let mut past = PastPredictions::default();
+        let prediction = past.predict(Start::At(at(0)), seconds(100));
+        for run in 0..=PENDING_MAX {
+            past.remember(RunId::from_u128(run as u128), &prediction, at(0));
+        }
+        assert_eq!(past.settle(RunId::nil(), at(100)), None);
+        assert_eq!(past.settle(RunId::from_u128(1), at(100)), Some(0));
+    }
+}

@@ -1,0 +1,380 @@
+//! A process, its queue and the authority in virtual time. The limits of concurrent calls are those of the service, the
+//! workers take runs by turns, and a breaker opens and probes in an outage.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use authority_client::testing::{AdaptiveLimit, CallStart, LoadSignal};
+use jiff::Timestamp;
+
+use super::plot;
+use crate::domain::kernel::ids::RunId;
+use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps, StepTimes};
+use crate::domain::pipeline::prediction::{PastPredictions, Prediction, Start};
+use crate::domain::pipeline::turns::Turns;
+use crate::domain::pipeline::{Operation, Step};
+
+/// Of 64 workers of a process, those that one integrator may have.
+const WORKERS: u64 = 62;
+const CALLS_MAX: u32 = 64;
+const TAXPAYERS: u64 = 100;
+const SECOND: u64 = 1_000_000;
+const SAMPLE_EVERY: u64 = 5 * SECOND;
+const PROBE_EVERY: u64 = 5 * SECOND;
+/// A call that fails in the outage fails after this time.
+const FAILS_AFTER: u64 = 20_000;
+const FAILURES_TO_OPEN: u32 = 20;
+
+/// An authority, and the load on it. Times are in microseconds since the start.
+pub(super) struct Case {
+    /// The second until which there is little load.
+    pub(super) quiet_s: u64,
+    /// When runs arrive, in microseconds.
+    pub(super) arrivals: Vec<u64>,
+    /// The mean time that a call is served, at a time.
+    pub(super) service_time: fn(u64) -> u64,
+    /// The number of calls that are served at a time. Further ones wait.
+    pub(super) at_once: usize,
+    /// The seconds in which each call fails.
+    pub(super) outage: std::ops::Range<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Arrive,
+    Answer { run: usize },
+    Fail { run: usize },
+    Probe,
+    Sample,
+}
+
+struct SimulatedRun {
+    taxpayer: i64,
+    done: usize,
+    call: Option<(CallStart, u64)>,
+    /// When the present step began to wait for its slot.
+    step_began: u64,
+    ended: Option<u64>,
+}
+
+struct SimulatedCall {
+    limit: AdaptiveLimit,
+    waiting: VecDeque<usize>,
+    answer_time: Option<Duration>,
+}
+
+pub(super) struct Simulation {
+    case: Case,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    events_made: u64,
+    random: u64,
+    runs: Vec<SimulatedRun>,
+    due: BTreeMap<i64, VecDeque<usize>>,
+    last_served: i64,
+    at_work: Vec<usize>,
+    calls: Vec<SimulatedCall>,
+    served: usize,
+    at_authority: VecDeque<usize>,
+    failures: u32,
+    blocked_since: Option<u64>,
+    next_probe: u64,
+    times: StepTimes,
+    past: PastPredictions,
+    samples: Vec<(usize, u64, Prediction)>,
+}
+
+fn steps() -> &'static [Step] {
+    Operation::Submit.steps()
+}
+
+fn moment(micros: u64) -> Timestamp {
+    Timestamp::from_microsecond(1_800_000_000_000_000 + i64::try_from(micros).unwrap()).unwrap()
+}
+
+fn run_id(run: usize) -> RunId {
+    RunId::from_u128(run as u128)
+}
+
+impl Simulation {
+    /// Runs the case to its end. Returns the predictions, which are asked for every five seconds for the last run in the
+    /// queue, from the end of the quiet spell on.
+    pub(super) fn run(case: Case) -> Vec<plot::Prediction> {
+        let calls = steps().iter().map(|_| SimulatedCall {
+            limit: AdaptiveLimit::new(CALLS_MAX),
+            waiting: VecDeque::new(),
+            answer_time: None,
+        });
+        let mut simulation = Self {
+            now: 0,
+            events: BinaryHeap::new(),
+            events_made: 0,
+            random: 0x9E37_79B9_7F4A_7C15,
+            runs: Vec::new(),
+            due: BTreeMap::new(),
+            last_served: 0,
+            at_work: Vec::new(),
+            calls: calls.collect(),
+            served: 0,
+            at_authority: VecDeque::new(),
+            failures: 0,
+            blocked_since: None,
+            next_probe: 0,
+            times: StepTimes::default(),
+            past: PastPredictions::default(),
+            samples: Vec::new(),
+            case,
+        };
+        for at in simulation.case.arrivals.clone() {
+            simulation.plan(at, Event::Arrive);
+        }
+        simulation.plan(simulation.case.quiet_s * SECOND + 1, Event::Sample);
+        while let Some(Reverse((at, _, event))) = simulation.events.pop() {
+            simulation.now = at;
+            simulation.handle(event);
+            simulation.claim();
+        }
+        simulation.finish()
+    }
+
+    fn finish(self) -> Vec<plot::Prediction> {
+        let begun = moment(self.case.quiet_s * SECOND);
+        let seconds = |at: Timestamp| at.duration_since(begun).as_secs_f64();
+        let samples = self
+            .samples
+            .iter()
+            .map(|(run, at, prediction)| plot::Prediction {
+                made: seconds(moment(*at)),
+                predicted: seconds(prediction.expected),
+                earliest: seconds(prediction.earliest),
+                latest: prediction.latest.map(seconds),
+                real: seconds(moment(self.runs[*run].ended.unwrap())),
+            });
+        samples.collect()
+    }
+
+    fn plan(&mut self, at: u64, event: Event) {
+        self.events_made += 1;
+        self.events.push(Reverse((at, self.events_made, event)));
+    }
+
+    /// Returns a number below `end`.
+    fn draw(&mut self, end: u64) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) % end
+    }
+
+    fn is_out(&self) -> bool {
+        self.case.outage.contains(&(self.now / SECOND))
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrive => {
+                let taxpayer = i64::try_from(self.draw(TAXPAYERS)).unwrap() + 1;
+                self.runs.push(SimulatedRun {
+                    taxpayer,
+                    done: 0,
+                    call: None,
+                    step_began: self.now,
+                    ended: None,
+                });
+                let run = self.runs.len() - 1;
+                self.due.entry(taxpayer).or_default().push_back(run);
+            }
+            Event::Answer { run } => self.answer(run),
+            Event::Fail { run } => self.fail(run),
+            // The next call is the probe.
+            Event::Probe => {}
+            Event::Sample => self.sample(),
+        }
+    }
+
+    /// Gives free workers their runs. While the breaker is open, only the probe is made.
+    fn claim(&mut self) {
+        while self.at_work.len() < usize::try_from(WORKERS).unwrap() {
+            let is_blocked = self.blocked_since.is_some();
+            if is_blocked && self.now < self.next_probe {
+                return;
+            }
+            let next = self.due.range(self.last_served + 1..).next();
+            let Some(taxpayer) = next.or(self.due.iter().next()).map(|(id, _)| *id) else {
+                return;
+            };
+            let queue = self.due.get_mut(&taxpayer).unwrap();
+            let run = queue.pop_front().unwrap();
+            if queue.is_empty() {
+                self.due.remove(&taxpayer);
+            }
+            self.last_served = taxpayer;
+            self.at_work.push(run);
+            self.runs[run].step_began = self.now;
+            if is_blocked {
+                self.next_probe = self.now + PROBE_EVERY;
+            }
+            self.enter(run);
+        }
+    }
+
+    /// Makes the next call of a run, or queues it for a slot.
+    fn enter(&mut self, run: usize) {
+        let call = &mut self.calls[self.runs[run].done];
+        if call.limit.in_flight() >= call.limit.capacity() {
+            return call.waiting.push_back(run);
+        }
+        self.runs[run].call = Some((call.limit.start(), self.now));
+        if self.is_out() {
+            return self.plan(self.now + FAILS_AFTER, Event::Fail { run });
+        }
+        self.at_authority.push_back(run);
+        self.serve();
+    }
+
+    /// Lets the authority begin what it has room for. A call takes between half and one and a half times the mean.
+    fn serve(&mut self) {
+        while self.served < self.case.at_once {
+            let Some(run) = self.at_authority.pop_front() else {
+                return;
+            };
+            self.served += 1;
+            let mean = (self.case.service_time)(self.now);
+            let takes = mean / 2 + self.draw(mean);
+            self.plan(self.now + takes, Event::Answer { run });
+        }
+    }
+
+    fn answer(&mut self, run: usize) {
+        self.served -= 1;
+        self.serve();
+        let (start, began) = self.runs[run].call.take().unwrap();
+        let done = self.runs[run].done;
+        let took = Duration::from_micros(self.now - began);
+        let call = &mut self.calls[done];
+        call.limit
+            .settle(start, LoadSignal::Succeeded(took), moment(self.now));
+        call.answer_time = Some(call.answer_time.map_or(took, |mean| (mean * 7 + took) / 8));
+        self.times.record(
+            steps()[done],
+            Duration::from_micros(self.now - self.runs[run].step_began),
+        );
+        if self.blocked_since.take().is_some() {
+            self.failures = 0;
+        }
+        self.runs[run].done += 1;
+        self.runs[run].step_began = self.now;
+        if self.runs[run].done == steps().len() {
+            self.runs[run].ended = Some(self.now);
+            self.at_work.retain(|other| *other != run);
+            self.past.settle(run_id(run), moment(self.now));
+        } else {
+            self.enter(run);
+        }
+        self.serve_waiting(done);
+    }
+
+    fn serve_waiting(&mut self, step: usize) {
+        while self.calls[step].limit.in_flight() < self.calls[step].limit.capacity() {
+            let Some(next) = self.calls[step].waiting.pop_front() else {
+                return;
+            };
+            self.enter(next);
+        }
+    }
+
+    /// A failed run goes back to the front of its taxpayer's queue. Enough failures open the breaker.
+    fn fail(&mut self, run: usize) {
+        let (start, _) = self.runs[run].call.take().unwrap();
+        let done = self.runs[run].done;
+        self.calls[done]
+            .limit
+            .settle(start, LoadSignal::Overloaded, moment(self.now));
+        self.put_back(run);
+        self.failures += 1;
+        if self.failures >= FAILURES_TO_OPEN && self.blocked_since.is_none() {
+            self.blocked_since = Some(self.now);
+            self.next_probe = self.now + PROBE_EVERY;
+            for step in 0..steps().len() {
+                for waiting in std::mem::take(&mut self.calls[step].waiting) {
+                    self.put_back(waiting);
+                }
+            }
+        }
+        if self.blocked_since.is_some() {
+            self.plan(self.next_probe, Event::Probe);
+        }
+        self.serve_waiting(done);
+    }
+
+    fn put_back(&mut self, run: usize) {
+        self.at_work.retain(|other| *other != run);
+        let taxpayer = self.runs[run].taxpayer;
+        self.due.entry(taxpayer).or_default().push_front(run);
+    }
+
+    fn sample(&mut self) {
+        if let Some((run, position)) = self.last_run() {
+            let prediction = self.predict(run, position);
+            self.past
+                .remember(run_id(run), &prediction, moment(self.now));
+            self.samples.push((run, self.now, prediction));
+        }
+        if !self.events.is_empty() {
+            self.plan(self.now + SAMPLE_EVERY, Event::Sample);
+        }
+    }
+
+    /// Returns the last run in the queue with its position, else the run that a worker has had for the shortest time.
+    fn last_run(&self) -> Option<(usize, Option<u64>)> {
+        let turns = Turns {
+            due: self
+                .due
+                .iter()
+                .map(|(taxpayer, runs)| (*taxpayer, runs.len() as u64))
+                .collect(),
+            last_served: self.last_served,
+        };
+        let last_of_each = self.due.iter().map(|(taxpayer, runs)| {
+            let position = turns.position(*taxpayer, runs.len() as u64 - 1);
+            (position, *runs.back().unwrap())
+        });
+        last_of_each
+            .max()
+            .map(|(position, run)| (run, Some(position)))
+            .or_else(|| Some((*self.at_work.last()?, None)))
+    }
+
+    fn predict(&self, run: usize, position: Option<u64>) -> Prediction {
+        let backlog = Backlog {
+            at_work: self.at_work.len() as u64,
+            position,
+            processes: 1,
+            workers: WORKERS,
+        };
+        let run_steps = RunSteps {
+            all: steps(),
+            done: &steps()[..self.runs[run].done],
+        };
+        let takes = self.times.time_to_end(run_steps, &backlog, |step| {
+            let at = steps().iter().position(|other| *other == step).unwrap();
+            CallCapacity {
+                limit: self.calls[at].limit.capacity(),
+                answer_time: self.calls[at].answer_time,
+            }
+        });
+        let start = match self.blocked_since {
+            None => Start::At(moment(self.now)),
+            Some(since) => {
+                let probe = self.next_probe.max(self.now);
+                Start::AfterOutage {
+                    earliest: moment(probe),
+                    expected: moment(probe.max(2 * self.now - since)),
+                }
+            }
+        };
+        self.past.predict(start, takes)
+    }
+}

@@ -1,0 +1,76 @@
+//! The order in which runs get a worker. Taxpayers take turns in the order of their ids, and each turn takes one run of
+//! a taxpayer, the most urgent one. So if a run is claimed in round 3, at most three runs of each other taxpayer are
+//! claimed before it.
+
+use std::collections::HashMap;
+
+/// The runs that wait for a worker.
+#[derive(Debug, Clone, Default)]
+pub struct Turns {
+    /// The number of waiting runs of each taxpayer.
+    pub due: HashMap<i64, u64>,
+    /// The taxpayer that had the last turn. The next turn is that of the taxpayer with the next id.
+    pub last_served: i64,
+}
+
+impl Turns {
+    /// Returns the position of a run. The run that is claimed next has position 1. `more_urgent` runs of the same
+    /// taxpayer go first, one in each round.
+    pub fn position(&self, taxpayer: i64, more_urgent: u64) -> u64 {
+        let own = more_urgent + 1;
+        let others = self.due.iter().filter(|(other, _)| **other != taxpayer);
+        others.fold(own, |sum, (other, due)| {
+            let turns = if self.is_before(*other, taxpayer) {
+                own
+            } else {
+                more_urgent
+            };
+            sum + turns.min(*due)
+        })
+    }
+
+    /// Returns the number of waiting runs.
+    pub fn total(&self) -> u64 {
+        self.due.values().sum()
+    }
+
+    /// True if `one` has its next turn before `other`.
+    fn is_before(&self, one: i64, other: i64) -> bool {
+        let is_next_round = |taxpayer: i64| taxpayer <= self.last_served;
+        (is_next_round(one), one) < (is_next_round(other), other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(due: impl Into<HashMap<i64, u64>>, last_served: i64) -> Turns {
+        Turns {
+            due: due.into(),
+            last_served,
+        }
+    }
+
+    #[test]
+    fn a_taxpayer_with_many_runs_delays_others_by_one_run_a_round() {
+        let turns = turns([(1, 100_000), (2, 1), (3, 40)], 0);
+        assert_eq!(turns.position(2, 0), 2, "one of taxpayer 1 goes first");
+        assert_eq!(turns.position(3, 9), 10 + 10 + 1);
+        assert_eq!(turns.position(1, 99_999), 100_000 + 1 + 40);
+        assert_eq!(turns.total(), 100_041);
+        assert_eq!(Turns::default().position(7, 0), 1);
+    }
+
+    #[test]
+    fn the_taxpayer_that_was_served_last_comes_last() {
+        let positions = |last| {
+            let turns = turns([(1, 1), (2, 1), (3, 1)], last);
+            [1, 2, 3].map(|taxpayer| turns.position(taxpayer, 0))
+        };
+        assert_eq!(positions(0), [1, 2, 3]);
+        assert_eq!(positions(1), [3, 1, 2]);
+        assert_eq!(positions(2), [2, 3, 1]);
+        assert_eq!(positions(3), [1, 2, 3], "a new round begins");
+    }
+}
