@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 20] = [
+const MIGRATIONS: [Script; 21] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -77,6 +77,10 @@ const MIGRATIONS: [Script; 20] = [
         include_str!("../sql/m0023_quarantine.sql"),
     ),
     Script::new("m0024_replicas", include_str!("../sql/m0024_replicas.sql")),
+    Script::new(
+        "m0025_key_addresses",
+        include_str!("../sql/m0025_key_addresses.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or

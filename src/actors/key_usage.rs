@@ -1,7 +1,8 @@
-//! Stores when API keys were last used. Requests record their key in memory, and periodic work writes the recorded keys
+//! Stores when and from where API keys were last used. Requests record their key in memory, and periodic work writes the recorded keys
 //! to the database.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,17 +19,17 @@ const WAITING_MAX: usize = 65_536;
 
 /// The recorded keys that are not written yet.
 #[derive(Debug, Default)]
-pub struct KeyUsage(Mutex<HashSet<KeyDigest>>);
+pub struct KeyUsage(Mutex<HashMap<KeyDigest, Option<IpAddr>>>);
 
 impl KeyUsage {
-    /// Records the use of a key, unless the stored time of its last use is recent.
-    pub fn note(&self, key: &ValidKey) {
+    /// Records the use of a key from an address, unless the stored time of its last use is recent.
+    pub fn note(&self, key: &ValidKey, address: Option<IpAddr>) {
         if !key.must_store_use {
             return;
         }
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < WAITING_MAX {
-            waiting.insert(key.digest);
+            waiting.insert(key.digest, address);
         }
     }
 
@@ -73,28 +74,28 @@ mod tests {
                 id: 1,
             };
             let usage = KeyUsage::default();
+            let address = IpAddr::from([192, 0, 2, 7]);
             let clock: SharedClock = Arc::new(MockClock::at(now + Duration::from_secs(5)));
             let found = keys::find_valid(store, owner.kind, "opk_one", now)
                 .await
                 .unwrap()
                 .unwrap();
-            usage.note(&found);
-            usage.note(&found);
+            usage.note(&found, Some(address));
+            usage.note(&found, Some(address));
             usage.write(store, &clock).await.unwrap();
             let found = keys::find_valid(store, owner.kind, "opk_one", now)
                 .await
                 .unwrap()
                 .unwrap();
             assert!(!found.must_store_use);
-            usage.note(&found);
+            usage.note(&found, Some(address));
             assert_eq!(usage.0.lock().unwrap().len(), 0);
             let listed = keys::owned_by_accounts(store, owner.kind, &[1])
                 .await
                 .unwrap();
-            assert_eq!(
-                listed[&1][0].last_used_at,
-                Some(now + Duration::from_secs(5))
-            );
+            let used = &listed[&1][0];
+            assert_eq!(used.last_used_at, Some(now + Duration::from_secs(5)));
+            assert_eq!(used.last_used_from, Some(address));
         }
     }
 }

@@ -42,6 +42,7 @@ pub async fn change_access(
         owner,
         by: Actor::CommandLine,
         reason: None,
+        address: None,
         now,
     };
     let outcome = match call {

@@ -108,6 +108,7 @@ fn account_change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, St
         owner,
         by: Actor::CommandLine,
         reason: None,
+        address: None,
         now,
     })
 }

@@ -20,6 +20,17 @@ pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<S
     Ok(Safe(format!("<time datetime=\"{exact}\">{shown}</time>")))
 }
 
+/// Writes a time in UTC without its year, for dense lists. The title has the whole time.
+#[askama::filter_fn]
+pub(crate) fn brief(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
+    let exact = at.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let whole = at.strftime("%Y-%m-%d %H:%M:%S UTC");
+    let shown = at.strftime("%d %b %H:%M:%S");
+    Ok(Safe(format!(
+        "<time datetime=\"{exact}\" title=\"{whole}\">{shown}</time>"
+    )))
+}
+
 /// Writes a time in UTC as plain text, for places that take no markup.
 #[askama::filter_fn]
 pub(crate) fn utc(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<String> {

@@ -130,6 +130,12 @@ impl SharedBreaker {
 }
 
 impl BreakerFigures {
+    /// True if the calls pass, none fails, and none waits.
+    pub fn is_calm(&self) -> bool {
+        let is_held = self.waiting > 0 || self.held_until.is_some();
+        self.state == BreakerCondition::Closed && !is_held && self.failures == 0
+    }
+
     fn gravity(&self) -> (bool, BreakerCondition, bool, u64) {
         (
             self.is_tripped,

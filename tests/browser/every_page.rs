@@ -221,7 +221,10 @@ async fn operator_walk<'a>(
     let visitor = Visitor::operator(world, role).await;
     let pages = pages_below(pages, "/account")
         .into_iter()
-        .chain(pages_below(pages, "/console"));
+        .chain(pages_below(pages, "/console"))
+        .filter(|(pattern, _)| {
+            role >= OperatorRole::Operator || !pattern.ends_with("/move/preview")
+        });
     Walk {
         role: name,
         visitor,

@@ -196,6 +196,7 @@ impl Facts {
             "/console/deliveries",
             "/console/deliveries/dead-letters",
             "/console/integrators",
+            "/console/keys",
             "/console/lanes",
             "/console/operators",
             "/console/quarantine",
@@ -212,6 +213,26 @@ impl Facts {
                 format!("/console/reconciliations/{reconciliation}"),
             ),
             ("/console/runs/{id}", format!("/console/runs/{run}")),
+            (
+                "/console/runs/move/preview",
+                format!(
+                    "/console/runs/move/preview?act=pause&all=true&filter=taxpayer_id%3D{taxpayer}"
+                ),
+            ),
+            (
+                "/console/deliveries/endpoints/move/preview",
+                "/console/deliveries/endpoints/move/preview?act=enable&all=true".to_owned(),
+            ),
+            (
+                "/console/deliveries/dead-letters/move/preview",
+                format!(
+                    "/console/deliveries/dead-letters/move/preview?act=replay&all=true&filter=taxpayer_id%3D{taxpayer}"
+                ),
+            ),
+            (
+                "/console/quarantine/move/preview",
+                "/console/quarantine/move/preview?act=cancel&all=true".to_owned(),
+            ),
             (
                 "/console/taxpayers/{id}",
                 format!("/console/taxpayers/{taxpayer}"),

@@ -40,6 +40,7 @@ impl DeliveryDeps {
                 requested_wait: retry_after,
                 jitter,
                 failure,
+                status: attempt.status,
             };
             Some(FailureStreak::after(before, failure, &self.circuit))
         })

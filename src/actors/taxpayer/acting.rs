@@ -38,10 +38,7 @@ mod tests {
     #[tokio::test]
     async fn an_actor_is_named_for_its_own_request_only() {
         let named = |id| async move {
-            name_actor(ActorWithName {
-                actor: Actor::Operator(id),
-                name: None,
-            });
+            name_actor(Actor::Operator(id).into());
             tokio::task::yield_now().await;
             current_actor().map(|acting| acting.actor)
         };

@@ -256,6 +256,7 @@ async fn revoke(
             RevokeKey {
                 id: key.id,
                 by: session.by,
+                reason: None,
             },
         )
         .await?;

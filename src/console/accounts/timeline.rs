@@ -205,6 +205,7 @@ mod tests {
             actor: Some(NamedActor::from(&ActorWithName {
                 actor: Actor::CommandLine,
                 name: None,
+                address: None,
             })),
             detail: detail.as_object().cloned().unwrap_or_default(),
         };

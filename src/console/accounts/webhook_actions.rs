@@ -175,6 +175,7 @@ async fn enable(
             &state,
             EnableEndpoint {
                 replay: wanted.scope(),
+                reason: None,
             },
         )
         .await?;

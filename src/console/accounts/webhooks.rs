@@ -328,6 +328,7 @@ mod tests {
             probes: 1,
             parked_until: Some(at),
             last_failure: None,
+            last_status: None,
         };
         let endpoint = Endpoint {
             id: 1,

@@ -28,6 +28,12 @@
     navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
     button.textContent = button.dataset.copied;
   });
+  // A box above a list ticks all rows of the page. Without scripts it is hidden.
+  document.querySelectorAll("[data-tick-all]").forEach((label) => {
+    const boxes = document.querySelectorAll("input[name=id][form=bulk]");
+    label.hidden = boxes.length === 0;
+    label.firstElementChild.addEventListener("change", (event) => boxes.forEach((box) => { box.checked = event.target.checked; }));
+  });
   // A form that ends or replaces something asks once more. A form that was sent is quiet until the next page comes; its
   // buttons are disabled after the browser has read them.
   document.addEventListener("submit", (event) => {

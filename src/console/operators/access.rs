@@ -139,7 +139,8 @@ async fn change_access(
         reason,
         taxpayer_keys,
     } = form;
-    let change = account_change(state, session, owner, reason)?;
+    let reason = ReasonForm { reason }.read_required(state)?;
+    let change = account_change(state, session, owner, reason);
     let includes_taxpayers = taxpayer_keys.is_some();
     let store = &state.store;
     let outcome = match (to, owner.kind) {
@@ -187,7 +188,8 @@ async fn set_role(
 ) -> Answer {
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let RoleForm { role, reason } = form.0;
-    let change = account_change(&state, &session, owner, reason)?;
+    let reason = ReasonForm { reason }.read_required(&state)?;
+    let change = account_change(&state, &session, owner, reason);
     revocation(access::set_role(&state.store, change, role).await?, owner)?;
     Ok(go_to(
         list_path(owner.kind),
@@ -195,19 +197,20 @@ async fn set_role(
     ))
 }
 
-fn account_change(
+/// Returns a change of an account that this operator makes.
+pub(super) fn account_change(
     state: &ApiState,
     session: &OperatorSession,
     owner: KeyOwner,
     reason: String,
-) -> Result<AccountChange, ApiError> {
-    let reason = Some(ReasonForm { reason }.read_required(state)?);
-    Ok(AccountChange {
+) -> AccountChange {
+    AccountChange {
         owner,
         by: Actor::Operator(session.id),
-        reason,
+        reason: Some(reason),
+        address: session.address,
         now: state.now(),
-    })
+    }
 }
 
 fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {

@@ -12,6 +12,7 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::page::{Answer, Pages, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::audit::{Actor, ActorKind, AuditAction, AuditEntry};
+use crate::http::api::ops::records;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
@@ -49,12 +50,7 @@ pub(super) struct AuditLine {
 /// GET /console/audit: lists the entries that match, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let filter = AuditFilter {
-        integrator_id: list.0.integrator_id("integrator_id"),
-        taxpayer_id: list.0.taxpayer_id("taxpayer_id"),
-        actor: list.0.word("actor", ActorKind::parse, ActorKind::allowed)?,
-        subject: list.0.trimmed_text("subject"),
-    };
+    let filter = records::read_audit_filter(&list.0)?;
     let (found, total) = audit::page(&state.store, filter, list.page()).await?;
     let page = AuditPage {
         frame: Frame::for_operator(&session, "Audit"),

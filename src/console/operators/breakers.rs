@@ -40,6 +40,8 @@ struct BreakersPage {
     is_database_silent: bool,
     replica_count: usize,
     breakers: Vec<BreakerLine>,
+    /// The breakers of calls that pass, and of which none fails or waits.
+    calm: Vec<BreakerLine>,
     outages: Vec<OutageLine>,
     pages: Pages,
 }
@@ -70,12 +72,16 @@ async fn show_breakers(
     let stored = load_outages(&state.store, list.page()).await;
     let is_database_silent = stored.is_err();
     let (found, total, notified) = stored.unwrap_or_default();
-    let breakers = replicas::shared_breakers(&state);
+    let (calm, breakers) = replicas::shared_breakers(&state)
+        .into_iter()
+        .map(BreakerLine::from)
+        .partition(|line: &BreakerLine| line.figures.is_calm());
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
         is_database_silent,
         replica_count: state.replicas.last_list().present().count(),
-        breakers: breakers.into_iter().map(BreakerLine::from).collect(),
+        breakers,
+        calm,
         outages: found
             .into_iter()
             .map(|outage| OutageLine::new(outage, &notified, now))

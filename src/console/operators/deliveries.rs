@@ -2,32 +2,40 @@
 
 use actix_web::web;
 use askama::Template;
-use serde::Deserialize;
+use url::form_urlencoded::Serializer;
 
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::operators::bulk::{self, BulkBar};
+use crate::console::operators::dead_letter_moves::DeadLetters;
+use crate::console::operators::endpoint_moves::Endpoints;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
+use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
-use crate::domain::events::endpoint_health::{CircuitState, EndpointHealth};
+use crate::domain::events::endpoint_health::{CircuitState, EndpointHealth, FailureStreak};
 use crate::domain::invoice::invoice_view::plain_time;
-use crate::http::api::ops::dead_letters;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::api::ops::{dead_letters, webhook_endpoints};
 use crate::http::endpoint::{Path, path};
-use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::state::ApiState;
 use crate::http::views::guidance::Guidance;
+use crate::store::accounts::taxpayers;
 use crate::store::webhooks::delivery_log::LoggedDelivery;
-use crate::store::webhooks::endpoint_list::{EndpointFilter, ListedEndpoint};
+use crate::store::webhooks::endpoint_list::{FailingHost, ListedEndpoint};
 use crate::store::webhooks::{delivery_log, endpoint_list};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/deliveries").page(list_endpoints),
+        path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<Endpoints>),
+        path("/console/deliveries/endpoints/move").form(bulk::go::<Endpoints>),
         path("/console/deliveries/dead-letters").page(list_dead_letters),
-        path("/console/deliveries/dead-letters/replay").form(replay_all),
+        path("/console/deliveries/dead-letters/move/preview").page(bulk::preview::<DeadLetters>),
+        path("/console/deliveries/dead-letters/move").form(bulk::go::<DeadLetters>),
         path("/console/deliveries/dead-letters/{id}/replay").form(replay),
     ]
 }
@@ -37,14 +45,24 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct EndpointsPage {
     frame: Frame,
     list: ListQuery,
+    groups: Vec<GroupLine>,
     rows: Vec<EndpointLine>,
     pages: Pages,
+    bulk: BulkBar,
+}
+
+/// The endpoints of one host that fail by one cause.
+struct GroupLine {
+    text: String,
+    address: String,
 }
 
 struct EndpointLine {
     listed: ListedEndpoint,
+    taxpayer: String,
     url: String,
     badge: Badge,
+    cause: String,
     why: String,
 }
 
@@ -55,19 +73,17 @@ struct DeadLettersPage {
     list: ListQuery,
     rows: Vec<DeadLetterLine>,
     pages: Pages,
+    bulk: BulkBar,
 }
 
 struct DeadLetterLine {
     logged: LoggedDelivery,
+    taxpayer: String,
     guidance: Guidance,
 }
 
-/// The form that replays the dead letters of a taxpayer.
-#[derive(Debug, Deserialize)]
-struct ReplayForm {
-    taxpayer_id: String,
-    reason: String,
-}
+/// The maximum number of groups that the page of the endpoints names.
+const GROUPS_MAX: usize = 5;
 
 /// GET /console/deliveries: lists the webhook endpoints of all taxpayers.
 async fn list_endpoints(
@@ -77,22 +93,19 @@ async fn list_endpoints(
 ) -> Answer {
     let list = ListQuery::new(&query);
     let now = state.now();
-    let health = list
-        .0
-        .word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
-    let filter = EndpointFilter {
-        health,
-        taxpayer_id: list.0.taxpayer_id("taxpayer_id"),
-    };
-    let (found, total) = endpoint_list::page(&state.store, filter, list.page()).await?;
+    let filter = webhook_endpoints::read_filter(&list.0)?;
+    let (found, total) = endpoint_list::page(&state.store, &filter, list.page()).await?;
+    let owners: Vec<TaxpayerId> = found.iter().map(|one| one.endpoint.taxpayer_id).collect();
+    let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
+    let groups = endpoint_list::failing_hosts(&state.store).await?;
     let rows = found.into_iter().map(|listed| {
-        let circuit = listed
-            .streak
-            .as_ref()
-            .map(|streak| streak.circuit_state(now));
+        let streak = listed.streak.as_ref();
+        let circuit = streak.map(|streak| streak.circuit_state(now));
         EndpointLine {
             badge: listed.health.into(),
+            taxpayer: name_or_number(&owners, listed.endpoint.taxpayer_id),
             url: url_without_query(&listed.endpoint.url),
+            cause: explain_cause(&listed),
             why: explain_health(&listed, circuit),
             listed,
         }
@@ -100,7 +113,13 @@ async fn list_endpoints(
     let page = EndpointsPage {
         frame: Frame::for_operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries", total),
+        groups: groups
+            .into_iter()
+            .take(GROUPS_MAX)
+            .map(GroupLine::from)
+            .collect(),
         rows: rows.collect(),
+        bulk: BulkBar::new::<Endpoints>(&list),
         list,
     };
     show(&page)
@@ -115,10 +134,23 @@ async fn list_dead_letters(
     let list = ListQuery::new(&query);
     let taxpayer = list.0.taxpayer_id("taxpayer_id");
     let (found, total) = delivery_log::dead_page(&state.store, taxpayer, list.page()).await?;
+    let owners: Vec<TaxpayerId> = found.iter().map(|one| one.delivery.taxpayer_id).collect();
+    let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
+    let rows = found.into_iter().map(|logged| {
+        let attempt = logged.attempts.last();
+        let failure = attempt.and_then(|attempt| attempt.failure.as_deref());
+        let status = attempt.and_then(|attempt| attempt.status);
+        DeadLetterLine {
+            guidance: Guidance::for_failure(failure, status),
+            taxpayer: name_or_number(&owners, logged.delivery.taxpayer_id),
+            logged,
+        }
+    });
     let page = DeadLettersPage {
         frame: Frame::for_operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries/dead-letters", total),
-        rows: found.into_iter().map(DeadLetterLine::from).collect(),
+        rows: rows.collect(),
+        bulk: BulkBar::new::<DeadLetters>(&list),
         list,
     };
     show(&page)
@@ -136,25 +168,6 @@ async fn replay(
     Ok(go_to(
         "/console/deliveries/dead-letters",
         "The notification is sent again.",
-    ))
-}
-
-/// POST /console/deliveries/dead-letters/replay: queues all dead letters of a taxpayer for delivery again.
-async fn replay_all(
-    state: web::Data<ApiState>,
-    Operator(session): Operator,
-    form: Form<ReplayForm>,
-) -> Answer {
-    let ReplayForm {
-        taxpayer_id,
-        reason,
-    } = form.0;
-    let by = ReasonForm { reason }.request(&state, &session)?;
-    let taxpayer = path_ids::existing_taxpayer_id(&state, taxpayer_id.trim()).await?;
-    dead_letters::replay_all(&state, taxpayer, None, by).await?;
-    Ok(go_to(
-        "/console/deliveries/dead-letters",
-        "The dead letters of the taxpayer are sent again.",
     ))
 }
 
@@ -208,11 +221,51 @@ fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> Str
     }
 }
 
-impl From<LoggedDelivery> for DeadLetterLine {
-    fn from(logged: LoggedDelivery) -> Self {
-        let last = logged.attempts.last();
-        let failure = last.and_then(|attempt| attempt.failure.as_deref());
-        let guidance = Guidance::for_failure(failure, last.and_then(|attempt| attempt.status));
-        Self { logged, guidance }
+/// Returns the cause of an endpoint's last failure in a few words; empty while it works.
+pub(super) fn explain_cause(listed: &ListedEndpoint) -> String {
+    let cause = listed.streak.as_ref().map(FailureStreak::cause);
+    cause.map_or_else(String::new, |cause| cause_words(&cause).0)
+}
+
+/// Returns the words for a cause of failures: of one endpoint, and of several.
+fn cause_words(cause: &str) -> (String, String) {
+    let (one, several) = match cause {
+        "connect" => ("No connection", "accept no connection"),
+        "timed_out" => ("No answer in time", "do not answer in time"),
+        "dns" => ("Name not found", "have names that are not found"),
+        "tls" => ("No trusted TLS", "offer no trusted TLS connection"),
+        "reset" => ("Connection cut", "end the connection without an answer"),
+        "forbidden" => (
+            "Address not allowed",
+            "are at addresses that are not called",
+        ),
+        "auth" => ("Not authenticated", "could not be authenticated to"),
+        "unknown" => ("Not recorded", "fail"),
+        status => return (format!("Answers {status}"), format!("answer {status}")),
+    };
+    (one.to_owned(), several.to_owned())
+}
+
+impl From<FailingHost> for GroupLine {
+    fn from(group: FailingHost) -> Self {
+        let FailingHost {
+            host,
+            cause,
+            endpoints,
+        } = group;
+        let (one, several) = cause_words(&cause);
+        let text = if endpoints == 1 {
+            format!("1 endpoint of host {host}: {one}")
+        } else {
+            format!("{endpoints} endpoints of host {host} {several}")
+        };
+        let mut filter = Serializer::new(String::new());
+        filter
+            .append_pair("host", &host)
+            .append_pair("cause", &cause);
+        Self {
+            text,
+            address: format!("/console/deliveries?{}", filter.finish()),
+        }
     }
 }

@@ -42,12 +42,24 @@ impl ListQuery {
         Pages::new(page.number, total, page.per_page, self.address(path))
     }
 
-    fn address(&self, path: &str) -> String {
+    /// Returns the filters as text; empty without any.
+    pub(crate) fn filter_text(&self) -> String {
         let mut filters = Serializer::new(String::new());
         for (name, value) in self.0.pairs().filter(|(name, _)| *name != "page") {
             filters.append_pair(name, value);
         }
-        let filters = filters.finish();
+        filters.finish()
+    }
+
+    /// True if the list may lack something: it has a filter beside its order.
+    pub(crate) fn has_filter(&self) -> bool {
+        let views = ["page", "per_page", "order"];
+        self.0.pairs().any(|(name, _)| !views.contains(&name))
+    }
+
+    /// Returns the address of the list at `path` with its filters.
+    pub(crate) fn address(&self, path: &str) -> String {
+        let filters = self.filter_text();
         if filters.is_empty() {
             path.to_owned()
         } else {

@@ -15,6 +15,8 @@
 //! | `history` | an invoice as it was after an event |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
 //! | `people`, `access` | the operators; the integrators, and the forms that take access away or give it back |
+//! | `keys` | the API keys of all accounts, and their revocation |
+//! | `bulk`, `run_moves`, `dead_letter_moves`, `endpoint_moves`, `quarantine_moves` | acts on many things of a list at once |
 //! | `sign_ins` | the forms with which an admin helps a person to sign in |
 //! | `search` | the search, which leads to the page about what was found |
 //! | `incident_lines` | incidents, as the overview and the top of every page show them |
@@ -24,21 +26,27 @@ mod access;
 mod audit;
 mod badges;
 mod breakers;
+mod bulk;
 mod contact_data;
+mod dead_letter_moves;
 mod deliveries;
+mod endpoint_moves;
 mod history;
 pub(super) mod incident_lines;
 mod invoice;
+mod keys;
 mod lanes;
 mod list_query;
 mod overview;
 pub(crate) mod past_overviews;
 mod people;
 mod quarantine;
+mod quarantine_moves;
 mod reason;
 mod reconciliations;
 mod replicas;
 mod run;
+mod run_moves;
 mod runs;
 mod search;
 mod sign_ins;
@@ -63,6 +71,7 @@ const PAGES: &[(&str, &str)] = &[
     ("Reconciliations", "/console/reconciliations"),
     ("Audit", "/console/audit"),
     ("Integrators", "/console/integrators"),
+    ("Keys", "/console/keys"),
     ("Operators", "/console/operators"),
 ];
 
@@ -93,6 +102,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_people = [
         people::endpoints(),
         access::endpoints(),
+        keys::endpoints(),
         sign_ins::endpoints(),
     ];
     let others = others

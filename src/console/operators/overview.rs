@@ -60,7 +60,10 @@ struct OverviewPart {
     /// Tells of which replica the charts are, if there are several.
     charts_of: Option<String>,
     charts: Vec<Chart>,
+    /// The calls that wait or fail.
     breakers: Vec<BreakerLine>,
+    /// The number of the other calls.
+    calm_calls: usize,
 }
 
 struct Card {
@@ -120,6 +123,10 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
         .map(|counts| work_cards(counts))
         .unwrap_or_default();
     cards.extend(replica_cards(&state.replicas.last_list()));
+    let (calm, breakers): (Vec<_>, Vec<_>) = replicas::shared_breakers(state)
+        .into_iter()
+        .map(|shared| shared.figures)
+        .partition(BreakerFigures::is_calm);
     let part = OverviewPart {
         stale: stale_words(counts.map(|counts| counts.counted_at), now),
         incidents: report
@@ -130,7 +137,8 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
         cards,
         charts_of: chart_owner(state),
         charts: charts(&seconds),
-        breakers: breakers(state),
+        breakers: breakers.into_iter().map(BreakerLine::from).collect(),
+        calm_calls: calm.len(),
     };
     part.render().map_err(ApiError::internal)
 }
@@ -283,12 +291,11 @@ fn mean_us(second: &RequestsInSecond) -> u64 {
     u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
 }
 
-/// Returns the breakers of all replicas together.
-fn breakers(state: &ApiState) -> Vec<BreakerLine> {
-    let merged = replicas::shared_breakers(state);
-    let lines = merged.into_iter().map(|shared| BreakerLine {
-        badge: shared.figures.state.into(),
-        figures: shared.figures,
-    });
-    lines.collect()
+impl From<BreakerFigures> for BreakerLine {
+    fn from(figures: BreakerFigures) -> Self {
+        Self {
+            badge: figures.state.into(),
+            figures,
+        }
+    }
 }

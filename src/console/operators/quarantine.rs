@@ -7,7 +7,9 @@ use askama::Template;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
+use crate::console::operators::quarantine_moves::Quarantine;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
@@ -21,6 +23,8 @@ use crate::store::operations::quarantine_list;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/quarantine").page(list),
+        path("/console/quarantine/move/preview").page(bulk::preview::<Quarantine>),
+        path("/console/quarantine/move").form(bulk::go::<Quarantine>),
         path("/console/quarantine/{reference}/replay").form(replay),
         path("/console/quarantine/{reference}/drop").form(drop),
     ]
@@ -33,6 +37,7 @@ struct QuarantinePage {
     list: ListQuery,
     rows: Vec<WorkLine>,
     pages: Pages,
+    bulk: BulkBar,
 }
 
 struct WorkLine {
@@ -58,6 +63,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         frame: Frame::for_operator(&session, "Quarantine"),
         pages: list.pages("/console/quarantine", total),
         rows: found.into_iter().map(WorkLine::from).collect(),
+        bulk: BulkBar::new::<Quarantine>(&list),
         list,
     };
     show(&page)

@@ -77,7 +77,11 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     let list = ListQuery::new(&query);
     let taxpayer_id = list.0.taxpayer_id("taxpayer_id");
     let day = list.0.date("day")?;
-    let filter = ReconciliationFilter { taxpayer_id, day };
+    let filter = ReconciliationFilter {
+        taxpayer_id,
+        day,
+        needs_operator: list.0.flag("for_you")?,
+    };
     let (found, total) = reconciliations::page(&state.store, filter, list.page()).await?;
     let page = ReconciliationsPage {
         frame: Frame::for_operator(&session, "Reconciliations"),

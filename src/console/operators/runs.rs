@@ -8,7 +8,10 @@ use jiff::Timestamp;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
+use crate::console::operators::run_moves::Runs;
+use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::{Answer, Pages, show_with_status};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::fault::Faults;
@@ -25,7 +28,11 @@ use crate::store::runs::run_list;
 use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/runs").page(list)]
+    vec![
+        path("/console/runs").page(list),
+        path("/console/runs/move/preview").page(bulk::preview::<Runs>),
+        path("/console/runs/move").form(bulk::go::<Runs>),
+    ]
 }
 
 #[derive(Template)]
@@ -37,6 +44,7 @@ struct RunsPage {
     faults: Vec<String>,
     rows: Vec<RunRow>,
     pages: Pages,
+    bulk: BulkBar,
 }
 
 /// A run in a list.
@@ -65,6 +73,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         pages: list.pages("/console/runs", total),
         faults: faults.iter().map(ToString::to_string).collect(),
         rows: to_rows(&state, found).await?,
+        bulk: BulkBar::new::<Runs>(&list),
         list,
     };
     show_with_status(status, &page)
@@ -93,9 +102,7 @@ pub(super) async fn to_rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<Run
     let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
     let now = state.now();
     let rows = found.into_iter().map(|run| RunRow {
-        taxpayer: owners
-            .get(&run.taxpayer_id)
-            .map_or_else(|| run.taxpayer_id.to_string(), |owner| owner.name.clone()),
+        taxpayer: name_or_number(&owners, run.taxpayer_id),
         badge: run.state().into(),
         why: explain_state(&run, now),
         is_overdue: run.is_overdue(now),

@@ -1,5 +1,7 @@
 //! The taxpayers of all integrators: a list with a search.
 
+use std::collections::HashMap;
+
 use actix_web::web;
 use askama::Template;
 
@@ -9,6 +11,7 @@ use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::{Answer, Pages, show};
 use crate::console::session::operators::Viewer;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::VerificationStatus;
 use crate::http::endpoint::{Path, path};
@@ -68,4 +71,10 @@ impl From<Taxpayer> for TaxpayerLine {
             taxpayer,
         }
     }
+}
+
+/// Returns the name of a taxpayer, or its number if it is not among these.
+pub(super) fn name_or_number(owners: &HashMap<TaxpayerId, Taxpayer>, id: TaxpayerId) -> String {
+    let owner = owners.get(&id);
+    owner.map_or_else(|| id.to_string(), |owner| owner.name.clone())
 }

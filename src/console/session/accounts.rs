@@ -16,6 +16,7 @@ use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::extract::role::NeedsRole;
+use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
@@ -123,6 +124,7 @@ async fn account_session(
     name_actor(ActorWithName {
         actor: by,
         name: Some(name.into()),
+        address: client_address(request),
     });
     Ok(AccountSession {
         taxpayer,

@@ -1,6 +1,8 @@
 //! Operators who are signed in. A handler that only reads takes a `Viewer` as a parameter, one that acts an `Operator`,
 //! and one that changes accounts an `Admin`.
 
+use std::net::IpAddr;
+
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
@@ -10,8 +12,9 @@ use crate::actors::taxpayer::acting::name_actor;
 use crate::console::operators::incident_lines::headline;
 use crate::console::session::{Refusal, admit, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
-use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::http::extract::role::{self, NeedsRole};
+use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
@@ -21,6 +24,8 @@ pub(crate) struct OperatorSession {
     pub(crate) id: i64,
     pub(crate) email: String,
     pub(crate) role: OperatorRole,
+    /// The address from which the request came, if it is known.
+    pub(crate) address: Option<IpAddr>,
     pub(crate) csrf: String,
     pub(crate) notice: Option<String>,
     /// The gravest incident in one line; `None` if nothing needs an operator.
@@ -54,11 +59,16 @@ async fn operator_session(
     }
     let state = request.app_data::<web::Data<ApiState>>();
     // Taxpayers can read who acted, so the name of the operator is not recorded.
-    name_actor(Actor::Operator(id).into());
+    let address = client_address(request);
+    name_actor(ActorWithName {
+        address,
+        ..Actor::Operator(id).into()
+    });
     Ok(OperatorSession {
         id,
         email: person.email,
         role,
+        address,
         csrf: signed_in.csrf,
         notice: notice(request),
         headline: state.and_then(|state| headline(&state.incidents.last_report().incidents)),

@@ -1,6 +1,7 @@
 //! An API key as it is stored: scope, expiry and last use. The text of a key is shown once and never stored.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -124,6 +125,8 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// The time of the last use. It is written at most once a minute.
     pub last_used_at: Option<Timestamp>,
+    /// The address of the last recorded use, if it is known.
+    pub last_used_from: Option<IpAddr>,
 }
 
 /// An integrator or an operator with its keys. The newest key is first.

@@ -54,6 +54,9 @@ pub struct FailureStreak {
     /// The name of the last failure, such as `timed_out`. A streak that an older version stored has none.
     #[serde(default)]
     pub last_failure: Option<String>,
+    /// The HTTP status of the last answer; `None` if there was no answer, or if an older version stored the streak.
+    #[serde(default)]
+    pub last_status: Option<u16>,
 }
 
 words! {
@@ -92,6 +95,8 @@ pub struct EndpointFailure {
     pub jitter: u32,
     /// The name of the failure, such as `timed_out`.
     pub failure: &'static str,
+    /// The HTTP status of the answer, if there was one.
+    pub status: Option<u16>,
 }
 
 impl FailureStreak {
@@ -105,6 +110,7 @@ impl FailureStreak {
             probes: 0,
             parked_until: None,
             last_failure: None,
+            last_status: None,
         };
         let mut failing = before
             .filter(|old| at.duration_since(old.last) < STREAK_GAP_MAX)
@@ -112,6 +118,7 @@ impl FailureStreak {
         failing.move_back_with_clock(at);
         failing.last = at;
         failing.last_failure = Some(failure.failure.to_owned());
+        failing.last_status = failure.status;
         failing.failures = failing.failures.saturating_add(1);
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
@@ -126,6 +133,15 @@ impl FailureStreak {
             failing.probes = failing.probes.saturating_add(1);
         }
         failing
+    }
+
+    /// Returns the cause of the last failure: the status of the answer or, without an answer, the name of the failure.
+    pub fn cause(&self) -> String {
+        match (self.last_status, &self.last_failure) {
+            (Some(status), _) => status.to_string(),
+            (None, Some(failure)) => failure.clone(),
+            (None, None) => "unknown".to_owned(),
+        }
     }
 
     /// Moves `since` back by as much as the clock was set back, so that the streak keeps its length.
@@ -194,6 +210,7 @@ mod tests {
                 requested_wait: None,
                 jitter: u32::MAX,
                 failure: "reset",
+                status: None,
             },
             &CircuitPolicy::default(),
         )
@@ -275,6 +292,7 @@ mod tests {
                 requested_wait,
                 jitter,
                 failure: "rejected",
+                status: Some(503),
             };
             let failing = FailureStreak::after(
                 Some(after([0, 1, 2, 3])),

@@ -95,7 +95,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
         ends: "When an operator has decided each difference.",
         to_do: "Look at each difference, and ask the authority.",
         look_at: "`/ops/reconciliations/{id}`: what `detail` says; then reconcile the day again.",
-        page: "/console/reconciliations",
+        page: "/console/reconciliations?for_you=true",
         find: work::invoices_missing_remotely,
     },
     IncidentKind {
@@ -274,7 +274,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
         to_do: "Look at each difference.",
         look_at: "`/ops/reconciliations/{id}`: what `detail` says. [Reconciliation](#reconciliation) says what each \
                   kind of difference means.",
-        page: "/console/reconciliations",
+        page: "/console/reconciliations?for_you=true",
         find: work::ledger_differs,
     },
     IncidentKind {

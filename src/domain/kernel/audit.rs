@@ -18,9 +18,13 @@ words! {
         ResumeRun = "run.resume",
         RetryRun = "run.retry",
         CancelRun = "run.cancel",
+        MoveRuns = "runs.move",
         ReplayDelivery = "delivery.replay",
         DropDelivery = "delivery.drop",
         ReplayDeadLetters = "dead-letters.replay",
+        MoveDeadLetters = "dead-letters.move",
+        MoveEndpoints = "endpoints.move",
+        MoveQuarantine = "quarantine.move",
         Reconcile = "taxpayer.reconcile",
         SetIntegration = "taxpayer.set-integration",
         VerifyTaxpayer = "taxpayer.verify",
@@ -103,11 +107,13 @@ pub enum Actor {
     Service,
 }
 
-/// An actor with the name by which people know it.
+/// An actor with the name by which people know it, as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActorWithName {
     pub actor: Actor,
     pub name: Option<Arc<str>>,
+    /// The address from which the actor sent the request, if it is known.
+    pub address: Option<IpAddr>,
 }
 
 /// An actor as an event stores it and as lists show it.
@@ -120,7 +126,11 @@ pub struct NamedActor {
 
 impl From<Actor> for ActorWithName {
     fn from(actor: Actor) -> Self {
-        Self { actor, name: None }
+        Self {
+            actor,
+            name: None,
+            address: None,
+        }
     }
 }
 
@@ -220,7 +230,7 @@ pub struct AuditEntry {
     pub from_state: Option<String>,
     pub to_state: Option<String>,
     pub reason: Option<String>,
-    /// The address of the person who signed in, or tried to.
+    /// The address from which a person signed in or tried to, or from which a key was made or revoked.
     pub address: Option<IpAddr>,
 }
 
@@ -254,6 +264,12 @@ impl AuditEntry {
             reason,
             ..Self::new(Actor::Operator(order.operator_id), action, subject, at)
         }
+    }
+
+    /// Sets the address from which the action was requested.
+    #[must_use]
+    pub fn with_address(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
     }
 
     /// Sets the taxpayer that the action concerns.

@@ -1,6 +1,8 @@
 //! Finds the account to which the key in the header `x-api-key` belongs. A rotated key is refused at once, even if this
 //! process has cached it.
 
+use std::net::IpAddr;
+
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
@@ -138,9 +140,9 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiErro
             let state = api_state(request)?;
             let found = stored_key(request, state, kind, key).await?;
             if let Some(key) = &found {
-                state.key_usage.note(key);
+                state.key_usage.note(key, client_address(request));
                 request.extensions_mut().insert(key.account);
-                name_actor(key_actor(key));
+                name_actor(key_actor(key, client_address(request)));
             }
             found.map(|key| KeyRights {
                 account: key.account.owner,
@@ -180,7 +182,7 @@ async fn stored_key(
 }
 
 /// Returns the actor that is recorded for changes made with this key.
-fn key_actor(key: &ValidKey) -> ActorWithName {
+fn key_actor(key: &ValidKey, address: Option<IpAddr>) -> ActorWithName {
     let actor = match key.account.owner.kind {
         KeyKind::Taxpayer => Actor::TaxpayerKey(KeyId::from_digest(&key.digest)),
         KeyKind::Integrator => Actor::Integrator(IntegratorId(key.account.owner.id)),
@@ -189,6 +191,7 @@ fn key_actor(key: &ValidKey) -> ActorWithName {
     ActorWithName {
         actor,
         name: key.name.clone(),
+        address,
     }
 }
 

@@ -8,7 +8,8 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use database::page::Page;
 use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
 use url::form_urlencoded;
 
 use crate::domain::events::log_position::{LOG_POSITION_FORM, LogPosition};
@@ -114,6 +115,18 @@ impl Query {
             .map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
+    /// Returns the value as a time: an RFC 3339 timestamp, or a day or a time without an offset, which is UTC.
+    pub(crate) fn utc_moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
+        let civil = self
+            .filled_value(name)
+            .and_then(|text| text.parse::<DateTime>().ok())
+            .and_then(|time| time.to_zoned(TimeZone::UTC).ok());
+        match civil {
+            Some(time) if self.moment(name).is_err() => Ok(Some(time.timestamp())),
+            _ => self.moment(name),
+        }
+    }
+
     /// Returns the value as a boolean; false if it is absent. Any word other than true, false, 1 or 0 is a fault.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
         match self
@@ -200,6 +213,25 @@ impl FromRequest for Query {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_without_an_offset_is_utc() {
+        let read = |text: &str| {
+            let query = Query::from_text(&format!("from={text}"));
+            query
+                .utc_moment("from")
+                .map(|at| at.map(|at| at.to_string()))
+        };
+        let some = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(read("2026-01-15"), some("2026-01-15T00:00:00Z"));
+        assert_eq!(read("2026-01-15T10:30"), some("2026-01-15T10:30:00Z"));
+        assert_eq!(
+            read("2026-01-15T10:30:00%2B01:00"),
+            some("2026-01-15T09:30:00Z")
+        );
+        assert_eq!(read(""), Ok(None));
+        assert!(read("yesterday").is_err());
+    }
 
     #[test]
     fn an_odd_page_falls_back_to_its_default() {

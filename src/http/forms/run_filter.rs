@@ -96,6 +96,29 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
     })
 }
 
+/// Returns the filter as the query that reads it, for the audit.
+pub(crate) fn describe(filter: &RunFilter) -> String {
+    let older_than = filter.older_than.map(|age| age.as_secs().to_string());
+    let conditions = [
+        ("state", filter.state.map(|word| word.to_string())),
+        ("operation", filter.operation.map(|word| word.to_string())),
+        ("taxpayer_id", filter.taxpayer_id.map(|id| id.to_string())),
+        ("irn", filter.irn.as_ref().map(ToString::to_string)),
+        ("step", filter.step.map(|word| word.to_string())),
+        (
+            "wait_reason",
+            filter.wait_reason.map(|word| word.to_string()),
+        ),
+        ("error", filter.error.clone()),
+        ("older_than_s", older_than),
+        ("deadline", filter.deadline.map(|word| word.to_string())),
+    ];
+    let chosen = conditions
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+    chosen.collect::<Vec<_>>().join("&")
+}
+
 /// Reads the filter and the order of the operators' list of runs.
 pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
     let mut faults = Faults::default();
@@ -191,6 +214,7 @@ mod tests {
             (filter.error.as_deref(), filter.state),
             (Some("down"), None)
         );
+        assert_eq!(describe(&filter), "error=down&older_than_s=60");
         let odd =
             "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
         let faults = read_query(&Query::from_text(odd)).unwrap_err();

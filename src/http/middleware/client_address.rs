@@ -1,11 +1,16 @@
 //! The client's address: the peer of the connection or, if the peer is a trusted proxy, the address that it forwards.
 
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Once;
 
+use actix_web::dev::Payload;
 use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR};
-use actix_web::{HttpMessage, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use ipnet::IpNet;
+
+use crate::http::extract::role::NeedsRole;
 
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
@@ -32,6 +37,17 @@ pub struct TrustedProxies {
 /// The client's address, set by the outermost middleware.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
+
+impl NeedsRole for ClientAddress {}
+
+impl FromRequest for ClientAddress {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(client_address(request))))
+    }
+}
 
 pub(crate) fn client_address(request: &HttpRequest) -> Option<IpAddr> {
     let found = request.extensions().get::<ClientAddress>().copied();

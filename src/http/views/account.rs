@@ -1,5 +1,7 @@
 //! Integrators and operators with their API keys: id, scope, expiry and last use. A key's text is shown only once.
 
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -42,6 +44,9 @@ struct ApiKeyView<'a> {
     expires_at: Option<String>,
     /// Time of the last request with this key, accurate to about a minute; null before the first use.
     last_used_at: Option<String>,
+    /// IP address of that request; null if it is not known.
+    #[schema(value_type = Option<String>)]
+    last_used_from: Option<IpAddr>,
     is_valid: bool,
 }
 
@@ -126,6 +131,7 @@ impl<'a> ApiKeyView<'a> {
             created_at: precise_time(key.created_at),
             expires_at: key.expires_at.map(precise_time),
             last_used_at: key.last_used_at.map(precise_time),
+            last_used_from: key.last_used_from,
             is_valid: key.is_valid(now),
         }
     }

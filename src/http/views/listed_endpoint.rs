@@ -21,6 +21,8 @@ pub(crate) struct ListedEndpoint<'a> {
     /// Number of failed attempts since the last successful one.
     failures: u32,
     last_failure: Option<&'a str>,
+    /// HTTP status of the last failed attempt; null if there was no answer.
+    last_status: Option<u16>,
     last_failure_at: Option<String>,
     /// If the endpoint is parked (its deliveries wait, because all attempts failed for some time), the time of the next
     /// trial delivery; null otherwise.
@@ -45,6 +47,7 @@ impl<'a> From<&'a endpoint_list::ListedEndpoint> for ListedEndpoint<'a> {
             disabled_reason: endpoint.disabled_reason.as_deref(),
             failures: streak.map_or(0, |streak| streak.failures),
             last_failure: streak.and_then(|streak| streak.last_failure.as_deref()),
+            last_status: streak.and_then(|streak| streak.last_status),
             last_failure_at: streak.map(|streak| precise_time(streak.last)),
             parked_until: streak
                 .and_then(|streak| streak.parked_until)

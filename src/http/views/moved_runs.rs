@@ -3,7 +3,6 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::operator_action::OperatorAction;
 
 /// The result of an operator action on many runs. The action is refused for a run that has changed meanwhile, or that
@@ -25,6 +24,6 @@ pub(crate) struct MovedRuns {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunRefusal {
     #[schema(value_type = uuid::Uuid)]
-    pub(crate) id: RunId,
+    pub(crate) id: String,
     pub(crate) message: String,
 }

@@ -56,6 +56,39 @@ pub async fn revoke(
     Ok(Some(ended))
 }
 
+/// Revokes one key of an account and ends its sessions. `None` if there is no account, or if it has no such key.
+pub async fn revoke_key(
+    store: &Store,
+    change: AccountChange,
+    key: &str,
+) -> Result<Option<Revocation>, StoreError> {
+    let Some(person) = change.owner.session_owner() else {
+        return Ok(None);
+    };
+    let tx = store.begin().await?;
+    if lock_account(&tx, change.owner).await?.is_none() {
+        return Ok(None);
+    }
+    let revoked = keys::revoke_one(&tx, change.owner, key).await?;
+    if revoked == 0 {
+        return Ok(None);
+    }
+    let ended = Revocation {
+        revoked,
+        revoked_of_taxpayers: 0,
+        sessions: sessions::close_all(&tx, person).await?,
+    };
+    let actions = [
+        AuditAction::RevokeIntegratorKeys,
+        AuditAction::RevokeOperatorKeys,
+    ];
+    let note = format!("key {key}, sessions {}", ended.sessions);
+    audit::append(&tx, &[change.audit_entry(actions, Some(note))]).await?;
+    tx.commit().await?;
+    key_leases::await_acknowledgements(store).await;
+    Ok(Some(ended))
+}
+
 /// Disables an account: it keeps its password and its second factor, but nobody can sign in with them. Its keys end;
 /// with `includes_taxpayers` the keys of the integrator's taxpayers end, too.
 pub async fn disable(
@@ -286,6 +319,7 @@ mod tests {
             owner,
             by: Actor::CommandLine,
             reason: None,
+            address: None,
             now: NOW,
         }
     }

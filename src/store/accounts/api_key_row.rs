@@ -22,6 +22,7 @@ pub struct Model {
     pub last_used_at: Option<i64>,
     pub name: Option<String>,
     pub last_four: Option<String>,
+    pub last_used_from: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -44,6 +45,10 @@ impl TryFrom<Model> for ApiKey {
             created_at: at.moment(row.created_at)?,
             expires_at: moment(row.expires_at)?,
             last_used_at: moment(row.last_used_at)?,
+            last_used_from: row
+                .last_used_from
+                .map(|address| at.parse(&address))
+                .transpose()?,
             name: row.name,
             last_four: row.last_four,
             id,

@@ -2,6 +2,7 @@
 //! keeps up to date.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -243,6 +244,7 @@ pub async fn rotate(
         last_used_at: None,
         name: new.name.clone(),
         last_four: Some(new.last_four()),
+        last_used_from: None,
     };
     Entity::insert(row.into_active_model())
         .exec_without_returning(tx)
@@ -260,15 +262,15 @@ pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError
         .rows_affected)
 }
 
-/// Revokes the key with this id (`ApiKey::id`), if the account has it.
-pub async fn revoke_one(tx: &Transaction, owner: KeyOwner, id: &str) -> Result<(), StoreError> {
+/// Revokes the key with this id (`ApiKey::id`), if the account has it. Returns the number of revoked keys.
+pub async fn revoke_one(tx: &Transaction, owner: KeyOwner, id: &str) -> Result<u64, StoreError> {
     key_leases::raise_generation(tx).await?;
-    Entity::delete_many()
+    let deleted = Entity::delete_many()
         .filter(is_owned_by(owner))
         .filter(Column::Hash.starts_with(id))
         .exec(tx)
         .await?;
-    Ok(())
+    Ok(deleted.rows_affected)
 }
 
 /// Revokes all keys of the taxpayers that an integrator onboarded. Returns the number of revoked keys.
@@ -290,15 +292,18 @@ pub async fn revoke_taxpayer_keys(
     Ok(deleted.rows_affected)
 }
 
-/// Records `at` as the last use of these keys. Skips a locked row, because the exact time does not matter.
-pub async fn record_uses(
-    store: &Store,
-    keys: &[KeyDigest],
-    at: Timestamp,
-) -> Result<(), StoreError> {
+/// A use of a key, with the address of the caller if it is known.
+pub type KeyUse = (KeyDigest, Option<IpAddr>);
+
+/// Records `at` as the time of these uses. Skips a locked row, because the exact time does not matter.
+pub async fn record_uses(store: &Store, uses: &[KeyUse], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
-    for portion in statement_portions(keys) {
-        let hashes = portion.iter().map(hex::encode);
+    for portion in statement_portions(uses) {
+        let mut addresses: HashMap<String, Option<IpAddr>> = portion
+            .iter()
+            .map(|(digest, address)| (hex::encode(digest), *address))
+            .collect();
+        let hashes: Vec<_> = addresses.keys().cloned().collect();
         let older = Condition::any()
             .add(Column::LastUsedAt.is_null())
             .add(Expr::col(Column::LastUsedAt).lt(at));
@@ -313,11 +318,20 @@ pub async fn record_uses(
             .into_tuple()
             .all(&tx)
             .await?;
-        Entity::update_many()
-            .col_expr(Column::LastUsedAt, Expr::value(at))
-            .filter(Column::Hash.is_in(free))
-            .exec(&tx)
-            .await?;
+        let mut by_address: HashMap<Option<IpAddr>, Vec<String>> = HashMap::new();
+        for hash in free {
+            let address = addresses.remove(&hash).flatten();
+            by_address.entry(address).or_default().push(hash);
+        }
+        for (address, hashes) in by_address {
+            let address = address.map(|address| address.to_string());
+            Entity::update_many()
+                .col_expr(Column::LastUsedAt, Expr::value(at))
+                .col_expr(Column::LastUsedFrom, Expr::value(address))
+                .filter(Column::Hash.is_in(hashes))
+                .exec(&tx)
+                .await?;
+        }
         tx.commit().await?;
     }
     Ok(())
@@ -506,7 +520,7 @@ mod tests {
                 .unwrap()
                 .unwrap();
             assert!(found.must_store_use);
-            record_uses(store, &[found.digest, [0; 32]], start)
+            record_uses(store, &[(found.digest, None), ([0; 32], None)], start)
                 .await
                 .unwrap();
             let is_due = async |seconds| {

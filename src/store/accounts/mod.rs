@@ -9,6 +9,7 @@ pub mod integrator_row;
 mod invitation_row;
 pub mod invitations;
 pub mod key_leases;
+pub mod key_list;
 pub mod keys;
 pub mod operator_row;
 pub mod people;
@@ -21,6 +22,7 @@ pub mod taxpayer_row;
 pub mod taxpayers;
 
 use std::fmt;
+use std::net::IpAddr;
 
 use database::column::caseless;
 use database::page::{self, Page};
@@ -112,6 +114,8 @@ pub struct AccountChange {
     pub owner: KeyOwner,
     pub by: Actor,
     pub reason: Option<String>,
+    /// The address from which the change was requested; `None` for the command line.
+    pub address: Option<IpAddr>,
     pub now: Timestamp,
 }
 
@@ -162,7 +166,7 @@ impl AccountChange {
             AuditEntry::new(self.by, action, &self.owner.id, self.now).with_states(None, noted);
         let entry = AuditEntry {
             reason: self.reason.clone(),
-            ..entry
+            ..entry.with_address(self.address)
         };
         if is_integrator {
             entry.for_integrator(IntegratorId(self.owner.id))

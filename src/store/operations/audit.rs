@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use database::column::caseless;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
-use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, Query};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
@@ -19,8 +22,39 @@ pub struct AuditFilter {
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub actor: Option<ActorKind>,
+    /// Only entries of the operator with this email.
+    pub operator: Option<String>,
+    pub action: Option<AuditAction>,
+    /// Only entries at or after this time.
+    pub from: Option<Timestamp>,
+    /// Only entries before this time.
+    pub until: Option<Timestamp>,
     /// Only entries about the object with this id: a run, delivery, reconciliation, taxpayer, integrator or operator.
     pub subject: Option<String>,
+}
+
+impl AuditFilter {
+    fn condition(self) -> Condition {
+        let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
+        Condition::all()
+            .add_option(self.integrator_id.map(|id| Column::IntegratorId.eq(id.0)))
+            .add_option(self.taxpayer_id.map(|id| Column::TaxpayerId.eq(id.0)))
+            .add_option(self.actor.map(|actor| Column::Actor.eq(actor.as_str())))
+            .add_option(self.operator.map(|email| is_operator_with_email(&email)))
+            .add_option(self.action.map(|action| Column::Action.eq(action.as_str())))
+            .add_option(self.subject.map(|subject| Column::Subject.eq(subject)))
+            .add_option(micros(self.from).map(|from| Column::At.gte(from)))
+            .add_option(micros(self.until).map(|until| Column::At.lt(until)))
+    }
+}
+
+fn is_operator_with_email(email: &str) -> Expr {
+    let operators = Query::select()
+        .column(operator_row::Column::Id)
+        .from(operator_row::Entity)
+        .and_where(operator_row::Column::EmailKey.eq(caseless(email)))
+        .to_owned();
+    Column::OperatorId.in_subquery(operators)
 }
 
 pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
@@ -65,19 +99,7 @@ pub async fn page(
     filter: AuditFilter,
     page: Page,
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
-    let mut found = Entity::find();
-    if let Some(integrator) = filter.integrator_id {
-        found = found.filter(Column::IntegratorId.eq(integrator.0));
-    }
-    if let Some(taxpayer) = filter.taxpayer_id {
-        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
-    }
-    if let Some(actor) = filter.actor {
-        found = found.filter(Column::Actor.eq(actor.as_str()));
-    }
-    if let Some(subject) = filter.subject {
-        found = found.filter(Column::Subject.eq(subject));
-    }
+    let found = Entity::find().filter(filter.condition());
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
@@ -110,7 +132,6 @@ pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, Stri
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use sea_orm::ConnectionTrait;
 
     use super::*;

@@ -26,6 +26,8 @@ use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 pub struct ReconciliationFilter {
     pub taxpayer_id: Option<TaxpayerId>,
     pub day: Option<Date>,
+    /// True for the latest reconciliations of their days with differences that an operator has to decide.
+    pub needs_operator: bool,
 }
 
 fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
@@ -208,6 +210,11 @@ pub async fn page(
     }
     if let Some(day) = filter.day {
         found = found.filter(Column::Day.eq(day.to_string()));
+    }
+    if filter.needs_operator {
+        found = found
+            .filter(Column::IsLatest.eq(true))
+            .filter(Column::Listed.gt(0));
     }
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
@@ -530,8 +537,7 @@ mod tests {
     async fn the_list_is_narrowed_by_taxpayer_and_day() {
         for test in stores().await {
             let one = save_and_commit(&test.store, new_reconciliation(AskedBy::Operator, 1)).await;
-            let count = async |taxpayer_id, day| {
-                let filter = ReconciliationFilter { taxpayer_id, day };
+            let count_in = async |filter| {
                 page(
                     &test.store,
                     filter,
@@ -544,6 +550,27 @@ mod tests {
                 .unwrap()
                 .1
             };
+            let count = async |taxpayer_id, day| {
+                count_in(ReconciliationFilter {
+                    taxpayer_id,
+                    day,
+                    needs_operator: false,
+                })
+                .await
+            };
+            let for_operator = || {
+                count_in(ReconciliationFilter {
+                    needs_operator: true,
+                    ..ReconciliationFilter::default()
+                })
+            };
+            assert_eq!(for_operator().await, 0, "nothing was found yet");
+            let mut differs = one.clone();
+            differs.counts.listed = 1;
+            let tx = test.store.begin().await.unwrap();
+            finish(&tx, &differs, &[]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(for_operator().await, 1);
             assert_eq!(count(Some(TaxpayerId(7)), Some(one.day)).await, 1);
             assert_eq!(count(Some(TaxpayerId(8)), None).await, 0);
             assert_eq!(count(None, Some(one.day.tomorrow().unwrap())).await, 0);

@@ -119,6 +119,32 @@ pub async fn dead_page(
     page_owned_by(store, taxpayer, filter, page).await
 }
 
+/// Counts the dead letters of one taxpayer, or of the taxpayers with the smallest ids, by taxpayer.
+pub async fn count_dead_by_taxpayer(
+    store: &Store,
+    taxpayer: Option<TaxpayerId>,
+    limit: u64,
+) -> Result<Vec<(TaxpayerId, usize)>, StoreError> {
+    let dead = Condition::all()
+        .add(Column::State.eq(DeliveryState::Dead.as_str()))
+        .add_option(taxpayer.map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)));
+    let rows: Vec<(i64, i64)> = Entity::find()
+        .select_only()
+        .column(Column::TaxpayerId)
+        .column_as(Column::Id.count(), "deliveries")
+        .filter(dead)
+        .group_by(Column::TaxpayerId)
+        .order_by_asc(Column::TaxpayerId)
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, count)| (TaxpayerId(id), usize::try_from(count).unwrap_or(0)))
+        .collect())
+}
+
 pub async fn owned_by_with_id(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,12 +1,16 @@
 //! Webhook endpoints of all taxpayers by their health, for operators.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use database::StoreError;
-use database::column::RowRef;
+use database::column::{RowRef, contains_pattern, json};
 use database::page::{self, Page};
-use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::sea_query::{Expr, ExprTrait, Func, Query};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+use url::Url;
 
 use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
@@ -29,10 +33,94 @@ pub struct ListedEndpoint {
 }
 
 /// The filter of the operators' list of endpoints. A field that is `None` does not filter.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct EndpointFilter {
     pub health: Option<EndpointHealth>,
-    pub taxpayer_id: Option<TaxpayerId>,
+    pub taxpayer_ids: Option<Vec<TaxpayerId>>,
+    /// The cause of the last failure, as `FailureStreak::cause` returns it.
+    pub cause: Option<String>,
+    /// The host of the URL.
+    pub host: Option<String>,
+    /// True for endpoints that do not work: they fail, are parked or are disabled.
+    pub is_troubled: bool,
+}
+
+impl EndpointFilter {
+    fn condition(&self) -> Condition {
+        let owners = self.taxpayer_ids.as_ref();
+        Condition::all()
+            .add_option(self.health.map(has_health))
+            .add_option(owners.map(|ids| Column::TaxpayerId.is_in(ids.iter().map(|id| id.0))))
+            .add_option(self.cause.as_deref().map(has_cause))
+            .add_option(self.host.as_deref().map(is_at_host))
+            .add_option(
+                self.is_troubled
+                    .then(|| has_health(EndpointHealth::Working).not()),
+            )
+    }
+}
+
+/// Returns the condition that the last failure of an endpoint has this cause.
+fn has_cause(cause: &str) -> Condition {
+    let has = |field: String| Expr::col(Column::FailureStreak).like(contains_pattern(&field));
+    let unanswered = Condition::any()
+        .add(has("\"last_status\":null".to_owned()))
+        .add(has("\"last_status\":".to_owned()).not());
+    match cause.parse::<u16>() {
+        Ok(status) => Condition::all().add(has(format!("\"last_status\":{status}"))),
+        Err(_) => Condition::all()
+            .add(has(format!("\"last_failure\":{}", json(&cause))))
+            .add(unanswered),
+    }
+}
+
+/// Returns the condition that an endpoint is at this host, at any port.
+fn is_at_host(host: &str) -> Condition {
+    let url = || Expr::expr(Func::lower(Expr::col(Column::Url)));
+    let host = host.to_lowercase();
+    ["/", ":", "?", "#"].iter().fold(
+        Condition::any()
+            .add(Column::Url.is_in([format!("http://{host}"), format!("https://{host}")])),
+        |any, end| any.add(url().like(contains_pattern(&format!("://{host}{end}")))),
+    )
+}
+
+/// The endpoints of one host that fail by the same cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingHost {
+    pub host: String,
+    pub cause: String,
+    pub endpoints: usize,
+}
+
+/// The most endpoints that are grouped by host and cause.
+const GROUPED_MAX: u64 = 10_000;
+
+/// Groups the endpoints that fail by host and cause, the largest groups first.
+pub async fn failing_hosts(store: &Store) -> Result<Vec<FailingHost>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::FailureStreak.is_not_null())
+        .limit(GROUPED_MAX)
+        .all(store.reader())
+        .await?;
+    let mut groups: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for row in rows {
+        let url = Url::parse(&row.url).ok();
+        let host = url.as_ref().and_then(Url::host_str);
+        if let (Some(host), Some(streak)) = (host, failure_streak(&row)?) {
+            *groups.entry((host.to_owned(), streak.cause())).or_default() += 1;
+        }
+    }
+    let mut groups: Vec<_> = groups
+        .into_iter()
+        .map(|((host, cause), endpoints)| FailingHost {
+            host,
+            cause,
+            endpoints,
+        })
+        .collect();
+    groups.sort_by_key(|group| Reverse(group.endpoints));
+    Ok(groups)
 }
 
 /// Returns the condition that an endpoint has this health. The condition must agree with `EndpointHealth::new`.
@@ -77,18 +165,11 @@ pub async fn count_by_health(store: &Store) -> Result<Vec<(EndpointHealth, i64)>
 /// Loads one page of the matching endpoints of all taxpayers, ordered by taxpayer id, and the number of all matches.
 pub async fn page(
     store: &Store,
-    filter: EndpointFilter,
+    filter: &EndpointFilter,
     page: Page,
 ) -> Result<(Vec<ListedEndpoint>, u64), StoreError> {
-    let wanted = Condition::all()
-        .add_option(filter.health.map(has_health))
-        .add_option(
-            filter
-                .taxpayer_id
-                .map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)),
-        );
     let found = Entity::find()
-        .filter(wanted)
+        .filter(filter.condition())
         .order_by_asc(Column::TaxpayerId);
     let (rows, total) = page::load_rows(store, found, page).await?;
     let undelivered = count_undelivered(store, &rows).await?;
@@ -180,6 +261,7 @@ mod tests {
             probes: 0,
             parked_until,
             last_failure,
+            last_status: None,
         }
     }
 
@@ -230,7 +312,7 @@ mod tests {
                     health: Some(health),
                     ..EndpointFilter::default()
                 };
-                let (listed, total) = page(store, filter, first).await.unwrap();
+                let (listed, total) = page(store, &filter, first).await.unwrap();
                 assert_eq!(
                     (i64::try_from(total).unwrap(), listed[0].health),
                     (count, health)
@@ -239,7 +321,7 @@ mod tests {
             }
             let all = page(
                 store,
-                EndpointFilter::default(),
+                &EndpointFilter::default(),
                 Page {
                     number: 2,
                     per_page: 2,
@@ -253,6 +335,73 @@ mod tests {
                 .map(|listed| listed.endpoint.taxpayer_id.0)
                 .collect();
             assert_eq!((taxpayers, all.1), (vec![3, 4], 5));
+        }
+    }
+
+    #[tokio::test]
+    async fn failing_endpoints_are_grouped_and_found_by_host_and_cause() {
+        let failed = |failure: &str, status| FailureStreak {
+            last_failure: Some(failure.to_owned()),
+            last_status: status,
+            ..streak(None)
+        };
+        let all = [
+            ("https://one.example/hook", failed("connect", None)),
+            ("https://one.example:8443", failed("connect", None)),
+            ("https://one.example/", failed("rejected", Some(500))),
+            ("https://one.example.org/", failed("connect", None)),
+        ];
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            for (taxpayer, (url, streak)) in (1..).zip(&all) {
+                let endpoint = Endpoint {
+                    url: (*url).to_owned(),
+                    ..endpoint(taxpayer, true)
+                };
+                webhooks::save(store, &tx, &endpoint, "whsec_x")
+                    .await
+                    .unwrap();
+                webhooks::set_failure_streak(&tx, &endpoint, Some(streak))
+                    .await
+                    .unwrap();
+            }
+            webhooks::save(store, &tx, &endpoint(5, true), "whsec_x")
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let groups = failing_hosts(store).await.unwrap();
+            let largest = FailingHost {
+                host: "one.example".to_owned(),
+                cause: "connect".to_owned(),
+                endpoints: 2,
+            };
+            assert_eq!((&groups[0], groups.len()), (&largest, 3));
+            let count = async |cause: Option<&str>, host: Option<&str>| {
+                let filter = EndpointFilter {
+                    cause: cause.map(str::to_owned),
+                    host: host.map(str::to_owned),
+                    ..EndpointFilter::default()
+                };
+                let first = Page {
+                    number: 1,
+                    per_page: 10,
+                };
+                page(store, &filter, first).await.unwrap().1
+            };
+            assert_eq!(count(Some("connect"), None).await, 3);
+            assert_eq!(count(Some("connect"), Some("One.example")).await, 2);
+            assert_eq!(count(Some("500"), Some("one.example")).await, 1);
+            assert_eq!(count(Some("rejected"), None).await, 0, "it was answered");
+            let troubled = EndpointFilter {
+                is_troubled: true,
+                ..EndpointFilter::default()
+            };
+            let first = Page {
+                number: 1,
+                per_page: 10,
+            };
+            assert_eq!(page(store, &troubled, first).await.unwrap().1, 4);
         }
     }
 }

@@ -3,7 +3,9 @@
 mod accounts;
 mod answers;
 mod breakers;
+mod bulk;
 mod invitations;
+mod keys;
 mod listeners;
 mod overview;
 mod quarantine;

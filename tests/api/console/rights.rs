@@ -8,7 +8,7 @@ use crate::support::world::World;
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
 
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     "/console/runs",
     "/console/supervision",
     "/console/quarantine",
@@ -20,6 +20,7 @@ const PAGES: [&str; 13] = [
     "/console/reconciliations",
     "/console/audit",
     "/console/integrators",
+    "/console/keys",
     "/console/operators",
     "/console/search?q=nobody",
 ];
@@ -39,7 +40,10 @@ fn forms() -> Vec<(OperatorRole, String)> {
         "/console/breakers/sign/trip".to_owned(),
         "/console/breakers/sign/reset".to_owned(),
         format!("/console/deliveries/dead-letters/{ID}/replay"),
-        "/console/deliveries/dead-letters/replay".to_owned(),
+        "/console/runs/move".to_owned(),
+        "/console/deliveries/dead-letters/move".to_owned(),
+        "/console/deliveries/endpoints/move".to_owned(),
+        "/console/quarantine/move".to_owned(),
         "/console/reconciliations".to_owned(),
         format!("/console/quarantine/{ID}/replay"),
         format!("/console/quarantine/{ID}/drop"),
@@ -49,6 +53,7 @@ fn forms() -> Vec<(OperatorRole, String)> {
         "/console/taxpayers/1/subscription",
         "/console/operators/1/second-factor/reset",
         "/console/operators/1/invitation",
+        "/console/keys/operator/1/0/revoke",
         "/console/integrators/1/second-factor/reset",
         "/console/integrators/1/invitation",
         "/console/taxpayers/1/contacts/1/second-factor/reset",

@@ -495,6 +495,7 @@ async fn an_admin_changes_who_gets_in_only_with_password_and_code(world: &World)
         "/console/integrators/{id}/access",
         "/console/integrators/{integrator}/invitation",
         "/console/integrators/{integrator}/second-factor/reset",
+        "/console/keys/{kind}/{owner}/{key}/revoke",
         "/console/operators/{id}/access",
         "/console/operators/{id}/role",
         "/console/operators/{operator}/invitation",

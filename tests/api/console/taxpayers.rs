@@ -255,12 +255,19 @@ async fn dead_letters_are_explained_and_sent_again(world: &World) {
     };
     eventually("a dead letter", dead)
         .await
-        .shows_all(&["Replay all of this taxpayer", "What to do"]);
-    let fields = [("taxpayer_id", id.as_str()), ("reason", "it was repaired")];
+        .shows_all(&["All 1 that match the filter", "what to do"]);
+    let filter = format!("taxpayer_id={id}");
+    let fields = [
+        ("act", "replay"),
+        ("all", "true"),
+        ("filter", filter.as_str()),
+        ("count", "1"),
+        ("reason", "it was repaired"),
+    ];
     let replayed = operator
-        .submit("/console/deliveries/dead-letters/replay", &fields)
+        .submit("/console/deliveries/dead-letters/move", &fields)
         .await;
-    replayed.leads_to("/console/deliveries/dead-letters");
+    replayed.leads_to(&list);
     receiver.wait_for(5).await;
     let none = async || {
         operator

@@ -31,6 +31,7 @@ async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(
         "health",
         "last_failure",
         "last_failure_at",
+        "last_status",
         "parked_until",
         "pending",
         "since",

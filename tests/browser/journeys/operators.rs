@@ -16,6 +16,7 @@ fn a_breaker_is_tripped_and_reset_and_the_invoice_is_signed() {
             let operator = Visitor::operator(world, OperatorRole::Operator).await;
             operator.follow("Breakers").await;
             operator.fill("Reason", "a wrong key").await;
+            operator.press("15 calls pass").await;
             operator.press_in("sign", "Trip").await;
             operator
                 .wait_to_see("An operator stopped the calls since")

@@ -225,6 +225,12 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
             audit_query("run.resume"),
         ),
         case(
+            "/console/runs/move/preview",
+            "/console/runs/move",
+            REASON_FIELD,
+            audit_query("runs.move"),
+        ),
+        case(
             run,
             "/console/runs/{id}/cancel",
             REASON_FIELD,
@@ -244,6 +250,16 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
                 .to_owned(),
         ),
         case(
+            "/console/quarantine/move/preview",
+            "/console/quarantine/move",
+            REASON_FIELD,
+            audit_query("quarantine.move"),
+        )
+        .after(
+            "INSERT INTO quarantine (reference, actor, command, taxpayer_id, at, panic, state) \
+             VALUES ('01900000-0000-7000-8000-000000000001', '1', 'pay', 1, 1, 'it panicked', 'kept')",
+        ),
+        case(
             "/console/reconciliations",
             "/console/reconciliations",
             &day,
@@ -256,11 +272,18 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
             audit_query("delivery.replay"),
         ),
         case(
-            "/console/deliveries/dead-letters",
-            "/console/deliveries/dead-letters/replay",
+            "/console/deliveries/dead-letters/move/preview",
+            "/console/deliveries/dead-letters/move",
             REASON_FIELD,
-            audit_query("dead-letters.replay"),
+            audit_query("dead-letters.move"),
         ),
+        case(
+            "/console/deliveries/endpoints/move/preview",
+            "/console/deliveries/endpoints/move",
+            REASON_FIELD,
+            audit_query("endpoints.move"),
+        )
+        .after("UPDATE webhooks SET is_active = false, disabled_reason = 'It was gone.'"),
         case(
             "/console/taxpayers/{taxpayer}/history",
             "/console/taxpayers/{taxpayer}/history/contact-data",
@@ -278,6 +301,12 @@ fn contacts_query(taxpayer: i64) -> String {
 pub(super) fn account_cases(taxpayer: i64) -> Vec<Case> {
     let taxpayer_page = "/console/taxpayers/{id}";
     vec![
+        case(
+            "/console/keys",
+            "/console/keys/{kind}/{owner}/{key}/revoke",
+            REASON_FIELD,
+            "SELECT count(*) FROM audit WHERE action LIKE '%.revoke-key%'".to_owned(),
+        ),
         case(
             taxpayer_page,
             "/console/taxpayers/{taxpayer}/contacts/{contact}/invitation",

@@ -7,7 +7,7 @@ use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::access::api_key::NewKey;
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::refusal::Refusal;
 
 /// Gives the taxpayer a new API key. When the sender gets the answer, no process accepts the replaced keys any more.
@@ -21,6 +21,8 @@ pub struct RotateKey {
 pub struct RevokeKey {
     pub id: String,
     pub by: Actor,
+    /// The reason that an operator gave.
+    pub reason: Option<String>,
 }
 
 impl TaxpayerCommand for RotateKey {
@@ -37,9 +39,11 @@ impl TaxpayerCommand for RotateKey {
         uow.taxpayer()?;
         uow.writes.keys.push(self.key.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateTaxpayerKey);
-        uow.writes
-            .audit
-            .push(entry.with_states(None, self.key.terms.audit_note()));
+        uow.writes.audit.push(
+            entry
+                .with_states(None, self.key.terms.audit_note())
+                .with_address(uow.acting.address),
+        );
         uow.emit(
             EventKind::ApiKeyRotated,
             None,
@@ -63,9 +67,11 @@ impl TaxpayerCommand for RevokeKey {
         uow.taxpayer()?;
         uow.writes.revoked_keys.push(self.id.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RevokeTaxpayerKey);
-        uow.writes
-            .audit
-            .push(entry.with_states(None, Some(format!("key {}", self.id))));
+        let entry = entry.with_states(None, Some(format!("key {}", self.id)));
+        uow.writes.audit.push(AuditEntry {
+            reason: self.reason.clone(),
+            ..entry.with_address(uow.acting.address)
+        });
         Ok(())
     }
 }

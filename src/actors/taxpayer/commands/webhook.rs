@@ -14,7 +14,7 @@ use crate::domain::events::delivery::{Endpoint, ScheduleChange};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::origin::Origin;
-use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::ids::IdKind;
 
@@ -45,6 +45,8 @@ pub struct DisableEndpoint {
 /// events since the endpoint was last disabled.
 pub struct EnableEndpoint {
     pub replay: Option<ReplayScope>,
+    /// The reason that an operator gave.
+    pub reason: Option<String>,
 }
 
 /// The enabled endpoint, and the replay if one was started.
@@ -189,7 +191,10 @@ impl TaxpayerCommand for EnableEndpoint {
         *uow.endpoint = Some(endpoint.clone());
         let scope = self.replay.map(|scope| format!("replay {scope}"));
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::EnableWebhook);
-        uow.writes.audit.push(entry.with_states(None, scope));
+        uow.writes.audit.push(AuditEntry {
+            reason: self.reason.clone(),
+            ..entry.with_states(None, scope)
+        });
         Ok(EnabledEndpoint { endpoint, replay })
     }
 }

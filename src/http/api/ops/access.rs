@@ -1,6 +1,8 @@
 //! Disables and enables integrators and operators, removes operators, and changes an operator's role. Keys, sessions
 //! and unfinished sign-ins end at once, on every replica.
 
+use std::net::IpAddr;
+
 use actix_web::web;
 
 use crate::domain::access::api_key::KeyOwner;
@@ -11,6 +13,7 @@ use crate::http::api::ops::accounts::{account_not_found, parse_owner};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::{key_terms, reason, report, roles};
+use crate::http::middleware::client_address::ClientAddress;
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -78,6 +81,7 @@ fn enabling_doc(name: &'static str, summary: &'static str, message: &'static str
 async fn disable_integrator(
     state: web::Data<ApiState>,
     OpsAdmin(operator): OpsAdmin,
+    ClientAddress(address): ClientAddress,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -85,7 +89,7 @@ async fn disable_integrator(
     let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
     let owner = parse_owner(KeyKind::Integrator, &id)?;
-    let change = account_change(&state, operator, owner, form.value.reason);
+    let change = account_change(&state, operator, address, owner, form.value.reason);
     let outcome = access::disable(&state.store, change, includes_taxpayers).await?;
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Integrator disabled successfully", data).warn(&form.warnings))
@@ -95,6 +99,7 @@ async fn disable_integrator(
 async fn disable_operator(
     state: web::Data<ApiState>,
     OpsAdmin(operator): OpsAdmin,
+    ClientAddress(address): ClientAddress,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -104,7 +109,7 @@ async fn disable_operator(
         reason::read,
     )?;
     let owner = parse_owner(KeyKind::Operator, &id)?;
-    let change = account_change(&state, operator, owner, form.value.0);
+    let change = account_change(&state, operator, address, owner, form.value.0);
     let outcome = access::disable(&state.store, change, false).await?;
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator disabled successfully", data).warn(&form.warnings))
@@ -114,6 +119,7 @@ async fn disable_operator(
 async fn remove_operator(
     state: web::Data<ApiState>,
     OpsAdmin(operator): OpsAdmin,
+    ClientAddress(address): ClientAddress,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -123,7 +129,7 @@ async fn remove_operator(
         reason::read,
     )?;
     let owner = parse_owner(KeyKind::Operator, &id)?;
-    let change = account_change(&state, operator, owner, form.value.0);
+    let change = account_change(&state, operator, address, owner, form.value.0);
     let outcome = access::remove_operator(&state.store, change).await?;
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator removed successfully", data).warn(&form.warnings))
@@ -133,6 +139,7 @@ async fn remove_operator(
 async fn set_operator_role(
     state: web::Data<ApiState>,
     OpsAdmin(operator): OpsAdmin,
+    ClientAddress(address): ClientAddress,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -143,7 +150,7 @@ async fn set_operator_role(
     )?;
     let roles::RoleChange { role, reason } = form.value;
     let owner = parse_owner(KeyKind::Operator, &id)?;
-    let change = account_change(&state, operator, owner, reason);
+    let change = account_change(&state, operator, address, owner, reason);
     revocation(access::set_role(&state.store, change, role).await?, owner)?;
     let data = ChangedRole { id: owner.id, role };
     Ok(ApiResponse::ok("Operator role changed successfully", data).warn(&form.warnings))
@@ -153,58 +160,52 @@ async fn set_operator_role(
 async fn enable_integrator(
     state: web::Data<ApiState>,
     OpsAdmin(operator): OpsAdmin,
+    ClientAddress(address): ClientAddress,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let owner = parse_owner(KeyKind::Integrator, &id)?;
-    enable(
-        &state,
-        operator,
-        owner,
-        body,
-        "Integrator enabled successfully",
-    )
-    .await
+    enable(&state, operator, address, owner, body).await
 }
 
 /// POST /ops/operators/{id}/enable: enables a disabled operator.
 async fn enable_operator(
     state: web::Data<ApiState>,
     OpsAdmin(operator): OpsAdmin,
+    ClientAddress(address): ClientAddress,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let owner = parse_owner(KeyKind::Operator, &id)?;
-    enable(
-        &state,
-        operator,
-        owner,
-        body,
-        "Operator enabled successfully",
-    )
-    .await
+    enable(&state, operator, address, owner, body).await
 }
 
 async fn enable(
     state: &ApiState,
     operator: i64,
+    address: Option<IpAddr>,
     owner: KeyOwner,
     body: Body,
-    message: &'static str,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,
     )?;
-    let change = account_change(state, operator, owner, form.value.0);
+    let change = account_change(state, operator, address, owner, form.value.0);
     revocation(access::enable(&state.store, change).await?, owner)?;
+    let message = if owner.kind == KeyKind::Operator {
+        "Operator enabled successfully"
+    } else {
+        "Integrator enabled successfully"
+    };
     Ok(ApiResponse::ok(message, EnabledAccount { id: owner.id }).warn(&form.warnings))
 }
 
 fn account_change(
     state: &ApiState,
     operator: i64,
+    address: Option<IpAddr>,
     owner: KeyOwner,
     reason: Option<String>,
 ) -> AccountChange {
@@ -212,6 +213,7 @@ fn account_change(
         owner,
         by: Actor::Operator(operator),
         reason,
+        address,
         now: state.now(),
     }
 }

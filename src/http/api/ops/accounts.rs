@@ -1,5 +1,7 @@
 //! Integrators and operators with their API keys. A rotation or revocation takes effect at once on every replica.
 
+use std::net::IpAddr;
+
 use actix_web::web;
 use secrecy::ExposeSecret;
 
@@ -12,6 +14,7 @@ use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
 use crate::http::forms::{key_terms, report};
 use crate::http::key_generation;
+use crate::http::middleware::client_address::ClientAddress;
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -128,19 +131,23 @@ macro_rules! key_handlers {
         async fn $rotate(
             state: web::Data<ApiState>,
             OpsAdmin(operator): OpsAdmin,
+            ClientAddress(address): ClientAddress,
             id: web::Path<String>,
             body: Body,
         ) -> Result<ApiResponse, ApiError> {
-            rotate_key(&state, operator, parse_owner(KeyKind::$kind, &id)?, body).await
+            let owner = parse_owner(KeyKind::$kind, &id)?;
+            rotate_key(&state, operator, address, owner, body).await
         }
 
         async fn $revoke(
             state: web::Data<ApiState>,
             OpsAdmin(operator): OpsAdmin,
+            ClientAddress(address): ClientAddress,
             id: web::Path<String>,
             body: Body,
         ) -> Result<ApiResponse, ApiError> {
-            revoke_keys(&state, operator, parse_owner(KeyKind::$kind, &id)?, body).await
+            let owner = parse_owner(KeyKind::$kind, &id)?;
+            revoke_keys(&state, operator, address, owner, body).await
         }
     )+};
 }
@@ -153,6 +160,7 @@ key_handlers! {
 async fn rotate_key(
     state: &ApiState,
     operator_id: i64,
+    address: Option<IpAddr>,
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -169,6 +177,7 @@ async fn rotate_key(
         owner,
         by: Actor::Operator(operator_id),
         reason: form.value.reason,
+        address,
         now,
     };
     let key = NewKey::new(text.clone(), terms).with_name(form.value.name);
@@ -192,6 +201,7 @@ async fn rotate_key(
 async fn revoke_keys(
     state: &ApiState,
     operator_id: i64,
+    address: Option<IpAddr>,
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -204,6 +214,7 @@ async fn revoke_keys(
         owner,
         by,
         reason,
+        address,
         now: state.now(),
     };
     let done = access::revoke(&state.store, change, includes_taxpayers).await?;

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 mod accounts;
 pub(crate) mod breakers;
+pub(crate) mod bulk;
 mod contacts;
 pub(crate) mod dead_letters;
 pub(crate) mod development;
@@ -13,13 +14,13 @@ mod overview;
 mod probes;
 pub(crate) mod quarantine;
 mod reconciliations;
-mod records;
+pub(crate) mod records;
 mod replicas;
-mod run_moves;
+pub(crate) mod run_moves;
 mod runs;
 mod search;
 mod taxpayers;
-mod webhook_endpoints;
+pub(crate) mod webhook_endpoints;
 
 use crate::http::endpoint::Path;
 

@@ -40,6 +40,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 doc("list_reconciliations", "What was compared, newest first")
                     .query("taxpayer_id", "of one taxpayer")
                     .query("day", "of one day, as YYYY-MM-DD")
+                    .query(
+                        "for_you",
+                        "true: the latest of their days with differences that an operator has to decide",
+                    )
                     .with_paging("100 at most")
                     .gives_page::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
                     .fails(&[ErrorCode::ValidationFailed])
@@ -113,6 +117,7 @@ async fn list_reconciliations(
     let filter = ReconciliationFilter {
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
         day: query.date("day")?,
+        needs_operator: query.flag("for_you")?,
     };
     let (found, total) = reconciliations::page(&state.store, filter, page).await?;
     let items = found.iter().map(ReconciliationView::from).collect();

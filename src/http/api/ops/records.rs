@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
-use crate::domain::kernel::audit::ActorKind;
+use crate::domain::kernel::audit::{ActorKind, AuditAction};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::{doc, schema};
@@ -43,6 +43,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "subject",
                     "a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator, by its id",
                 )
+                .query("operator", "the email of the operator who acted")
+                .query("action", "such as `runs.move` or `session.sign-in`")
+                .query("from", "at or after this time: RFC 3339, or a day or a time in UTC")
+                .query("until", "before this time")
                 .with_paging("100 at most")
                 .gives_page::<AuditView<'_>>("Audit retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed])
@@ -80,17 +84,7 @@ async fn list_audit(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let subject = query.trimmed_text("subject");
-    let integrator_id = query.integrator_id("integrator_id");
-    let actor = query.word("actor", ActorKind::parse, ActorKind::allowed)?;
-    let taxpayer_id = query.taxpayer_id("taxpayer_id");
-    let filter = AuditFilter {
-        integrator_id,
-        taxpayer_id,
-        actor,
-        subject,
-    };
-    let (found, total) = audit::page(&state.store, filter, page).await?;
+    let (found, total) = audit::page(&state.store, read_audit_filter(&query)?, page).await?;
     let operators = found
         .iter()
         .filter_map(|entry| entry.actor.operator_id())
@@ -104,6 +98,20 @@ async fn list_audit(
         "Audit retrieved successfully",
         Paginator::new(page, total, items),
     ))
+}
+
+/// Reads the filter of the audit.
+pub(crate) fn read_audit_filter(query: &Query) -> Result<AuditFilter, ApiError> {
+    Ok(AuditFilter {
+        integrator_id: query.integrator_id("integrator_id"),
+        taxpayer_id: query.taxpayer_id("taxpayer_id"),
+        actor: query.word("actor", ActorKind::parse, ActorKind::allowed)?,
+        operator: query.trimmed_text("operator"),
+        action: query.word("action", AuditAction::parse, AuditAction::allowed)?,
+        from: query.utc_moment("from")?,
+        until: query.utc_moment("until")?,
+        subject: query.trimmed_text("subject"),
+    })
 }
 
 /// Maximum number of actors that the response lists per group. The counts in the response include all actors.

@@ -1,16 +1,16 @@
 //! Moves many runs at once: pauses, resumes, retries or cancels those that match a filter. Each run is moved by its own
-//! command, like a single move, so each has its own entry in the audit log.
+//! command, like a single move, so each has its own entry in the audit log, beside the entry of the bulk move.
 
 use actix_web::web;
 use futures_util::{StreamExt, stream};
 
 use crate::actors::taxpayer::commands::ApplyOperatorAction;
-use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::access::caller::OpsOperator;
-use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
+use crate::domain::pipeline::RunState;
 use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Run, RunState};
+use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::report;
@@ -20,10 +20,8 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::moved_runs::{MovedRuns, RunRefusal};
-use crate::store::runs::run_list;
+use crate::store::runs::run_list::{self, RunFilter};
 
-/// The maximum number of runs that one call moves. A caller repeats the call until nothing matches.
-const RUNS_MAX: u64 = 1_000;
 /// The number of runs that are loaded at a time, because their documents may be large.
 const RUNS_PER_CHUNK: usize = 50;
 /// The number of runs that are moved at the same time: several can share a commit, and other requests still have room.
@@ -60,37 +58,36 @@ async fn move_runs(
         is_preview,
         reason,
     } = form.value;
-    let now = state.now();
-    let states = RunState::ALL
-        .iter()
-        .copied()
-        .filter(|state| state.after(action).is_some());
-    let states: Vec<_> = states.collect();
-    let matching = run_list::count(&state.store, &filter, &states, now).await?;
-    let ids = run_list::ids(&state.store, &filter, &states, now, RUNS_MAX).await?;
+    let found = find(&state, &filter, action).await?;
     let by = OperatorRequest {
         operator_id,
         reason,
     };
-    let mut moved = MovedRuns {
+    let mut outcome = if is_preview {
+        check_moves(&state, &found.ids, action).await?.1
+    } else {
+        let outcome = apply_moves(&state, &found.ids, action, &by).await;
+        let act = BulkAct {
+            action: AuditAction::MoveRuns,
+            word: action.as_str(),
+            selection: run_filter::describe(&filter),
+        };
+        outcome.record(&state, act, &by).await?;
+        outcome
+    };
+    if let Some(failure) = outcome.failure {
+        return Err(failure);
+    }
+    let refused = outcome.refusals.len();
+    outcome.refusals.truncate(REFUSALS_SHOWN_MAX);
+    let moved = MovedRuns {
         action,
         preview: is_preview,
-        matching,
-        moved: 0,
-        refused: 0,
-        refusals: Vec::new(),
+        matching: found.matching,
+        moved: outcome.moved,
+        refused,
+        refusals: outcome.refusals.into_iter().map(RunRefusal::from).collect(),
     };
-    for chunk in ids.chunks(RUNS_PER_CHUNK) {
-        let runs = run_list::with_ids(&state.store, chunk).await?;
-        let results = if is_preview {
-            preview_moves(runs, action)
-        } else {
-            apply_moves(&state, runs, action, &by).await?
-        };
-        for (id, result) in results {
-            moved.add_result(id, result);
-        }
-    }
     let message = if is_preview {
         "Pipeline runs counted successfully"
     } else {
@@ -99,59 +96,92 @@ async fn move_runs(
     Ok(ApiResponse::ok(message, moved).warn(&form.warnings))
 }
 
-impl MovedRuns {
-    fn add_result(&mut self, id: RunId, result: Result<(), String>) {
-        let Err(message) = result else {
-            self.moved += 1;
-            return;
-        };
-        self.refused += 1;
-        if self.refusals.len() < REFUSALS_SHOWN_MAX {
-            self.refusals.push(RunRefusal { id, message });
-        }
-    }
+/// The runs that match a filter and are in a state that allows the action: the oldest, and the number of all.
+pub(crate) struct FoundRuns {
+    pub(crate) ids: Vec<RunId>,
+    pub(crate) matching: u64,
 }
 
-type MoveResult = (RunId, Result<(), String>);
-
-fn preview_moves(runs: Vec<Run>, action: OperatorAction) -> Vec<MoveResult> {
-    runs.into_iter()
-        .map(|run| {
-            (
-                run.id,
-                run.check_action(action)
-                    .map_err(|refusal| refusal.to_string()),
-            )
-        })
-        .collect()
-}
-
-/// Moves the runs through their taxpayers' actors. Fails if a run cannot be moved for any other reason than a refusal.
-/// Runs that were moved stay moved.
-async fn apply_moves(
+/// Finds the matching runs in a state that allows the action.
+pub(crate) async fn find(
     state: &ApiState,
-    runs: Vec<Run>,
+    filter: &RunFilter,
     action: OperatorAction,
-    by: &OperatorRequest,
-) -> Result<Vec<MoveResult>, ApiError> {
-    let moves = runs.into_iter().map(|run| {
-        let command = ApplyOperatorAction {
-            run: run.id,
-            irn: run.irn,
-            to: action,
-            by: by.clone(),
-        };
-        async move {
-            match state.taxpayers.send(run.taxpayer_id, command).await {
-                Ok(_) => Ok((run.id, Ok(()))),
-                Err(TaxpayerError::Refused(refusal)) => Ok((run.id, Err(refusal.to_string()))),
-                Err(error) => Err(ApiError::from(error)),
+) -> Result<FoundRuns, ApiError> {
+    let now = state.now();
+    let all = RunState::ALL.iter().copied();
+    let states: Vec<_> = all.filter(|state| state.after(action).is_some()).collect();
+    Ok(FoundRuns {
+        matching: run_list::count(&state.store, filter, &states, now).await?,
+        ids: run_list::ids(&state.store, filter, &states, now, SUBJECTS_MAX).await?,
+    })
+}
+
+/// Returns the runs that allow the action now, and the outcome that it would have.
+pub(crate) async fn check_moves(
+    state: &ApiState,
+    ids: &[RunId],
+    action: OperatorAction,
+) -> Result<(Vec<RunId>, BulkOutcome), ApiError> {
+    let mut outcome = BulkOutcome::default();
+    let mut movable = Vec::new();
+    for chunk in ids.chunks(RUNS_PER_CHUNK) {
+        for run in run_list::with_ids(&state.store, chunk).await? {
+            match run.check_action(action) {
+                Ok(()) => {
+                    movable.push(run.id);
+                    outcome.moved += 1;
+                }
+                Err(refusal) => outcome.refuse(&run.id, refusal.to_string()),
             }
         }
-    });
-    let results: Vec<_> = stream::iter(moves)
-        .buffered(CONCURRENT_MOVES_MAX)
-        .collect()
-        .await;
-    results.into_iter().collect()
+    }
+    Ok((movable, outcome))
+}
+
+/// Moves the runs through their taxpayers' actors. Stops after a chunk with a run that cannot be moved for another
+/// reason than a refusal.
+pub(crate) async fn apply_moves(
+    state: &ApiState,
+    ids: &[RunId],
+    action: OperatorAction,
+    by: &OperatorRequest,
+) -> BulkOutcome {
+    let mut outcome = BulkOutcome::default();
+    for chunk in ids.chunks(RUNS_PER_CHUNK) {
+        let runs = match run_list::with_ids(&state.store, chunk).await {
+            Ok(runs) => runs,
+            Err(error) => {
+                outcome.failure = Some(error.into());
+                break;
+            }
+        };
+        let moves = runs.into_iter().map(|run| async move {
+            let command = ApplyOperatorAction {
+                run: run.id,
+                irn: run.irn,
+                to: action,
+                by: by.clone(),
+            };
+            let moved = state.taxpayers.send(run.taxpayer_id, command).await;
+            (run.id, moved.map(drop).map_err(ApiError::from))
+        });
+        let mut moves = stream::iter(moves).buffered(CONCURRENT_MOVES_MAX);
+        while let Some((id, result)) = moves.next().await {
+            outcome.add(&id, 1, result);
+        }
+        if outcome.failure.is_some() {
+            break;
+        }
+    }
+    outcome
+}
+
+impl From<BulkRefusal> for RunRefusal {
+    fn from(refusal: BulkRefusal) -> Self {
+        Self {
+            id: refusal.id,
+            message: refusal.message,
+        }
+    }
 }

@@ -23,6 +23,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
         )
         .query("health", "working, failing, parked or disabled")
         .query("taxpayer_id", "of one taxpayer")
+        .query(
+            "cause",
+            "the HTTP status of the last failed attempt, or its `last_failure` if there was no answer",
+        )
+        .query("host", "the host of the URL")
         .with_paging("100 at most")
         .gives_page::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
         .fails(&[ErrorCode::ValidationFailed])
@@ -37,16 +42,23 @@ async fn list_endpoints(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let health = query.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
-    let filter = EndpointFilter {
-        health,
-        taxpayer_id: query.taxpayer_id("taxpayer_id"),
-    };
+    let filter = read_filter(&query)?;
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = endpoint_list::page(&state.store, filter, page).await?;
+    let (found, total) = endpoint_list::page(&state.store, &filter, page).await?;
     let items = found.iter().map(ListedEndpoint::from).collect();
     Ok(ApiResponse::ok(
         "Webhook endpoints retrieved successfully",
         Paginator::new(page, total, items),
     ))
+}
+
+/// Reads the filter of the list.
+pub(crate) fn read_filter(query: &Query) -> Result<EndpointFilter, ApiError> {
+    Ok(EndpointFilter {
+        health: query.word("health", EndpointHealth::parse, EndpointHealth::allowed)?,
+        taxpayer_ids: query.taxpayer_id("taxpayer_id").map(|id| vec![id]),
+        cause: query.trimmed_text("cause"),
+        host: query.trimmed_text("host"),
+        is_troubled: false,
+    })
 }

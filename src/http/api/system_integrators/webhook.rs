@@ -227,6 +227,7 @@ async fn enable_webhook(
     )?;
     let enable = EnableEndpoint {
         replay: form.value.scope(),
+        reason: None,
     };
     let commands::EnabledEndpoint { endpoint, replay } =
         state.taxpayers.send(taxpayer.id, enable).await?;

@@ -1,0 +1,130 @@
+//! Acts on many webhook endpoints at once: they are enabled, so that what waits for them is sent now.
+
+use database::page::Page;
+
+use crate::actors::taxpayer::commands::EnableEndpoint;
+use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::deliveries::{explain_cause, url_without_query};
+use crate::console::operators::taxpayers::name_or_number;
+use crate::domain::events::replay::AfterEnable;
+use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
+use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::http::api::ops::bulk::{BulkOutcome, SUBJECTS_MAX};
+use crate::http::api::ops::webhook_endpoints;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::webhooks::endpoint_list::{self, EndpointFilter, ListedEndpoint};
+
+/// The webhook endpoints of all taxpayers.
+pub(super) struct Endpoints;
+
+const ACTS: [Act<AfterEnable>; 2] = [
+    Act {
+        to: AfterEnable::None,
+        words: ActWords {
+            word: "enable",
+            label: "Try again now",
+            done: "tried again",
+            effect: "Each endpoint is enabled and counts as healthy until it fails again, so what waits is sent now.",
+        },
+    },
+    Act {
+        to: AfterEnable::Missing,
+        words: ActWords {
+            word: "enable-missing",
+            label: "Try again and send what was missed",
+            done: "tried again",
+            effect: "Each endpoint is enabled, and gets what waits and what happened while it was disabled.",
+        },
+    },
+];
+
+impl BulkList for Endpoints {
+    type To = AfterEnable;
+    type Subject = ListedEndpoint;
+    const LIST_PATH: &'static str = "/console/deliveries";
+    const MOVE_PATH: &'static str = "/console/deliveries/endpoints/move";
+    const TITLE: &'static str = "Deliveries";
+    const NOUNS: [&'static str; 2] = ["endpoint", "endpoints"];
+    const ACTS: &'static [Act<AfterEnable>] = &ACTS;
+    const AUDITED_AS: AuditAction = AuditAction::MoveEndpoints;
+    const NEEDS_FILTER: bool = false;
+
+    /// Endpoints that work have nothing to try again, so they are left out.
+    async fn find(
+        state: &ApiState,
+        _: AfterEnable,
+        selection: &Selection,
+    ) -> Result<Found<ListedEndpoint>, ApiError> {
+        let filter = match selection {
+            Selection::Matching(list) => webhook_endpoints::read_filter(&list.0)?,
+            Selection::Ticked(ids) => EndpointFilter {
+                taxpayer_ids: Some(
+                    ids.iter()
+                        .filter_map(|id| parse_number(id))
+                        .map(TaxpayerId)
+                        .collect(),
+                ),
+                ..EndpointFilter::default()
+            },
+        };
+        let filter = EndpointFilter {
+            is_troubled: true,
+            ..filter
+        };
+        let first = Page {
+            number: 1,
+            per_page: SUBJECTS_MAX,
+        };
+        let (subjects, total) = endpoint_list::page(&state.store, &filter, first).await?;
+        Ok(Found {
+            others: total.saturating_sub(subjects.len() as u64),
+            subjects,
+            refusals: Vec::new(),
+        })
+    }
+
+    fn count(_: &ListedEndpoint) -> usize {
+        1
+    }
+
+    async fn lines(
+        state: &ApiState,
+        subjects: &[ListedEndpoint],
+    ) -> Result<Vec<SubjectLine>, ApiError> {
+        let ids: Vec<TaxpayerId> = subjects
+            .iter()
+            .map(|listed| listed.endpoint.taxpayer_id)
+            .collect();
+        let owners = taxpayers::with_ids(state.store.reader(), &ids).await?;
+        let lines = subjects.iter().map(|listed| SubjectLine {
+            taxpayer: name_or_number(&owners, listed.endpoint.taxpayer_id),
+            cause: explain_cause(listed),
+            name: url_without_query(&listed.endpoint.url),
+        });
+        Ok(lines.collect())
+    }
+
+    async fn apply(
+        state: &ApiState,
+        to: AfterEnable,
+        subjects: Vec<ListedEndpoint>,
+        by: &OperatorRequest,
+    ) -> BulkOutcome {
+        let mut outcome = BulkOutcome::default();
+        for listed in subjects {
+            let taxpayer = listed.endpoint.taxpayer_id;
+            let command = EnableEndpoint {
+                replay: to.scope(),
+                reason: by.reason.clone(),
+            };
+            let sent = state.taxpayers.send(taxpayer, command).await;
+            outcome.add(&taxpayer, 1, sent.map(drop).map_err(ApiError::from));
+            if outcome.failure.is_some() {
+                break;
+            }
+        }
+        outcome
+    }
+}

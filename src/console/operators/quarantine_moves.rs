@@ -1,0 +1,187 @@
+//! Acts on much work in quarantine at once: it is tried again, or it is cancelled.
+
+use database::page::Page;
+
+use crate::actors::taxpayer::commands::ApplyOperatorAction;
+use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::taxpayers::name_or_number;
+use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
+use crate::http::api::ops::bulk::{BulkOutcome, BulkRefusal, SUBJECTS_MAX};
+use crate::http::api::ops::{dead_letters, quarantine};
+use crate::http::extract::path_ids;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::operations::quarantine_list::{self, QuarantineFilter};
+
+/// All work in quarantine.
+pub(super) struct Quarantine;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Release {
+    TryAgain,
+    Cancel,
+}
+
+const ACTS: [Act<Release>; 2] = [
+    Act {
+        to: Release::TryAgain,
+        words: ActWords {
+            word: "retry",
+            label: "Try again",
+            done: "tried again",
+            effect: "Runs and deliveries go on, and commands are executed once more. What crashes again comes back here.",
+        },
+    },
+    Act {
+        to: Release::Cancel,
+        words: ActWords {
+            word: "cancel",
+            label: "Cancel",
+            done: "cancelled",
+            effect: "Runs are cancelled, commands are not executed, and deliveries stay dead letters.",
+        },
+    },
+];
+
+impl BulkList for Quarantine {
+    type To = Release;
+    type Subject = QuarantinedWork;
+    const LIST_PATH: &'static str = "/console/quarantine";
+    const MOVE_PATH: &'static str = "/console/quarantine/move";
+    const TITLE: &'static str = "Quarantine";
+    const NOUNS: [&'static str; 2] = ["piece of work", "pieces of work"];
+    const ACTS: &'static [Act<Release>] = &ACTS;
+    const AUDITED_AS: AuditAction = AuditAction::MoveQuarantine;
+    const NEEDS_FILTER: bool = false;
+
+    async fn find(
+        state: &ApiState,
+        to: Release,
+        selection: &Selection,
+    ) -> Result<Found<QuarantinedWork>, ApiError> {
+        let filter = match selection {
+            Selection::Matching(list) => quarantine::read_filter(&list.0)?,
+            Selection::Ticked(_) => QuarantineFilter::default(),
+        };
+        let kept = QuarantineFilter {
+            state: filter.state.or(Some(QuarantineState::Kept)),
+            ..filter
+        };
+        let first = Page {
+            number: 1,
+            per_page: SUBJECTS_MAX,
+        };
+        let (mut all, total) = quarantine_list::page(&state.store, &kept, first).await?;
+        let others = match selection {
+            Selection::Matching(_) => total.saturating_sub(all.len() as u64),
+            Selection::Ticked(ids) => {
+                all.retain(|work| ids.contains(&work.reference));
+                0
+            }
+        };
+        let (subjects, refused): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|work| to.is_allowed(work));
+        let refusals = refused.into_iter().map(|work| BulkRefusal {
+            id: work.reference,
+            message: work.guidance,
+        });
+        Ok(Found {
+            subjects,
+            others,
+            refusals: refusals.collect(),
+        })
+    }
+
+    fn count(_: &QuarantinedWork) -> usize {
+        1
+    }
+
+    async fn lines(
+        state: &ApiState,
+        subjects: &[QuarantinedWork],
+    ) -> Result<Vec<SubjectLine>, ApiError> {
+        let ids: Vec<TaxpayerId> = subjects
+            .iter()
+            .filter_map(|work| work.taxpayer_id)
+            .collect();
+        let owners = taxpayers::with_ids(state.store.reader(), &ids).await?;
+        let lines = subjects.iter().map(|work| SubjectLine {
+            taxpayer: work
+                .taxpayer_id
+                .map_or_else(String::new, |id| name_or_number(&owners, id)),
+            cause: work.cause.clone(),
+            name: format!("{} {}", work.kind, work.name),
+        });
+        Ok(lines.collect())
+    }
+
+    async fn apply(
+        state: &ApiState,
+        to: Release,
+        subjects: Vec<QuarantinedWork>,
+        by: &OperatorRequest,
+    ) -> BulkOutcome {
+        let mut outcome = BulkOutcome::default();
+        for work in subjects {
+            let result = release(state, to, &work, by).await;
+            outcome.add(&work.reference, 1, result);
+            if outcome.failure.is_some() {
+                break;
+            }
+        }
+        outcome
+    }
+}
+
+impl Release {
+    fn is_allowed(self, work: &QuarantinedWork) -> bool {
+        match self {
+            Self::TryAgain => work.may_replay,
+            Self::Cancel => work.may_drop,
+        }
+    }
+}
+
+/// Moves one piece of work as its own form does.
+async fn release(
+    state: &ApiState,
+    to: Release,
+    work: &QuarantinedWork,
+    by: &OperatorRequest,
+) -> Result<(), ApiError> {
+    let reference = work.reference.as_str();
+    match (work.kind, to) {
+        (WorkKind::Run, _) => {
+            let run = path_ids::find_run(state, reference).await?;
+            let command = ApplyOperatorAction {
+                run: run.id,
+                irn: run.irn,
+                to: match to {
+                    Release::TryAgain => OperatorAction::Retry,
+                    Release::Cancel => OperatorAction::Cancel,
+                },
+                by: by.clone(),
+            };
+            state.taxpayers.send(run.taxpayer_id, command).await?;
+        }
+        (WorkKind::Delivery, Release::TryAgain) => {
+            dead_letters::replay_one(state, reference, by.clone()).await?;
+        }
+        (_, Release::TryAgain) => {
+            let replayed = quarantine::replay_by_reference(state, reference, by).await?;
+            if replayed.state == QuarantineState::Kept {
+                let message = "The replay changed nothing, so it stays in the quarantine";
+                return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+            }
+        }
+        (_, Release::Cancel) => {
+            quarantine::drop_by_reference(state, reference, by).await?;
+        }
+    }
+    Ok(())
+}

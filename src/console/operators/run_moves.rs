@@ -1,0 +1,122 @@
+//! Moves of many runs at once: pause, resume, retry and cancel.
+
+use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::runs;
+use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
+use crate::domain::kernel::ids::RunId;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::http::api::ops::bulk::BulkOutcome;
+use crate::http::api::ops::run_moves;
+use crate::http::extract::path_ids;
+use crate::http::forms::run_filter;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::runs::run_list;
+
+/// The runs of all taxpayers.
+pub(super) struct Runs;
+
+const ACTS: [Act<OperatorAction>; 4] = [
+    Act {
+        to: OperatorAction::Resume,
+        words: ActWords {
+            word: "resume",
+            label: "Resume",
+            done: "resumed",
+            effect: "Each run goes on where it stopped.",
+        },
+    },
+    Act {
+        to: OperatorAction::Retry,
+        words: ActWords {
+            word: "retry",
+            label: "Retry now",
+            done: "tried again",
+            effect: "Each run goes on at once, and its time for retries begins again.",
+        },
+    },
+    Act {
+        to: OperatorAction::Pause,
+        words: ActWords {
+            word: "pause",
+            label: "Pause",
+            done: "paused",
+            effect: "Each run stops before its next step, until an operator resumes it.",
+        },
+    },
+    Act {
+        to: OperatorAction::Cancel,
+        words: ActWords {
+            word: "cancel",
+            label: "Cancel",
+            done: "cancelled",
+            effect: "Each run ends, and its taxpayer may change or send the invoice again.",
+        },
+    },
+];
+
+impl BulkList for Runs {
+    type To = OperatorAction;
+    type Subject = RunId;
+    const LIST_PATH: &'static str = "/console/runs";
+    const MOVE_PATH: &'static str = "/console/runs/move";
+    const TITLE: &'static str = "Runs";
+    const NOUNS: [&'static str; 2] = ["run", "runs"];
+    const ACTS: &'static [Act<OperatorAction>] = &ACTS;
+    const AUDITED_AS: AuditAction = AuditAction::MoveRuns;
+    const NEEDS_FILTER: bool = true;
+
+    async fn find(
+        state: &ApiState,
+        to: OperatorAction,
+        selection: &Selection,
+    ) -> Result<Found<RunId>, ApiError> {
+        let (ids, matching) = match selection {
+            Selection::Ticked(ids) => {
+                let ids: Vec<RunId> = ids.iter().filter_map(|id| path_ids::uuid(id)).collect();
+                let count = ids.len() as u64;
+                (ids, count)
+            }
+            Selection::Matching(list) => {
+                let (filter, _) = run_filter::read_query(&list.0)?;
+                let found = run_moves::find(state, &filter, to).await?;
+                (found.ids, found.matching)
+            }
+        };
+        let others = matching.saturating_sub(ids.len() as u64);
+        let (subjects, outcome) = run_moves::check_moves(state, &ids, to).await?;
+        Ok(Found {
+            subjects,
+            others,
+            refusals: outcome.refusals,
+        })
+    }
+
+    fn count(_: &RunId) -> usize {
+        1
+    }
+
+    async fn lines(state: &ApiState, subjects: &[RunId]) -> Result<Vec<SubjectLine>, ApiError> {
+        let found = run_list::with_ids(&state.store, subjects).await?;
+        let rows = runs::to_rows(state, found).await?;
+        let lines = rows.into_iter().map(|row| SubjectLine {
+            cause: row
+                .run
+                .last_error
+                .clone()
+                .unwrap_or_else(|| row.badge.text.to_owned()),
+            name: format!("{} of {}", row.run.operation(), row.run.irn),
+            taxpayer: row.taxpayer,
+        });
+        Ok(lines.collect())
+    }
+
+    async fn apply(
+        state: &ApiState,
+        to: OperatorAction,
+        subjects: Vec<RunId>,
+        by: &OperatorRequest,
+    ) -> BulkOutcome {
+        run_moves::apply_moves(state, &subjects, to, by).await
+    }
+}
