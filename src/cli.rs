@@ -1,5 +1,6 @@
 //! The command line: parses arguments into values and does nothing else. The commands are implemented in `app`.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +37,9 @@ pub enum Call {
         #[arg(long, value_enum)]
         fault: Option<DemoFault>,
     },
+    /// Holds a fire drill on a running development service: causes a fault, waits until the service tells the
+    /// incident, ends the fault, and waits until the incident is gone. Exits with 0 only if it came and went.
+    Drill(DrillArguments),
     /// Brings the database schema up to date.
     Migrate,
     /// Manages integrators, who act for taxpayers.
@@ -257,6 +261,100 @@ pub enum ConfigCall {
     /// Prints the effective settings, with masked secrets.
     Check,
 }
+
+/// The fault of a fire drill, and the service to hold it on. The keys can be given as environment variables, so that no
+/// list of processes shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct DrillArguments {
+    #[arg(value_enum)]
+    pub fault: DrillFault,
+    /// How long the fault lasts at least, such as 30s or 2m.
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = parse_span)]
+    pub lasts: Duration,
+    /// The address of the service.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+    /// The address of the simulator of the authority that the service calls: see `sandbox.bind`.
+    #[arg(long, value_name = "URL")]
+    pub simulator: String,
+    /// The key of an operator who is an admin.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "EINVOICE_DRILL_OPERATOR_KEY",
+        hide_env_values = true
+    )]
+    pub operator_key: String,
+    /// The key of a taxpayer, who calls the authority meanwhile.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "EINVOICE_DRILL_TAXPAYER_KEY",
+        hide_env_values = true
+    )]
+    pub taxpayer_key: String,
+    /// The key of the taxpayer's integrator; only for `receiver`, which changes the taxpayer's webhook.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "EINVOICE_DRILL_INTEGRATOR_KEY",
+        hide_env_values = true
+    )]
+    pub integrator_key: Option<String>,
+    /// The id of the taxpayer; only for `receiver` and `panic`.
+    #[arg(long, value_name = "ID")]
+    pub taxpayer: Option<i64>,
+}
+
+/// The fault of a fire drill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DrillFault {
+    /// The authority answers every call with 503.
+    Outage,
+    /// The authority takes seconds to answer.
+    Slow,
+    /// The authority asks to be called less often.
+    Throttle,
+    /// The authority refuses the key of this service.
+    Key,
+    /// The taxpayer's receiver of webhooks answers 500. Afterwards the taxpayer is notified of nothing until its webhook
+    /// is set again.
+    Receiver,
+    /// The taxpayer's actor panics twice, and its command is quarantined.
+    Panic,
+}
+
+impl fmt::Display for DrillFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Outage => "the authority is out",
+            Self::Slow => "the authority is slow",
+            Self::Throttle => "the authority asks to be called less often",
+            Self::Key => "the authority refuses the key",
+            Self::Receiver => "the receiver of the taxpayer fails",
+            Self::Panic => "the actor of the taxpayer panics",
+        })
+    }
+}
+
+/// Parses a span of time: a number of seconds, or a number with `s` or `m`.
+fn parse_span(text: &str) -> Result<Duration, String> {
+    let (number, seconds) = match text.strip_suffix('m') {
+        Some(minutes) => (minutes, 60),
+        None => (text.strip_suffix('s').unwrap_or(text), 1),
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "a time is a number of seconds, such as 30s, or of minutes, such as 2m")?;
+    let span = number.saturating_mul(seconds);
+    if !(1..=DRILL_S_MAX).contains(&span) {
+        return Err(format!("a drill lasts from 1 to {DRILL_S_MAX} seconds"));
+    }
+    Ok(Duration::from_secs(span))
+}
+
+/// The simulator ends each fault after an hour.
+const DRILL_S_MAX: u64 = 3_000;
 
 /// A fault that the simulated authority injects into the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -546,6 +644,26 @@ mod tests {
         ] {
             assert_eq!(call(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_drill_lasts_for_seconds_or_minutes() {
+        let spans = ["30", "30s", "2m", "0s", "51m", "s", "1h"].map(|text| parse_span(text).ok());
+        let seconds = spans.map(|span| span.map(|span| span.as_secs()));
+        let expected = [Some(30), Some(30), Some(120), None, None, None, None];
+        assert_eq!(seconds, expected);
+        let line = "drill slow --for 5s --simulator http://s --operator-key o --taxpayer-key t";
+        let Call::Drill(arguments) = call(line) else {
+            panic!("{line}")
+        };
+        assert_eq!(
+            (arguments.fault, arguments.lasts, arguments.url.as_str()),
+            (
+                DrillFault::Slow,
+                Duration::from_secs(5),
+                "http://127.0.0.1:8080"
+            )
+        );
     }
 
     #[test]

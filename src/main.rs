@@ -81,9 +81,9 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
             .iter()
             .for_each(|warning| tracing::warn!("{warning}"));
     }
-    // The demo creates its secrets in its own temporary directory, so `data_dir` is left untouched.
+    // The demo creates its secrets in its own temporary directory, and a drill needs none, so `data_dir` is left untouched.
     let settings = match call {
-        Call::Demo { .. } => settings,
+        Call::Demo { .. } | Call::Drill(_) => settings,
         _ => settings
             .with_local_secrets()
             .map_err(|fault| unusable_failure(&fault))?,
@@ -97,6 +97,7 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
         Call::Openapi => Ok(Some(app::openapi_document().to_owned())),
         Call::Serve => no_output(app::serve(settings).await),
         Call::Demo { fault } => no_output(app::demo(settings, fault).await),
+        Call::Drill(arguments) => no_output(app::drill(arguments).await),
         Call::Migrate => no_output(app::migrate(settings).await),
         Call::Integrator(call) => json_line(run_integrator_call(settings, call).await),
         Call::Operator(call) => json_line(run_operator_call(settings, call).await),

@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "actors::incidents",
         "actors::durations",
         "actors::on_behalf",
+        "actors::call_failure",
     ],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer.
@@ -58,6 +59,7 @@ const LAYERS: &[&[&str]] = &[
         "http::metrics::database_counts",
         "http::remembered_operators",
         "http::incidents::log",
+        "http::incidents::schedules",
         "http::replicas::board",
         "http::health",
         "http::key_generation",
@@ -86,7 +88,7 @@ const LAYERS: &[&[&str]] = &[
 /// Crates that only these places name, test code aside.
 const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("sea_orm", &["src/store"]),
-    ("reqwest", &["src/app/demo"]),
+    ("reqwest", &["src/app/demo", "src/app/drill"]),
     ("actix_web", &["src/http", "src/console", "src/app"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     (

@@ -2,10 +2,11 @@
 //! that no longer contains its last signed head is logged as an error and gets no new signature.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use database::StoreError;
+use jiff::Timestamp;
 use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -41,6 +42,21 @@ pub struct Checkpointer {
     pub store: Store,
     pub clock: SharedClock,
     pub file: Arc<Mutex<CheckpointFile>>,
+    pub last: Arc<LastCheckpoint>,
+}
+
+/// When all chains were last signed by this process.
+#[derive(Debug, Default)]
+pub struct LastCheckpoint(std::sync::Mutex<Option<Timestamp>>);
+
+impl LastCheckpoint {
+    pub fn get(&self) -> Option<Timestamp> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set(&self, at: Timestamp) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+    }
 }
 
 /// The result of one run over all chains.
@@ -75,6 +91,7 @@ impl Checkpointer {
             }
             sleep(PAUSE).await;
         }
+        self.last.set(self.clock.now());
         let file = self.file.lock().await;
         Ok(CheckpointResult {
             heads,

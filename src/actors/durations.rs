@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::histogram::Histogram;
+use supervision::Counter;
 use timing::histograms::{self, Histograms};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -18,6 +19,9 @@ pub struct WorkDurations {
     pub attempts: Histograms<AttemptLabels>,
     /// The time from the submission of an invoice to its signature.
     pub signatures: Histogram,
+    /// Attempts at deliveries whose receiver could be reached, and those whose receiver could not.
+    pub receivers_reached: Counter,
+    pub receivers_unreachable: Counter,
 }
 
 impl Default for WorkDurations {
@@ -26,6 +30,8 @@ impl Default for WorkDurations {
         Self {
             attempts,
             signatures: histogram_for_runs(),
+            receivers_reached: Counter::default(),
+            receivers_unreachable: Counter::default(),
         }
     }
 }
@@ -44,6 +50,12 @@ impl WorkDurations {
         self.attempts
             .get_or_create(&AttemptLabels { outcome })
             .observe(duration.as_secs_f64());
+        match outcome {
+            "connect" | "dns" => self.receivers_unreachable.up(),
+            // The address is not allowed, so nobody was called.
+            "forbidden" => {}
+            _ => self.receivers_reached.up(),
+        }
     }
 
     pub fn record_signature(&self, submitted_at: Timestamp, now: Timestamp) {

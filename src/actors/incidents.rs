@@ -1,10 +1,10 @@
 //! Incidents that an operator may have to look into, such as a paused run. Each incident writes one warning and
 //! increments one counter. URLs and the receivers' answers are not logged, because they may contain secrets.
 
-use jiff::Timestamp;
 use supervision::Counter;
 
 use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::events::event::EventKind;
 use crate::domain::pipeline::Run;
 
@@ -47,11 +47,20 @@ impl Incidents {
         tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "paused a run for an operator");
     }
 
-    pub fn record_parked_endpoint(&self, endpoint: &Endpoint, failures: u32, until: Timestamp) {
+    /// Records that an endpoint was parked for the first time in a streak of failures.
+    pub fn record_parked_endpoint(&self, endpoint: &Endpoint, streak: &FailureStreak) {
         self.endpoints_parked.up();
         let taxpayer = endpoint.taxpayer_id;
         let endpoint = endpoint.id;
-        tracing::warn!(%taxpayer, endpoint, failures, next_probe_at = %until, "parked an endpoint that keeps failing");
+        let FailureStreak {
+            since,
+            failures,
+            last_failure,
+            ..
+        } = streak;
+        let cause = last_failure.as_deref();
+        let until = streak.parked_until.map(tracing::field::display);
+        tracing::warn!(%taxpayer, endpoint, cause, failures, %since, next_probe_at = until, "parked an endpoint that keeps failing");
     }
 
     pub fn record_disabled_endpoint(&self, endpoint: &Endpoint, reason: &str) {
@@ -93,6 +102,7 @@ mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
+    use jiff::Timestamp;
     use uuid::Uuid;
 
     use super::*;
@@ -158,6 +168,18 @@ mod tests {
         }
     }
 
+    fn streak() -> FailureStreak {
+        FailureStreak {
+            since: Timestamp::UNIX_EPOCH,
+            last: Timestamp::UNIX_EPOCH,
+            failures: 5,
+            probes: 1,
+            parked_until: Some(Timestamp::UNIX_EPOCH),
+            last_failure: Some("timed_out".to_owned()),
+            last_status: None,
+        }
+    }
+
     fn delivery() -> Delivery {
         Delivery {
             id: Uuid::from_u128(1),
@@ -212,7 +234,7 @@ mod tests {
             (1, 1)
         );
         let lines = lines(|| {
-            incidents.record_parked_endpoint(&endpoint(), 5, now);
+            incidents.record_parked_endpoint(&endpoint(), &streak());
             incidents.record_disabled_endpoint(&endpoint(), "it is gone");
             let kind = EventKind::InvoiceCreated;
             incidents.record_dead_letter(&delivery(), kind, DeadLetterCause::GivenUp, "status");
@@ -235,6 +257,7 @@ mod tests {
             !lines.iter().any(|line| line.contains("secret")),
             "{lines:?}"
         );
+        assert!(lines[0].contains("cause=\"timed_out\""), "{lines:?}");
         assert!(
             lines[2].contains("event=00000000-0000-0000-0000-000000000002"),
             "{lines:?}"

@@ -19,11 +19,13 @@
 //! | `sweeper` | deletes expired idempotency keys and old quarantined commands |
 //! | `durations` | measures how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
+//! | `call_failure` | the causes of failed calls to the authority, in the words of operators |
 //! | `on_behalf` | clients of the authority that call on behalf of a taxpayer |
 //! | `turn_gate` | a budget that paying accounts use in turn |
 //! | `dispatch` | claims due lanes and hands them to their actors |
 //! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
 
+pub(crate) mod call_failure;
 pub mod checkpoint;
 pub mod clock_watch;
 pub mod delivery;

@@ -34,6 +34,7 @@ pub(super) fn checkpointer(
         store: store.clone(),
         clock: clock.clone(),
         file,
+        last: Arc::default(),
     }))
 }
 

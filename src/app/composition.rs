@@ -12,6 +12,7 @@ use supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hoo
 use timing::clock::{SharedClock, SystemClock, new_id};
 use webhook_client::{GuardedClient, RetrySchedule};
 
+use crate::actors::checkpoint::LastCheckpoint;
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
 use crate::actors::dispatch::Turns;
 use crate::actors::inbound::{Inbound, TransitPoller};
@@ -58,6 +59,8 @@ pub struct App {
     pub reconciliations: Arc<ReconciliationHandle>,
     pub webhook_urls: AddressPolicy,
     pub delivery: Arc<DeliveryDeps>,
+    /// `None` if this process makes no checkpoints.
+    pub(super) last_checkpoint: Option<Arc<LastCheckpoint>>,
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     background: BackgroundActors,
@@ -103,6 +106,10 @@ impl App {
         let delivery = Arc::new(context.delivery(&webhook_urls)?);
         let inbound = context.inbound();
         let reconciliations = reconciliations(settings, &context.store, &context.clock);
+        let checkpointer = checkpointer(settings, &context.store, &context.clock)?;
+        let last_checkpoint = checkpointer
+            .as_ref()
+            .map(|checkpointer| Arc::clone(&checkpointer.last));
         let work = BackgroundWork {
             pipeline: context.pipeline_deps(&pipeline, keys, &delivery),
             delivery: Arc::clone(&delivery),
@@ -111,7 +118,7 @@ impl App {
             transit_poller: context.transit_poller(&inbound).await?,
             reconciler: context.reconciler().await?,
             reconciliation_requested: Arc::clone(&reconciliations.requested),
-            checkpointer: checkpointer(settings, &context.store, &context.clock)?,
+            checkpointer,
         };
         let background = BackgroundActors::start(&context, work);
         Ok(Self {
@@ -126,6 +133,7 @@ impl App {
             reconciliations,
             webhook_urls,
             delivery,
+            last_checkpoint,
             sandbox,
             arbiters: context.arbiters,
             background,

@@ -11,6 +11,7 @@ mod checkpoint;
 mod composition;
 mod database;
 mod demo;
+mod drill;
 mod error;
 mod first_start;
 mod invitations;
@@ -36,6 +37,7 @@ pub use accounts::{
 pub use checkpoint::checkpoint;
 pub use composition::App;
 pub use demo::demo;
+pub use drill::{DrillError, drill};
 pub use error::StartError;
 pub use invitations::{invite, invite_contact};
 pub use keys::{list_accounts, revoke_keys, rotate_key};

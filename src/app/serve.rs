@@ -134,6 +134,12 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
         database_counts: http::CachedCounts::default(),
         incidents: http::IncidentLog::default(),
         replicas: http::ReplicaBoard::new(identity, app.clock.now()),
+        schedules: http::Schedules {
+            started_at: app.clock.now(),
+            checkpoint_every: Duration::from_secs(settings.checkpoints.every_s),
+            last_checkpoint: app.last_checkpoint.clone(),
+            reconcile_every: Duration::from_secs(settings.reconcile.every_s),
+        },
         remembered_operators: http::RememberedOperators::default(),
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),

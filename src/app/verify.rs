@@ -373,6 +373,7 @@ mod tests {
                 store: store.clone(),
                 clock: Arc::new(SystemClock),
                 file,
+                last: Arc::default(),
             };
             Self {
                 directory,

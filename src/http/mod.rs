@@ -68,6 +68,7 @@ use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
 pub use incidents::log::IncidentLog;
+pub use incidents::schedules::Schedules;
 pub use incidents::watch as watch_incidents;
 pub(crate) use limits::GuardedStream;
 pub use limits::{

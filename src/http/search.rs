@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::domain::events::event::Event;
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::invoice_view::plain_time;
+use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::outage::Outage;

@@ -26,6 +26,7 @@ use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::health::Health;
 use crate::http::idempotency::in_progress::InProgressRequests;
 use crate::http::incidents::log::IncidentLog;
+use crate::http::incidents::schedules::Schedules;
 use crate::http::limits::AnswerMemory;
 use crate::http::limits::BodyMemory;
 use crate::http::limits::ConcurrentCalls;
@@ -61,6 +62,7 @@ pub struct ApiState {
     pub database_counts: CachedCounts,
     pub incidents: IncidentLog,
     pub replicas: ReplicaBoard,
+    pub schedules: Schedules,
     pub remembered_operators: RememberedOperators,
     pub traffic: Traffic,
     pub limits: RateLimits,

@@ -53,6 +53,7 @@ use crate::http::Passwords;
 use crate::http::Rates;
 use crate::http::RememberedOperators;
 use crate::http::ReplicaBoard;
+use crate::http::Schedules;
 use crate::http::SignInAttempts;
 use crate::http::SignInRates;
 use crate::http::Traffic;
@@ -216,6 +217,12 @@ async fn start_app_on(database: TestStore) -> TestApp {
         health: Health::default(),
         incidents: IncidentLog::default(),
         replicas: replica_board(),
+        schedules: Schedules {
+            started_at: Timestamp::UNIX_EPOCH,
+            checkpoint_every: Duration::ZERO,
+            last_checkpoint: None,
+            reconcile_every: Duration::ZERO,
+        },
         remembered_operators: RememberedOperators::default(),
         database_counts: CachedCounts::default(),
         traffic: Traffic::default(),

@@ -11,6 +11,7 @@
 )]
 
 mod bulk_kills;
+mod calm;
 mod chaos;
 mod command_line;
 mod crash_cost;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use timing::clock::SharedClock;
 use timing::histograms::Histograms;
 
-use crate::admission::breaker::BreakerView;
+use crate::admission::breaker::{BreakerView, RecentCalls};
 use crate::admission::call_limits::LimitView;
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::call_stats::{CallCounters, CallLabels, CallOutcome, CallStats};
@@ -124,6 +124,11 @@ impl Authority {
     /// Returns the state of every breaker, in the order of [`Operation::ALL`].
     pub fn breakers(&self) -> Vec<BreakerView> {
         self.inner.admission.breaker_views()
+    }
+
+    /// Counts the calls to an operation within the last 30 s: those of all accounts, and those of this client's account.
+    pub fn recent_calls(&self, operation: Operation) -> RecentCalls {
+        self.inner.admission.recent_calls(operation, self.account)
     }
 
     /// Stops the calls of an operation by this process, until `reset_breaker`.

@@ -30,7 +30,7 @@ pub mod testing;
 mod transport;
 mod wire;
 
-pub use admission::breaker::{BreakerState, BreakerView};
+pub use admission::breaker::{BreakerState, BreakerView, RecentCalls};
 pub use admission::call_limits::LimitView;
 pub use admission::call_origin::CallerAccount;
 pub use admission::call_stats::CallOutcome;

@@ -5,7 +5,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::sqlx::pool::PoolConnection;
 use sea_orm::sqlx::{
     AssertSqlSafe, Connection, Database, Error as SqlxError, Executor, IntoArguments, Pool,
@@ -20,6 +19,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::deadline::Liveness;
+use crate::metrics::ReadWaits;
 use crate::pool_settings::{BUSY_WAIT, TEST_WAIT, UNTESTED_IDLE_MAX};
 
 /// A kept connection is returned after this time, so that the driver's pool can close connections that are too old.
@@ -36,8 +36,7 @@ pub(crate) enum KeptConnections {
 pub(crate) struct DriverConnections<DB: Database> {
     pool: Pool<DB>,
     liveness: Arc<Liveness>,
-    /// The time that queries wait for a connection.
-    waits: Histogram,
+    waits: ReadWaits,
     /// One permit for each connection of the pool.
     places: Semaphore,
     /// The connections that no query uses. `None` after `close`.
@@ -54,7 +53,7 @@ impl KeptConnections {
     pub(crate) fn new(
         connections: &DatabaseConnection,
         liveness: &Arc<Liveness>,
-        waits: &Histogram,
+        waits: &ReadWaits,
     ) -> Self {
         match connections.get_database_backend() {
             DbBackend::Postgres => Self::Postgres(DriverConnections::new(
@@ -118,7 +117,7 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     QueryResult: From<DB::Row>,
 {
-    fn new(pool: &Pool<DB>, liveness: &Arc<Liveness>, waits: &Histogram) -> Self {
+    fn new(pool: &Pool<DB>, liveness: &Arc<Liveness>, waits: &ReadWaits) -> Self {
         Self {
             places: Semaphore::new(
                 usize::try_from(pool.options().get_max_connections()).unwrap_or(usize::MAX),
@@ -176,7 +175,7 @@ where
     async fn take(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
         let started = Instant::now();
         let taken = self.acquire().await;
-        self.waits.observe(started.elapsed().as_secs_f64());
+        self.waits.record(started.elapsed());
         taken
     }
 

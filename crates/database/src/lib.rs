@@ -37,7 +37,7 @@ pub mod vault;
 pub use connections::{Database, statement_portions};
 pub use error::StoreError;
 pub use group_commit::Sharing;
-pub use metrics::StoreMetrics;
+pub use metrics::{ReadWaits, StoreMetrics};
 pub use pool::Pool;
 pub use pool_settings::PoolSettings;
 pub use readers::run_as_page;

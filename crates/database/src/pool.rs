@@ -7,13 +7,11 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend,
     DbErr, ExecResult, QueryResult, Statement, TransactionOptions, TransactionTrait,
 };
-use timing::histograms;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -21,6 +19,7 @@ use tokio::time::timeout;
 use crate::broken::log_once;
 use crate::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhausted};
 use crate::kept::KeptConnections;
+use crate::metrics::ReadWaits;
 use crate::pool_settings::{
     BUSY_WAIT, PoolSettings, READER_CACHE_SIZE, WRITER_CACHE_SIZE, postgres_options, sqlite_options,
 };
@@ -52,8 +51,7 @@ struct PoolInner {
     deadlines: Deadlines,
     runtime: Handle,
     current: RwLock<Generation>,
-    /// The time that queries wait for a connection.
-    waits: Histogram,
+    waits: ReadWaits,
     /// Held while the connections are replaced, so that only one task replaces them.
     replacing: Mutex<()>,
 }
@@ -180,7 +178,7 @@ impl Pool {
         let connections = Database::connect(options(&liveness)).await?;
         let deadlines = settings.deadlines(backend);
         let runtime = Handle::current();
-        let waits = histograms::for_work();
+        let waits = ReadWaits::default();
         let kept =
             keeps_connections.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
         let current = RwLock::new(Generation {
@@ -202,8 +200,7 @@ impl Pool {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Returns the times that queries waited for a connection.
-    pub(crate) fn waits(&self) -> &Histogram {
+    pub(crate) fn waits(&self) -> &ReadWaits {
         &self.0.waits
     }
 
@@ -369,7 +366,7 @@ impl ConnectionTrait for Pool {
 fn keep_connections(
     connections: &DatabaseConnection,
     liveness: &Arc<Liveness>,
-    waits: &Histogram,
+    waits: &ReadWaits,
     runtime: &Handle,
 ) -> Arc<DroppedInRuntime<KeptConnections>> {
     Arc::new(DroppedInRuntime::new(

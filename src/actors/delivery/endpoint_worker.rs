@@ -325,21 +325,18 @@ impl EndpointWorker {
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
-        if let Some((failures, until)) = health.first_park() {
-            deps.incidents
-                .record_parked_endpoint(endpoint, failures, until);
+        if let Some(streak) = health.first_park() {
+            deps.incidents.record_parked_endpoint(endpoint, streak);
         }
         if let Some(reason) = health.reason_to_disable() {
-            deps.taxpayers
-                .send(
-                    self.taxpayer,
-                    DisableEndpoint {
-                        as_of,
-                        reason: reason.to_owned(),
-                    },
-                )
-                .await?;
-            deps.incidents.record_disabled_endpoint(endpoint, reason);
+            let command = DisableEndpoint {
+                as_of,
+                reason: reason.clone(),
+            };
+            // Attempts that were in flight together report one after another; the first disables the endpoint.
+            if deps.taxpayers.send(self.taxpayer, command).await? {
+                deps.incidents.record_disabled_endpoint(endpoint, &reason);
+            }
         }
         work.failure_streak = health.after;
         Ok(handled)

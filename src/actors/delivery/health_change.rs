@@ -1,8 +1,6 @@
 //! The change in an endpoint's health that finished attempts make: its failure streak before and after,
 //! and whether the endpoint must be disabled.
 
-use jiff::Timestamp;
-
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::Endpoint;
@@ -58,20 +56,24 @@ impl HealthChange {
         self.after.is_none() && self.before.as_ref().is_some_and(FailureStreak::was_parked)
     }
 
-    /// Returns the number of failures and the end of the wait if these attempts parked the endpoint for the first time
-    /// in its streak.
-    pub(super) fn first_park(&self) -> Option<(u32, Timestamp)> {
+    /// Returns the streak of failures if these attempts parked the endpoint for the first time in it.
+    pub(super) fn first_park(&self) -> Option<&FailureStreak> {
         self.after
             .as_ref()
-            .and_then(|after| after.first_park(self.before.as_ref()))
+            .filter(|after| after.is_first_park(self.before.as_ref()))
     }
 
     /// Returns the reason why the endpoint must be disabled; `None` if it stays enabled.
-    pub(super) fn reason_to_disable(&self) -> Option<&'static str> {
-        match (self.is_gone, self.should_disable) {
-            (true, _) => Some("the endpoint answered 410 Gone"),
-            (false, true) => Some("the endpoint has done nothing but fail for days"),
-            (false, false) => None,
+    pub(super) fn reason_to_disable(&self) -> Option<String> {
+        if self.is_gone {
+            return Some("the endpoint answered 410 Gone".to_owned());
         }
+        let streak = self.after.as_ref().filter(|_| self.should_disable)?;
+        let cause = streak.last_failure.as_deref().unwrap_or("unknown");
+        Some(format!(
+            "each attempt has failed since {}, the last one with: {}",
+            streak.since.strftime("%Y-%m-%d %H:%M:%S UTC"),
+            cause.replace('_', " ")
+        ))
     }
 }

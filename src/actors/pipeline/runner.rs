@@ -13,6 +13,7 @@ use supervision::Node;
 use timing::clock::{self, SharedClock};
 use uuid::Uuid;
 
+use crate::actors::call_failure::judge_failure;
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
@@ -20,7 +21,7 @@ use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
-use crate::actors::pipeline::step_executor::StepExecutor;
+use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -225,6 +226,15 @@ impl PipelineDeps {
             store: &self.store,
         };
         let outcome = caller.call(&run, step, resuming, started_at).await;
+        let failure = match &outcome {
+            Err(StepError::Call(failure)) => judge_failure(
+                &session.authority,
+                blocked_steps::called_operation(step),
+                failure,
+                run.progress.attempt,
+            ),
+            _ => None,
+        };
         let now = self.clock.now();
         let verdict = next_action(
             outcome,
@@ -250,6 +260,7 @@ impl PipelineDeps {
             started_at,
             verdict,
             duration_ms,
+            failure,
         });
         RunSession { run, ..session }
     }
@@ -324,6 +335,7 @@ impl PipelineDeps {
                     error: run.progress.crash_history.quarantine_message().to_owned(),
                 },
                 duration_ms: 0,
+                failure: None,
             });
         }
         self.record(session).await.map(|_| WorkStatus::Released)

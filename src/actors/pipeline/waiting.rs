@@ -5,10 +5,11 @@ use jiff::Timestamp;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::handle::PipelineHandle;
-use crate::domain::pipeline::Run;
 use crate::domain::pipeline::waiting::{WaitContext, Worker};
+use crate::domain::pipeline::{Run, RunState};
 use crate::store::lanes::views::LaneHolder;
 use crate::store::operations::{audit, replicas};
+use crate::store::runs::step_log;
 
 impl PipelineHandle {
     /// Returns one sentence: what the run waits for, since when, until when, and what would make it go on.
@@ -24,10 +25,13 @@ impl PipelineHandle {
                 }
                 context.queue = Some(found.place);
             }
-        } else {
+        } else if run.state() == RunState::Paused {
             context.is_held = audit::paused_by_operator(&self.store, &[run.id])
                 .await?
                 .contains(&run.id);
+        }
+        if matches!(run.state(), RunState::Waiting | RunState::Paused) {
+            context.failure = step_log::last_failure(&self.store, run.taxpayer_id, run.id).await?;
         }
         Ok(run.explain_wait(&context, now))
     }

@@ -160,13 +160,11 @@ impl FailureStreak {
         equal_jitter(whole, jitter)
     }
 
-    /// Returns the number of failures and the end of the wait if the last failure parked the endpoint for the first
-    /// time in this streak. `before` is the streak before that failure.
-    pub fn first_park(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
+    /// True if the last failure parked the endpoint for the first time in this streak. `before` is the streak before
+    /// that failure.
+    pub fn is_first_park(&self, before: Option<&Self>) -> bool {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
-        self.parked_until
-            .filter(|_| !was_parked)
-            .map(|until| (self.failures, until))
+        self.was_parked() && !was_parked
     }
 
     /// True if the endpoint was parked at any time in this streak.

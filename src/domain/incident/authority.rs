@@ -3,11 +3,14 @@
 
 use std::time::Duration;
 
-use crate::domain::incident::situation::{Situation, UpstreamCause};
+use crate::domain::incident::situation::{AuthorityFacts, Situation};
 use crate::domain::incident::{Finding, counted};
+use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 
 /// The authority is slow if the answers of an operation take longer than this in the mean.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
+/// So many deliveries to receivers that cannot be reached say that the network is ours, if none is reached.
+const UNREACHABLE_MIN: u64 = 3;
 /// So many answers make a mean.
 const ANSWERS_MIN: u64 = 3;
 
@@ -18,7 +21,7 @@ pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
         return Vec::new();
     }
     let causes = facts.last_causes.iter().map(|(_, cause)| *cause);
-    let upstream = causes.clone().find(|cause| !is_ours(*cause));
+    let upstream = causes.clone().find(|cause| !cause.is_ours());
     if upstream.is_none() && causes.clone().next().is_some() {
         return Vec::new();
     }
@@ -30,7 +33,7 @@ pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
         ),
         Some(cause) => (
             cause.as_str(),
-            format!("The authority is out: {}.", cause_words(cause)),
+            format!("The authority is out: {}.", cause.explanation()),
         ),
         None if facts.is_silent => (
             "probe",
@@ -46,12 +49,29 @@ pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
         ),
     };
     let held = u64::try_from(facts.held_operations.len()).unwrap_or(u64::MAX);
+    let blame = outage_blame(facts, upstream);
+    let summary = match blame {
+        Blame::OurNetwork => format!("{summary} {}", blame.sentence()),
+        _ => summary,
+    };
     vec![
         Finding::new(held.max(1), summary)
             .caused_by(cause)
+            .blamed_on(blame)
             .since(since)
             .until(facts.next_probe_at),
     ]
+}
+
+/// Returns whose fault an outage is: ours if no receiver of webhooks can be reached either.
+fn outage_blame(facts: &AuthorityFacts, cause: Option<UpstreamCause>) -> Blame {
+    let is_unreached = facts.is_silent || cause == Some(UpstreamCause::Connect);
+    let is_cut_off = facts.receivers_reached == 0 && facts.receivers_unreachable >= UNREACHABLE_MIN;
+    if is_unreached && is_cut_off {
+        Blame::OurNetwork
+    } else {
+        Blame::Authority
+    }
 }
 
 pub(super) fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
@@ -60,6 +80,9 @@ pub(super) fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
         UpstreamCause::Credentials,
         "The authority does not accept this service's key",
     )
+    .into_iter()
+    .map(|finding| finding.blamed_on(Blame::OurKey))
+    .collect()
 }
 
 pub(super) fn authority_tls(situation: &Situation) -> Vec<Finding> {
@@ -93,7 +116,9 @@ pub(super) fn authority_slow(situation: &Situation) -> Vec<Finding> {
             calls.operation,
             calls.answered
         );
-        Finding::new(calls.answered, summary).caused_by(calls.operation)
+        Finding::new(calls.answered, summary)
+            .caused_by(calls.operation)
+            .blamed_on(Blame::Authority)
     })
     .collect()
 }
@@ -137,20 +162,4 @@ pub(super) fn breaker_tripped(situation: &Situation) -> Vec<Finding> {
             .caused_by(*operation)
         })
         .collect()
-}
-
-fn is_ours(cause: UpstreamCause) -> bool {
-    matches!(cause, UpstreamCause::Credentials | UpstreamCause::Tls)
-}
-
-fn cause_words(cause: UpstreamCause) -> &'static str {
-    match cause {
-        UpstreamCause::Connect => "it cannot be reached",
-        UpstreamCause::Tls => "its certificate is not accepted",
-        UpstreamCause::Timeout => "calls end without an answer",
-        UpstreamCause::ServerError => "it answers with errors of its own (5xx)",
-        UpstreamCause::Credentials => "it does not accept our key",
-        UpstreamCause::Throttled => "it asks to be called less often",
-        UpstreamCause::BadAnswer => "its answers cannot be read",
-    }
 }

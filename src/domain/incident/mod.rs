@@ -6,13 +6,16 @@
 //! |---|---|
 //! | the table | `table` |
 //! | what the conditions look at | `situation` |
-//! | the conditions | `work`, `authority`, `process`, `replicas` |
+//! | the conditions | `work`, `periodic`, `authority`, `process`, `replicas` |
+//! | when two refusals have the same reason | `refusal_reason` |
 //! | the alert rules and the runbook, which a test writes | `document_tests` |
 
 mod authority;
 #[cfg(test)]
 mod document_tests;
+mod periodic;
 mod process;
+mod refusal_reason;
 mod replicas;
 mod situation;
 mod table;
@@ -23,10 +26,12 @@ mod work;
 use jiff::Timestamp;
 
 use crate::domain::kernel::codes::words;
+use crate::domain::kernel::upstream::Blame;
 
+pub use refusal_reason::reason_pattern;
 pub use situation::{
     ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, DatabaseFault, EndpointGroup, Group,
-    ProcessFacts, RefusedTaxpayer, Situation, TrafficFacts, UpstreamCause, WorkFacts,
+    ProcessFacts, RefusalReason, RefusedTaxpayer, Repetition, Situation, TrafficFacts, WorkFacts,
 };
 pub use table::INCIDENTS;
 
@@ -62,6 +67,8 @@ pub struct Finding {
     /// The sentence that says what is the matter, with numbers.
     pub summary: String,
     pub count: u64,
+    /// Whose fault it is, if the facts show it.
+    pub blame: Option<Blame>,
     /// When it began, if the data shows it.
     pub since: Option<Timestamp>,
     /// When it ends by itself, or when the next try is made, if that is known.
@@ -83,6 +90,7 @@ impl Finding {
             cause: String::new(),
             summary: summary.into(),
             count,
+            blame: None,
             since: None,
             until: None,
         }
@@ -91,6 +99,13 @@ impl Finding {
     fn caused_by(self, cause: impl Into<String>) -> Self {
         Self {
             cause: cause.into(),
+            ..self
+        }
+    }
+
+    fn blamed_on(self, blame: impl Into<Option<Blame>>) -> Self {
+        Self {
+            blame: blame.into(),
             ..self
         }
     }

@@ -7,6 +7,8 @@ use crate::domain::incident::{Finding, counted};
 const PANICS_MIN: u64 = 4;
 /// So many failed authentications within five minutes are more than mistyped passwords.
 const FAILED_AUTHENTICATIONS_MIN: u64 = 50;
+/// So many queries that waited within a minute show that the pool is exhausted. A few may wait at a restart.
+const SLOW_READS_MIN: u64 = 5;
 /// Memory and files above this share of what the process may have are nearly used up.
 const NEARLY_USED_PERCENT: u64 = 85;
 
@@ -35,6 +37,18 @@ pub(super) fn disk_full(situation: &Situation) -> Vec<Finding> {
                 1,
                 "The disk of the database is full: no write succeeds.",
             )]
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn reads_wait(situation: &Situation) -> Vec<Finding> {
+    match situation.database.slow_read_waits {
+        waits @ SLOW_READS_MIN.. => {
+            let summary = format!(
+                "{waits} queries waited for a connection for more than a second within a minute."
+            );
+            vec![Finding::new(waits, summary)]
         }
         _ => Vec::new(),
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::situation::Situation;
 use crate::domain::incident::Finding;
+use crate::domain::incident::situation::Situation;
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::replica::Replica;
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
 use crate::domain::replica::ReplicaList;
 
@@ -21,6 +22,18 @@ pub struct Situation {
     pub process: ProcessFacts,
     /// The replicas as this process last saw them.
     pub replicas: ReplicaList,
+    /// `None` if checkpoints are made on demand only.
+    pub checkpoints: Option<Repetition>,
+    /// `None` if the ledger is compared on demand only, or nothing was there to compare.
+    pub reconciliation: Option<Repetition>,
+}
+
+/// Work that a timer repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repetition {
+    pub every: SignedDuration,
+    /// When it last succeeded, or when the first repetition could begin.
+    pub last: Timestamp,
 }
 
 /// A number of things, and the time from which the oldest of them counts.
@@ -42,6 +55,12 @@ pub struct WorkFacts {
     pub quarantined: Vec<(WorkKind, Group)>,
     /// Taxpayers whose documents the authority refused within the last hour, those with most refusals first.
     pub refused: Vec<RefusedTaxpayer>,
+    /// The reasons of these refusals, those of most taxpayers first.
+    pub refusal_reasons: Vec<RefusalReason>,
+    /// When the oldest run of the last day was created.
+    pub oldest_recent_run_at: Option<Timestamp>,
+    /// When a day was last compared with the authority's ledger.
+    pub reconciled_at: Option<Timestamp>,
     pub endpoints: Vec<EndpointGroup>,
     pub endpoints_active: u64,
     pub endpoints_disabled: u64,
@@ -61,6 +80,16 @@ pub struct RefusedTaxpayer {
     pub last: Timestamp,
     /// The sentence of the authority in the last refusal.
     pub reason: String,
+}
+
+/// Refusals with the same words. What differs between documents, such as numbers, is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusalReason {
+    pub reason: String,
+    pub taxpayers: u64,
+    pub documents: u64,
+    pub since: Timestamp,
+    pub last: Timestamp,
 }
 
 /// Endpoints that are parked for the same reason.
@@ -89,20 +118,8 @@ words! {
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseFacts {
     pub fault: Option<DatabaseFault>,
-}
-
-words! {
-    /// Why calls to the authority fail.
-    UpstreamCause {
-        Connect = "connect",
-        Tls = "tls",
-        Timeout = "timeout",
-        ServerError = "5xx",
-        Credentials = "credentials",
-        Throttled = "throttled",
-        /// An answer that cannot be read, or that leads elsewhere.
-        BadAnswer = "bad-answer",
-    }
+    /// Queries of the last minute that waited for a connection for more than a second.
+    pub slow_read_waits: u64,
 }
 
 /// The calls to one operation within the last seconds.
@@ -133,10 +150,16 @@ pub struct AuthorityFacts {
     /// Operations of which as many calls as the lowered limit allows are in flight, while others wait: the operation,
     /// its limit, and how many wait.
     pub limited_operations: Vec<(&'static str, u32, usize)>,
+    /// Attempts at deliveries within the last 30 s whose receiver could be reached, and those whose receiver could not.
+    /// If nobody can be reached, the network is ours.
+    pub receivers_reached: u64,
+    pub receivers_unreachable: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct ActorFacts {
+    /// The runs that were due and that nobody had taken, at each full minute before now, the oldest first.
+    pub queue_lengths: Vec<u64>,
     /// Why the process is not ready, if an actor has given up.
     pub failure: Option<String>,
     pub stuck: u64,
@@ -176,6 +199,8 @@ impl Situation {
             traffic: TrafficFacts::default(),
             process: ProcessFacts::default(),
             replicas: ReplicaList::default(),
+            checkpoints: None,
+            reconciliation: None,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The table of incidents, those that wake somebody first. A row says what an operator needs at three in the morning.
 
-use crate::domain::incident::{IncidentKind, Severity, authority, process, replicas, work};
+use crate::domain::incident::{
+    IncidentKind, Severity, authority, periodic, process, replicas, work,
+};
 
 /// All kinds of incidents that the service sees itself, in the order in which operators see them.
 pub const INCIDENTS: &[IncidentKind] = &[
@@ -26,6 +28,18 @@ pub const INCIDENTS: &[IncidentKind] = &[
         look_at: "`df` on the machine of the database. Do not delete files of the database itself.",
         page: "/console/supervision",
         find: process::disk_full,
+    },
+    IncidentKind {
+        name: "reads-wait",
+        severity: Severity::Warning,
+        title: "Queries wait for a connection to the database",
+        effect: "Answers take seconds longer, and some are refused with 503.",
+        ends: "By itself, a minute after the last long wait.",
+        to_do: "Look at what the connections wait for: a lock, or a slow database. If neither, raise database.reader_connections_max.",
+        look_at: "`database_read_wait_seconds`; on PostgreSQL `pg_stat_activity` and `pg_locks`: a session of another \
+                  program may lock a table.",
+        page: "/console/supervision",
+        find: process::reads_wait,
     },
     IncidentKind {
         name: "actors-failed",
@@ -184,6 +198,30 @@ pub const INCIDENTS: &[IncidentKind] = &[
         find: replicas::replicas_out_of_step,
     },
     IncidentKind {
+        name: "queue-growing",
+        severity: Severity::Warning,
+        title: "The queue of runs grows",
+        effect: "Each run waits longer than the one before it.",
+        ends: "By itself, within a minute of the queue growing no more.",
+        to_do: "Add replicas, or raise pipeline.concurrency_max; then look if one integrator sends unusually much.",
+        look_at: "`lanes_due` against `lanes_leased`; `/ops/breakers`: does the limit of calls hold them back? \
+                  `signature_seconds` says how long a signature takes meanwhile.",
+        page: "/console/lanes",
+        find: work::queue_growing,
+    },
+    IncidentKind {
+        name: "refusals-alike",
+        severity: Severity::Warning,
+        title: "The authority refuses documents of many taxpayers for the same reason",
+        effect: "These invoices are not signed. The taxpayers are told of each.",
+        ends: "An hour after the last such refusals.",
+        to_do: "Ask the authority if its rules have changed, and compare with what this service sends.",
+        look_at: "`/ops/pipeline/runs?state=refused`: `last_error`, and when the first of them was refused. Numbers and \
+                  dates in the reason are left out.",
+        page: "/console/runs?state=refused",
+        find: work::refusals_alike,
+    },
+    IncidentKind {
         name: "documents-refused",
         severity: Severity::Warning,
         title: "The authority refuses many documents of a taxpayer",
@@ -245,7 +283,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
         severity: Severity::Warning,
         title: "Webhook endpoints are parked",
         effect: "Their notifications wait. One at a time is sent as a probe.",
-        ends: "By itself, when a probe is answered; after days without a success the endpoint is disabled.",
+        ends: "By itself, when a probe is answered; after webhooks.disable_after_s without a success the endpoint is disabled.",
         to_do: "If many hosts fail in the same way, look at our own network first. Otherwise tell the integrators.",
         look_at: "`/ops/webhooks/endpoints?health=parked`: their `last_failure`. With `dns`, `connect` or `timed_out` \
                   for all: our own network or name server. With `auth`: what the receiver answered; usually new \
@@ -368,6 +406,30 @@ pub const INCIDENTS: &[IncidentKind] = &[
         look_at: "The log of the reference actor. Invoices are accepted meanwhile.",
         page: "/console/supervision",
         find: work::reference_lists_old,
+    },
+    IncidentKind {
+        name: "reconciliation-old",
+        severity: Severity::Warning,
+        title: "The ledger was not compared for long",
+        effect: "Differences from the authority's ledger stay unseen.",
+        ends: "By itself, when a day is compared.",
+        to_do: "Look why the authority cannot be searched.",
+        look_at: "`/ops/reconciliations`: the `error` of the last ones; `/ops/breakers`: the operation `search`; \
+                  `reconcile.every_s`.",
+        page: "/console/reconciliations",
+        find: periodic::reconciliation_old,
+    },
+    IncidentKind {
+        name: "checkpoints-old",
+        severity: Severity::Warning,
+        title: "No checkpoint was made for long",
+        effect: "Until the next checkpoint nobody could prove that the newest events were not rewritten.",
+        ends: "By itself, when a checkpoint is made.",
+        to_do: "Look why the file of checkpoints cannot be written.",
+        look_at: "The log lines `periodic work failed` with work `checkpoints`; `checkpoints.file` and its disk. \
+                  [Checkpoints](#checkpoints) says more.",
+        page: "/console/supervision",
+        find: periodic::checkpoints_old,
     },
     IncidentKind {
         name: "endpoints-disabled",

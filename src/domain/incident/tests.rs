@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
 use crate::domain::replica::{Replica, ReplicaFigures, ReplicaIdentity, ReplicaList};
 
@@ -27,6 +28,15 @@ const CASES: &[Case] = &[
     ("database-silent", |situation| situation.database.fault = Some(DatabaseFault::Silent)),
     ("database-silent", |situation| situation.database.fault = Some(DatabaseFault::ReadOnly)),
     ("disk-full", |situation| situation.database.fault = Some(DatabaseFault::DiskFull)),
+    ("reads-wait", |situation| situation.database.slow_read_waits = 5),
+    ("queue-growing", |situation| situation.actors.queue_lengths = vec![0, 5, 9, 15, 18, 20]),
+    ("refusals-alike", |situation| {
+        let last = situation.now;
+        let reason = "the TIN is not known".to_owned();
+        work(situation).refusal_reasons = vec![RefusalReason { reason, taxpayers: 10, documents: 12, since: last, last }];
+    }),
+    ("checkpoints-old", |situation| situation.checkpoints = Some(repeated(situation, 1_801))),
+    ("reconciliation-old", |situation| situation.reconciliation = Some(repeated(situation, 1_801))),
     ("actors-failed", |situation| situation.actors.failure = Some("the dispatcher panicked 5 times".to_owned())),
     ("authority-refuses-key", |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)]),
     // The breaker opens then, too; but the authority is not out.
@@ -129,6 +139,14 @@ fn replica_list(ago: SignedDuration, figures: ReplicaFigures) -> ReplicaList {
     }
 }
 
+/// Work that is due every ten minutes and last succeeded so many seconds ago.
+fn repeated(situation: &Situation, ago_s: i64) -> Repetition {
+    Repetition {
+        every: SignedDuration::from_mins(10),
+        last: situation.now - SignedDuration::from_secs(ago_s),
+    }
+}
+
 fn slow_calls(answered: u64) -> CallFacts {
     CallFacts {
         operation: "sign",
@@ -203,6 +221,21 @@ fn what_is_normal_is_no_incident() {
         |situation| situation.authority.calls = vec![slow_calls(2)],
         |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Timeout)],
         |situation| situation.actors.panics = 1,
+        |situation| situation.database.slow_read_waits = 4,
+        |situation| situation.checkpoints = Some(repeated(situation, 1_800)),
+        |situation| {
+            let last = situation.now - SignedDuration::from_secs(14);
+            let every = SignedDuration::from_secs(1);
+            situation.reconciliation = Some(Repetition { every, last });
+        },
+        // A queue that is short, or young, or that shrank once, or that waits for the authority.
+        |situation| situation.actors.queue_lengths = vec![0, 1, 2, 3, 4, 19],
+        |situation| situation.actors.queue_lengths = vec![10, 20, 30, 40, 50],
+        |situation| situation.actors.queue_lengths = vec![10, 20, 30, 30, 40, 50],
+        |situation| {
+            situation.actors.queue_lengths = vec![10, 20, 30, 40, 50, 60];
+            situation.authority.is_held_for_some = true;
+        },
         |situation| situation.traffic.failed_authentications = 49,
     ];
     for change in normal {
@@ -210,6 +243,58 @@ fn what_is_normal_is_no_incident() {
         change(&mut situation);
         assert_eq!(find_all(&situation), []);
     }
+}
+
+#[test]
+fn an_incident_says_whose_fault_it_is() {
+    let blames = |change: fn(&mut Situation)| {
+        let mut situation = Situation::calm();
+        change(&mut situation);
+        let found = find_all(&situation);
+        found
+            .into_iter()
+            .map(|(_, finding)| (finding.blame, finding.summary))
+            .collect::<Vec<_>>()
+    };
+    let ours = blames(|situation| {
+        situation.authority.held_operations = vec!["sign"];
+        situation.authority.last_causes = vec![("sign", UpstreamCause::Connect)];
+        situation.authority.receivers_unreachable = 3;
+    });
+    assert_eq!(
+        ours,
+        [(
+            Some(Blame::OurNetwork),
+            "The authority is out: it cannot be reached. Receivers cannot be reached either, so look at our own network \
+             first."
+                .to_owned()
+        )]
+    );
+    let theirs = blames(|situation| {
+        situation.authority.held_operations = vec!["sign"];
+        situation.authority.last_causes = vec![("sign", UpstreamCause::Connect)];
+        situation.authority.receivers_unreachable = 3;
+        situation.authority.receivers_reached = 1;
+    });
+    assert_eq!(theirs[0].0, Some(Blame::Authority));
+    let key = blames(|situation| {
+        situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)];
+    });
+    assert_eq!(key[0].0, Some(Blame::OurKey));
+    let endpoints = |endpoints, active| {
+        let mut situation = Situation::calm();
+        work(&mut situation).endpoints = vec![EndpointGroup {
+            failure: "connect".to_owned(),
+            endpoints,
+            since: None,
+            host: None,
+        }];
+        work(&mut situation).endpoints_active = active;
+        find_all(&situation)[0].1.blame
+    };
+    assert_eq!(endpoints(3, 3), Some(Blame::OurNetwork));
+    assert_eq!(endpoints(3, 4), Some(Blame::Receiver));
+    assert_eq!(endpoints(2, 2), Some(Blame::Receiver));
 }
 
 #[test]

@@ -4,14 +4,23 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::situation::{Group, Situation, WorkFacts};
+use crate::domain::incident::situation::{EndpointGroup, Group, Situation, WorkFacts};
 use crate::domain::incident::{Finding, counted};
+use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
 
 /// Work that is due and that nobody takes for so long is not taken.
 const UNTAKEN_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// So many refusals of one taxpayer within an hour are more than single mistakes.
 const REFUSALS_MIN: u64 = 5;
+/// So many taxpayers that are refused for the same reason have not all made the same mistake.
+const ALIKE_TAXPAYERS_MIN: u64 = 10;
+/// If so many endpoints, and all of them, cannot be reached, the network is ours.
+const UNREACHED_MIN: u64 = 3;
+/// A queue that has grown in each of so many minutes grows.
+const GROWING_MINUTES: usize = 5;
+/// A queue of less than this is short, however it grows.
+const QUEUE_MIN: u64 = 20;
 /// Reference lists that are older than this are old: they are fetched several times a day.
 const LISTS_OLD_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
@@ -91,6 +100,27 @@ pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     })
 }
 
+pub(super) fn queue_growing(situation: &Situation) -> Vec<Finding> {
+    let lengths = &situation.actors.queue_lengths;
+    let (Some(first), Some(last)) = (lengths.first(), lengths.last()) else {
+        return Vec::new();
+    };
+    let has_grown = lengths.windows(2).all(|pair| pair[0] < pair[1]);
+    // While calls are held back, nothing ends.
+    if lengths.len() <= GROWING_MINUTES
+        || !has_grown
+        || *last < QUEUE_MIN
+        || situation.authority.is_held_for_some
+    {
+        return Vec::new();
+    }
+    let summary = format!(
+        "{last} runs are due and wait, {} more than {GROWING_MINUTES} minutes ago: fewer end than come.",
+        last - first
+    );
+    vec![Finding::new(*last, summary)]
+}
+
 pub(super) fn work_quarantined(situation: &Situation) -> Vec<Finding> {
     quarantined(situation, |kind| kind != WorkKind::Task)
 }
@@ -148,7 +178,27 @@ pub(super) fn documents_refused(situation: &Situation) -> Vec<Finding> {
         );
         let last = many.iter().map(|one| one.last).max();
         let ends = last.and_then(|last| last.checked_add(Duration::from_hours(1)).ok());
-        vec![Finding::new(refusals, summary).until(ends)]
+        let finding = Finding::new(refusals, summary).until(ends);
+        vec![finding.blamed_on((many.len() == 1).then_some(Blame::Taxpayer))]
+    })
+}
+
+pub(super) fn refusals_alike(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let reasons = work.refusal_reasons.iter();
+        let common = reasons.filter(|reason| reason.taxpayers >= ALIKE_TAXPAYERS_MIN);
+        let Some(worst) = common.max_by_key(|reason| reason.taxpayers) else {
+            return Vec::new();
+        };
+        let summary = format!(
+            "The authority refused {} of {} taxpayers within an hour for the same reason: {}.",
+            counted(worst.documents, "document", "documents"),
+            worst.taxpayers,
+            worst.reason.trim_end_matches('.')
+        );
+        let ends = worst.last.checked_add(Duration::from_hours(1)).ok();
+        let finding = Finding::new(worst.taxpayers, summary);
+        vec![finding.since(Some(worst.since)).until(ends)]
     })
 }
 
@@ -183,10 +233,21 @@ pub(super) fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
                 );
                 Finding::new(group.endpoints, summary)
                     .caused_by(group.failure.clone())
+                    .blamed_on(parked_blame(group, work.endpoints_active))
                     .since(group.since)
             })
             .collect()
     })
+}
+
+/// Returns whose fault it is that endpoints fail: ours if none of several can be reached.
+fn parked_blame(group: &EndpointGroup, active: u64) -> Blame {
+    let is_unreached = ["dns", "connect"].contains(&group.failure.as_str());
+    if is_unreached && group.endpoints >= UNREACHED_MIN && group.endpoints >= active {
+        Blame::OurNetwork
+    } else {
+        Blame::Receiver
+    }
 }
 
 pub(super) fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {

@@ -10,3 +10,4 @@ pub mod ids;
 pub mod invisible;
 pub mod refusal;
 pub mod tracked;
+pub mod upstream;

@@ -4,6 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
+use crate::domain::kernel::upstream::CallFailure;
 use crate::domain::pipeline::{ResolvedBy, Run, RunPhase, Step, StepProgress, WaitReason};
 
 /// The result of one attempt at a step.
@@ -69,6 +70,8 @@ pub struct StepRecord {
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
     pub error: Option<String>,
+    /// `None` if the call was answered, or is not made or not known.
+    pub failure: Option<CallFailure>,
 }
 
 impl Run {

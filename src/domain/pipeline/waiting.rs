@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::domain::kernel::upstream::{CallFailure, UpstreamCause};
 use crate::domain::pipeline::prediction::{PastError, Prediction};
 use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
 
@@ -17,6 +18,8 @@ pub struct WaitContext {
     pub queue: Option<QueuePlace>,
     /// True if an operator paused the run.
     pub is_held: bool,
+    /// Why the last call failed, if it did.
+    pub failure: Option<CallFailure>,
 }
 
 /// The replica that holds a run's lane.
@@ -128,9 +131,16 @@ impl Run {
             .progress
             .failing_since
             .map_or_else(String::new, |from| format!(", failing since {}", at(from)));
+        let last = context.failure.map_or_else(String::new, |failure| {
+            format!(
+                " At the last call {}.",
+                self.failure_in_words(Some(failure))
+            )
+        });
         format!(
-            "It was given up at {since} at {}{failing}. It stays paused until an operator retries it.",
-            self.step_in_words()
+            "It was given up at {since} at {}{failing}.{last}{} It stays paused until an operator retries it.",
+            self.step_in_words(),
+            blame_in_words(context.failure)
         )
     }
 
@@ -165,7 +175,9 @@ impl Run {
             return self.explain_block(block, context.queue.as_ref());
         }
         match self.phase {
-            RunPhase::Waiting { reason, until } if until > now => self.explain_retry(reason, until),
+            RunPhase::Waiting { reason, until } if until > now => {
+                self.explain_retry(reason, context.failure, until)
+            }
             _ => self.explain_queue(context.queue.as_ref()),
         }
     }
@@ -218,24 +230,55 @@ impl Run {
         )
     }
 
-    fn explain_retry(&self, reason: WaitReason, next: Timestamp) -> String {
+    fn explain_retry(
+        &self,
+        reason: WaitReason,
+        failure: Option<CallFailure>,
+        next: Timestamp,
+    ) -> String {
         let cause = match reason {
-            WaitReason::AuthorityUnavailable => {
-                format!("The authority did not answer {}", self.step_in_words())
-            }
+            WaitReason::AuthorityUnavailable => self.failure_in_words(failure),
             WaitReason::HealthCheckDown => {
-                "The authority says that its exchange is down".to_owned()
+                "the authority says that its exchange is down".to_owned()
             }
             WaitReason::AccessPointOffline => {
-                "The access point of a party of this invoice is offline".to_owned()
+                "the access point of a party of this invoice is offline".to_owned()
             }
         };
         let since = self.progress.failing_since.unwrap_or(self.updated_at);
         format!(
-            "{cause}, since {}. It is tried again at {}, or at once if an operator retries it.",
+            "It has waited since {}, because {cause}.{} It is tried again at {}, or at once if an operator retries it.",
             at(since),
+            blame_in_words(failure),
             at(next)
         )
+    }
+
+    /// Says why the last call failed, as a part of a sentence.
+    fn failure_in_words(&self, failure: Option<CallFailure>) -> String {
+        let step = self.step_in_words();
+        let Some(CallFailure { cause, .. }) = failure else {
+            return format!("{step} has not succeeded yet");
+        };
+        match cause {
+            UpstreamCause::Connect => format!("the authority could not be reached for {step}"),
+            UpstreamCause::Tls => {
+                format!("the authority's certificate was not accepted at {step}")
+            }
+            UpstreamCause::Timeout => format!("the authority did not answer {step} in time"),
+            UpstreamCause::ServerError => {
+                format!("the authority answered {step} with an error of its own (5xx)")
+            }
+            UpstreamCause::Credentials => {
+                format!("the authority did not accept our key at {step}")
+            }
+            UpstreamCause::Throttled => {
+                format!("the authority asked at {step} to be called less often")
+            }
+            UpstreamCause::BadAnswer => {
+                format!("the authority's answer to {step} could not be read")
+            }
+        }
     }
 
     fn explain_queue(&self, queue: Option<&QueuePlace>) -> String {
@@ -268,6 +311,12 @@ fn span(duration: Duration) -> String {
     }
 }
 
+/// Says whose fault the last failure was, as a sentence after another; empty if nobody knows.
+fn blame_in_words(failure: Option<CallFailure>) -> String {
+    let blame = failure.and_then(|failure| failure.blame);
+    blame.map_or_else(String::new, |blame| format!(" {}", blame.sentence()))
+}
+
 /// Writes a time for people.
 fn at(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
@@ -277,6 +326,7 @@ fn at(moment: Timestamp) -> String {
 mod tests {
     use super::*;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::kernel::upstream::Blame;
     use crate::domain::pipeline::{Operation, RunRequest, StepResult};
 
     fn second(second: i64) -> Timestamp {
@@ -384,6 +434,12 @@ mod tests {
             is_held: true,
             ..alone.clone()
         };
+        let failed = |cause, blame| WaitContext {
+            failure: Some(CallFailure { cause, blame }),
+            ..WaitContext::default()
+        };
+        let poisonous = failed(UpstreamCause::ServerError, Some(Blame::Document));
+        let unreachable = failed(UpstreamCause::Connect, None);
         let refused = StepResult::Refused {
             error: "odd".into(),
         };
@@ -393,6 +449,8 @@ mod tests {
             (run(), &worked_on),
             (run(), &alone),
             (unavailable.clone(), &alone),
+            (unavailable.clone(), &poisonous),
+            (unavailable.clone(), &unreachable),
             (waiting_run(WaitReason::HealthCheckDown), &alone),
             (waiting_run(WaitReason::AccessPointOffline), &alone),
             (unavailable.clone(), &blocked),
@@ -400,6 +458,7 @@ mod tests {
             (unavailable.clone(), &ordered),
             (run().pause(second(5)), &held),
             (given_up(), &alone),
+            (given_up(), &poisonous),
             (given_up().after_crash().after_crash().after_crash(), &alone),
             (given_up().after_panic().after_panic(), &alone),
             (run().after(Step::IrnCheck, &refused, second(5)), &alone),
@@ -411,14 +470,17 @@ mod tests {
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
             It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker.
-            The authority did not answer the step irn-check, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            The authority says that its exchange is down, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            The access point of a party of this invoice is offline, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue. It should end within 60 s after the authority answers again.
+            It has waited since 2027-01-15 08:00:01 UTC, because the step irn-check has not succeeded yet. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the authority could not be reached for the step irn-check. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the authority says that its exchange is down. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the access point of a party of this invoice is offline. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is being probed now, and the run goes on after the first answer.
             An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.
             An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.
             It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. It stays paused until an operator retries it.
+            It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. At the last call the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It stays paused until an operator retries it.
             It has been in quarantine since 2027-01-15 08:00:09 UTC, because the process crashed 3 times while it worked on the step irn-check. It is tried once more, alone, when a process has lived for a while; an operator may retry it now or cancel it.
             It has been in quarantine since 2027-01-15 08:00:09 UTC, because its work panicked 2 times and the process crashed 0 times. It stays there until an operator retries or cancels it.
             It waits for nothing: the authority refused the document at 2027-01-15 08:00:05 UTC. The taxpayer corrects it and sends it again; a retry sends the same document.

@@ -3,13 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
-use authority_client::{BreakerState, BreakerView, CallOutcome, CauseKind, Operation};
+use authority_client::{BreakerState, BreakerView, CallOutcome, Operation};
 use jiff::SignedDuration;
 
+use crate::actors::call_failure::upstream_cause;
 use crate::actors::kinds;
 use crate::domain::incident::{
     ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
-    UpstreamCause,
 };
 use crate::http::incidents::log::lock;
 use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
@@ -18,6 +18,8 @@ use crate::http::state::ApiState;
 
 /// What the authority did within this time is present.
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
+/// The window of the breakers.
+const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
 const QUARTER_HOUR: SignedDuration = SignedDuration::from_mins(15);
@@ -45,25 +47,41 @@ pub(super) fn take_sample(state: &ApiState) {
         failed_authentications: state.traffic.failed_authentications(),
         throttled_calls,
         answered,
+        receivers_reached: state.delivery.durations.receivers_reached.get(),
+        receivers_unreachable: state.delivery.durations.receivers_unreachable.get(),
+        slow_read_waits: state.store.metrics().read_waits.slow.get(),
     };
     lock(&state.incidents.samples).add(state.now(), &sample);
+    if let Some(counts) = state.database_counts.last_counts() {
+        let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == "run");
+        let length = untaken.map_or(0, |(_, group)| group.count);
+        lock(&state.incidents.queue_lengths).note(counts.counted_at, length);
+    }
 }
 
 pub(super) fn situation(state: &ApiState) -> Situation {
     let growth = |span| lock(&state.incidents.samples).growth_within(span);
+    let window = growth(BREAKER_WINDOW);
     let counts = state.database_counts.last_counts();
+    let work = counts.as_ref().map(|counts| &counts.work);
     let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
     Situation {
         now: state.now(),
-        work: counts.map(|counts| counts.work.clone()),
+        work: work.cloned(),
         database: DatabaseFacts {
             fault: state.health.database_fault(),
+            slow_read_waits: growth(MINUTE).slow_read_waits,
         },
-        authority: authority_facts(state, &growth(MOMENT)),
+        authority: AuthorityFacts {
+            receivers_reached: window.receivers_reached,
+            receivers_unreachable: window.receivers_unreachable,
+            ..authority_facts(state, &growth(MOMENT))
+        },
         actors: ActorFacts {
             failure: state.tree.readiness().err(),
             stuck: u64::try_from(taxpayers.stuck).unwrap_or(u64::MAX),
             panics: growth(QUARTER_HOUR).panics,
+            queue_lengths: lock(&state.incidents.queue_lengths).by_minute(),
         },
         traffic: TrafficFacts {
             broken: growth(FIVE_MINUTES).broken_answers,
@@ -72,6 +90,8 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         },
         process: process_facts(),
         replicas: state.replicas.last_list().as_ref().clone(),
+        checkpoints: state.schedules.checkpoints(),
+        reconciliation: work.and_then(|work| state.schedules.reconciliation(work)),
     }
 }
 
@@ -100,6 +120,7 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         is_held_for_some: open.clone().next().is_some(),
         next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
         limited_operations: limited_operations(state),
+        ..AuthorityFacts::default()
     }
 }
 
@@ -127,19 +148,6 @@ fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
     limited
         .map(|view| (view.operation.name(), view.limit, view.waiting))
         .collect()
-}
-
-/// Returns the cause in an operator's words; `None` if the failure is about one document or one customer.
-fn upstream_cause(cause: CauseKind) -> Option<UpstreamCause> {
-    match cause {
-        CauseKind::Unreachable | CauseKind::ConnectionReset => Some(UpstreamCause::Connect),
-        CauseKind::Untrusted => Some(UpstreamCause::Tls),
-        CauseKind::TimedOut => Some(UpstreamCause::Timeout),
-        CauseKind::Down => Some(UpstreamCause::ServerError),
-        CauseKind::KeyRefused => Some(UpstreamCause::Credentials),
-        CauseKind::Malformed | CauseKind::Redirected => Some(UpstreamCause::BadAnswer),
-        CauseKind::Ambiguous | CauseKind::Offline => None,
-    }
 }
 
 fn process_facts() -> ProcessFacts {

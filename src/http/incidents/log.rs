@@ -7,7 +7,7 @@ use authority_client::Operation;
 use jiff::Timestamp;
 
 use crate::domain::incident::{INCIDENTS, Incident, Situation};
-use crate::http::incidents::samples::Samples;
+use crate::http::incidents::samples::{QueueLengths, Samples};
 
 /// The incidents of one moment.
 #[derive(Debug, Default)]
@@ -24,6 +24,7 @@ pub struct IncidentLog {
     /// When each case was first seen, by kind and cause. A case that is over is forgotten.
     first_seen: Mutex<HashMap<(&'static str, String), Timestamp>>,
     pub(crate) samples: Mutex<Samples>,
+    pub(crate) queue_lengths: Mutex<QueueLengths>,
     /// The highest limit of calls at a time that each operation has had.
     pub(crate) highest_limits: Mutex<HashMap<&'static str, u32>>,
 }

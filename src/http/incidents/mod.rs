@@ -6,10 +6,12 @@
 //! | the situation, from the parts of the process | `facts` |
 //! | the growth of counters | `samples` |
 //! | what the process remembers, and the last report | `log` |
+//! | work that a timer repeats | `schedules` |
 
 mod facts;
 pub(crate) mod log;
 mod samples;
+pub(crate) mod schedules;
 
 use std::sync::Arc;
 use std::time::Duration;

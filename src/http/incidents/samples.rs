@@ -18,6 +18,10 @@ pub(crate) struct CounterSample {
     pub(crate) broken_answers: u64,
     pub(crate) failed_authentications: u64,
     pub(crate) throttled_calls: u64,
+    /// Attempts at deliveries whose receiver could be reached, and those whose receiver could not.
+    pub(crate) receivers_reached: u64,
+    pub(crate) receivers_unreachable: u64,
+    pub(crate) slow_read_waits: u64,
     /// The calls that the authority answered, in the order of `Operation::ALL`.
     pub(crate) answered: [AnsweredCalls; Operation::ALL.len()],
 }
@@ -27,6 +31,38 @@ pub(crate) struct CounterSample {
 pub(crate) struct AnsweredCalls {
     pub(crate) calls: u64,
     pub(crate) took: Duration,
+}
+
+/// How long the queue of runs was, the oldest length first.
+#[derive(Debug, Default)]
+pub(crate) struct QueueLengths(VecDeque<(Timestamp, u64)>);
+
+/// The queue is looked at over so many minutes.
+const QUEUE_MINUTES: i64 = 5;
+
+impl QueueLengths {
+    /// Notes a length that was counted at a time. A length that was noted already changes nothing.
+    pub(crate) fn note(&mut self, at: Timestamp, length: u64) {
+        let kept = SignedDuration::from_mins(QUEUE_MINUTES + 1);
+        self.0
+            .retain(|(counted, _)| *counted < at && at.duration_since(*counted) <= kept);
+        self.0.push_back((at, length));
+    }
+
+    /// Returns the length at each full minute before the last one that was noted, the oldest first. Minutes before the
+    /// first are absent.
+    pub(crate) fn by_minute(&self) -> Vec<u64> {
+        let Some((now, _)) = self.0.back() else {
+            return Vec::new();
+        };
+        let minutes = (0..=QUEUE_MINUTES).rev().map(SignedDuration::from_mins);
+        let length_at = |ago: SignedDuration| {
+            let older = self.0.iter().rev();
+            let mut older = older.skip_while(|(counted, _)| now.duration_since(*counted) < ago);
+            older.next().map(|(_, length)| *length)
+        };
+        minutes.filter_map(length_at).collect()
+    }
 }
 
 /// The samples of the last minutes, the oldest first.
@@ -46,6 +82,13 @@ impl CounterSample {
                 .failed_authentications
                 .saturating_sub(earlier.failed_authentications),
             throttled_calls: self.throttled_calls.saturating_sub(earlier.throttled_calls),
+            receivers_reached: self
+                .receivers_reached
+                .saturating_sub(earlier.receivers_reached),
+            receivers_unreachable: self
+                .receivers_unreachable
+                .saturating_sub(earlier.receivers_unreachable),
+            slow_read_waits: self.slow_read_waits.saturating_sub(earlier.slow_read_waits),
             answered: std::array::from_fn(|index| AnsweredCalls {
                 calls: self.answered[index]
                     .calls
@@ -92,6 +135,21 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn the_length_of_the_queue_is_known_for_each_minute() {
+        let mut lengths = QueueLengths::default();
+        assert_eq!(lengths.by_minute(), [0; 0]);
+        for second in (0..=600).step_by(5) {
+            lengths.note(at(second), u64::try_from(second).unwrap());
+            lengths.note(at(second), u64::try_from(second).unwrap());
+        }
+        assert_eq!(lengths.by_minute(), [300, 360, 420, 480, 540, 600]);
+        lengths.note(at(30), 7);
+        assert_eq!(lengths.by_minute(), [7], "the clock was set back");
+        lengths.note(at(95), 8);
+        assert_eq!(lengths.by_minute(), [7, 8]);
     }
 
     #[test]

@@ -44,7 +44,6 @@ pub(crate) struct DatabaseCounts {
     pub(crate) deliveries_dead: i64,
     /// The number of endpoints in each state of health.
     pub(crate) endpoints: Vec<(EndpointHealth, i64)>,
-    pub(crate) reconciled_at: Option<Timestamp>,
     /// What incidents are about.
     pub(crate) work: WorkFacts,
     /// The number of taxpayers, by verification status.
@@ -100,7 +99,6 @@ impl DatabaseCounts {
             lanes: views::counts_by_kind(store).await?.into(),
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
             deliveries_dead: deliveries::count_dead(store.reader()).await?,
-            reconciled_at: reconciliations::last_ended(store).await?,
             verifications: taxpayers::count_by_verification(store).await?,
             runs,
             endpoints,

@@ -43,7 +43,7 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);
     let age = |since: Timestamp| gauge(now.duration_since(since).as_secs());
-    if let Some(ended) = counted.reconciled_at {
+    if let Some(ended) = counted.work.reconciled_at {
         registry.register(
             "reconciliation_age_seconds",
             "Time since a day was last compared",

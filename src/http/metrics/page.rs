@@ -352,7 +352,12 @@ fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
     registry.register(
         "database_read_wait_seconds",
         "Time that queries wait for a connection",
-        read_waits,
+        read_waits.durations,
+    );
+    registry.register(
+        "database_slow_read_waits",
+        "Queries that waited for a connection for more than a second",
+        read_waits.slow,
     );
     registry.register(
         "database_write_wait_seconds",

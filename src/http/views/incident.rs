@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::incident::{Incident, Severity};
 use crate::domain::invoice::invoice_view::precise_time;
+use crate::domain::kernel::upstream::Blame;
 
 /// What is the matter now, as the answering process sees it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,6 +26,9 @@ pub(crate) struct IncidentView<'a> {
     title: &'static str,
     /// Empty if the incident has only one cause.
     cause: &'a str,
+    /// Whose fault it is; null if the facts do not show it.
+    #[schema(value_type = Option<String>)]
+    blame: Option<Blame>,
     /// What is the matter, with numbers.
     summary: &'a str,
     count: u64,
@@ -54,6 +58,7 @@ impl<'a> From<&'a Incident> for IncidentView<'a> {
             severity: kind.severity,
             title: kind.title,
             cause: &finding.cause,
+            blame: finding.blame,
             summary: &finding.summary,
             count: finding.count,
             effect: kind.effect,

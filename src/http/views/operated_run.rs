@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 use crate::http::views::run::StepView;
@@ -61,14 +62,38 @@ pub(crate) struct OperatedRunWithSteps<'a> {
     #[serde(flatten)]
     run: OperatedRun<'a>,
     /// The newest 100 calls to the authority, oldest first.
-    steps: Vec<StepView<'a>>,
+    steps: Vec<OperatedStep<'a>>,
+}
+
+/// A call to the authority, with why it failed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OperatedStep)]
+pub(crate) struct OperatedStep<'a> {
+    #[serde(flatten)]
+    step: StepView<'a>,
+    /// Null if the call was answered.
+    #[schema(value_type = Option<String>)]
+    cause: Option<UpstreamCause>,
+    /// Whose fault it was, as the other calls of the last 30 s showed it; null if they did not show it.
+    #[schema(value_type = Option<String>)]
+    blame: Option<Blame>,
+}
+
+impl<'a> From<&'a StepRecord> for OperatedStep<'a> {
+    fn from(record: &'a StepRecord) -> Self {
+        Self {
+            step: record.into(),
+            cause: record.failure.map(|failure| failure.cause),
+            blame: record.failure.and_then(|failure| failure.blame),
+        }
+    }
 }
 
 impl<'a> OperatedRunWithSteps<'a> {
     pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord], now: Timestamp) -> Self {
         Self {
             run: OperatedRun::new(run, now),
-            steps: steps.iter().map(StepView::from).collect(),
+            steps: steps.iter().map(OperatedStep::from).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the conditions of incidents want to know of the work of all taxpayers. Each query reads a small index, since it
 //! is asked every few seconds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use database::StoreError;
 use database::column::RowRef;
@@ -13,11 +13,14 @@ use sea_orm::{
 use url::Url;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
-use crate::domain::incident::{EndpointGroup, Group, RefusedTaxpayer, WorkFacts};
+use crate::domain::incident::{
+    EndpointGroup, Group, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
+};
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
+use crate::store::operations::reconciliations;
 use crate::store::runs::QUARANTINED_CONDITION;
 use crate::store::webhooks::endpoint_list::has_health;
 use crate::store::webhooks::failure_streak;
@@ -25,6 +28,10 @@ use crate::store::webhooks::webhook_row;
 
 /// Refused documents of so long ago still count.
 const REFUSED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+/// So many refusals with words of their own are looked at.
+const REFUSALS_MAX: u64 = 2_000;
+/// Runs of so long ago are still compared with the authority's ledger.
+const COMPARED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// Dead letters of so long ago still count.
 const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// So many taxpayers are named at most.
@@ -45,6 +52,9 @@ pub async fn read(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError
         paused: paused_runs(store).await?,
         untaken: untaken_lanes(store).await?,
         refused: refused_taxpayers(store, now).await?,
+        refusal_reasons: refusal_reasons(store, now).await?,
+        oldest_recent_run_at: oldest_recent_run(store, now).await?,
+        reconciled_at: reconciliations::last_ended(store).await?,
         endpoints: parked_endpoints(store).await?,
         dead_letters: dead_letters(store, now).await?,
         ..WorkFacts::default()
@@ -117,6 +127,58 @@ async fn refused_taxpayers(
         worst.reason = last_refusal(store, worst.taxpayer).await?;
     }
     Ok(refused)
+}
+
+/// Returns the reasons for which documents were refused.
+async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalReason>, StoreError> {
+    let sql = format!(
+        "SELECT taxpayer_id, COALESCE(last_error, '') AS reason, COUNT(*) AS documents, MIN(updated_at) AS first, \
+         MAX(updated_at) AS last FROM pipeline_runs WHERE state = 'refused' AND id >= $1 \
+         GROUP BY taxpayer_id, last_error LIMIT {REFUSALS_MAX}"
+    );
+    let values = [first_id_after(now, REFUSED_WITHIN).into()];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let mut reasons: HashMap<String, (RefusalReason, HashSet<i64>)> = HashMap::new();
+    for row in store.reader().query_all_raw(statement).await? {
+        let (sentence, documents): (String, i64) =
+            (row.try_get("", "reason")?, row.try_get("", "documents")?);
+        let since = AT.moment(row.try_get("", "first")?)?;
+        let last = AT.moment(row.try_get("", "last")?)?;
+        let pattern = reason_pattern(&sentence);
+        let (reason, taxpayers) = reasons.entry(pattern.clone()).or_insert_with(|| {
+            let new = RefusalReason {
+                reason: pattern,
+                taxpayers: 0,
+                documents: 0,
+                since,
+                last,
+            };
+            (new, HashSet::new())
+        });
+        taxpayers.insert(row.try_get("", "taxpayer_id")?);
+        reason.documents += u64::try_from(documents).unwrap_or(0);
+        reason.since = reason.since.min(since);
+        reason.last = reason.last.max(last);
+    }
+    let reasons = reasons
+        .into_values()
+        .map(|(reason, taxpayers)| RefusalReason {
+            taxpayers: u64::try_from(taxpayers.len()).unwrap_or(u64::MAX),
+            ..reason
+        });
+    let mut reasons: Vec<_> = reasons.collect();
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.taxpayers));
+    Ok(reasons)
+}
+
+/// Returns when the oldest run of the last day was created.
+async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    let sql = "SELECT created_at FROM pipeline_runs WHERE id >= $1 ORDER BY id LIMIT 1";
+    let values = [first_id_after(now, COMPARED_WITHIN).into()];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let row = store.reader().query_one_raw(statement).await?;
+    row.map(|row| AT.moment(row.try_get("", "created_at")?))
+        .transpose()
 }
 
 /// Returns the sentence with which the authority last refused a document of the taxpayer.

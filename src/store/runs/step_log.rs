@@ -8,6 +8,7 @@ use sea_orm::{
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::upstream::CallFailure;
 use crate::domain::pipeline::StepRecord;
 use crate::store::Store;
 use crate::store::runs::step_row;
@@ -15,12 +16,13 @@ use crate::store::runs::step_row;
 static LOG: SqlOnce = SqlOnce::new(|dialect| {
     format!(
         "INSERT INTO pipeline_steps \
-         (taxpayer_id, id, run_id, step, attempt, started_at, outcome, duration_ms, error) \
+         (taxpayer_id, id, run_id, step, attempt, started_at, outcome, duration_ms, error, cause, blame) \
          SELECT CAST(given.value ->> 0 AS BIGINT), given.value ->> 1, given.value ->> 2, given.value ->> 3, \
          CAST(given.value ->> 4 AS INTEGER), CAST(given.value ->> 5 AS BIGINT), given.value ->> 6, \
-         CAST(given.value ->> 7 AS BIGINT), given.value ->> 8 FROM {} WHERE TRUE \
+         CAST(given.value ->> 7 AS BIGINT), given.value ->> 8, given.value ->> 9, \
+         given.value ->> 10 FROM {} WHERE TRUE \
          ON CONFLICT (taxpayer_id, id) DO UPDATE SET outcome = excluded.outcome, \
-         duration_ms = excluded.duration_ms, error = excluded.error",
+         duration_ms = excluded.duration_ms, error = excluded.error, cause = excluded.cause, blame = excluded.blame",
         dialect.json_elements("$1", "given")
     )
 });
@@ -44,6 +46,7 @@ pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), Stor
             started_at,
             duration_ms,
             error,
+            failure,
         } = record;
         let started_at = started_at.as_microsecond();
         json(&(
@@ -56,6 +59,8 @@ pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), Stor
             outcome,
             duration_ms,
             error,
+            failure.map(|failure| failure.cause),
+            failure.and_then(|failure| failure.blame),
         ))
     });
     let list = format!("[{}]", rows.collect::<Vec<_>>().join(","));
@@ -103,6 +108,23 @@ pub async fn unfinished_attempt(
         .transpose()
 }
 
+/// Returns why the last call of a run failed; `None` if it did not fail, or the run made none.
+pub async fn last_failure(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    run: RunId,
+) -> Result<Option<CallFailure>, StoreError> {
+    let last = step_row::Entity::find()
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.eq(run.to_string()))
+        .order_by_desc(step_row::Column::StartedAt)
+        .order_by_desc(step_row::Column::Id)
+        .one(store.reader())
+        .await?;
+    let last = last.map(StepRecord::try_from).transpose()?;
+    Ok(last.and_then(|record| record.failure))
+}
+
 /// How many calls of a run are shown. A run that waits through a long outage makes thousands.
 pub const CALLS_SHOWN_MAX: usize = 100;
 
@@ -129,8 +151,14 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::domain::kernel::upstream::{Blame, UpstreamCause};
     use crate::domain::pipeline::Step;
     use crate::store::testing::stores;
+
+    const FAILURE: CallFailure = CallFailure {
+        cause: UpstreamCause::ServerError,
+        blame: Some(Blame::Document),
+    };
 
     #[tokio::test]
     async fn the_newest_calls_of_a_run_are_shown_oldest_first() {
@@ -148,6 +176,7 @@ mod tests {
                 started_at: Timestamp::from_second(number.into()).unwrap(),
                 duration_ms: Some(1),
                 error: None,
+                failure: Some(FAILURE),
             },
         };
         let mut attempts: Vec<_> = (1..=last).map(|number| attempt(run, number)).collect();
@@ -161,6 +190,9 @@ mod tests {
             let shown = newest(&test.store, taxpayer, run).await.unwrap();
             let numbers: Vec<_> = shown.iter().map(|record| record.attempt).collect();
             assert_eq!(numbers, (6..=last).collect::<Vec<_>>());
+            assert_eq!(shown[0].failure, Some(FAILURE));
+            let failure = last_failure(&test.store, taxpayer, run).await.unwrap();
+            assert_eq!(failure, Some(FAILURE));
         }
     }
 }

@@ -4,6 +4,7 @@ use database::StoreError;
 use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
+use crate::domain::kernel::upstream::CallFailure;
 use crate::domain::pipeline::StepRecord;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -20,6 +21,8 @@ pub struct Model {
     pub started_at: i64,
     pub duration_ms: Option<i64>,
     pub error: Option<String>,
+    pub cause: Option<String>,
+    pub blame: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -35,6 +38,17 @@ impl TryFrom<Model> for StepRecord {
             table: "pipeline_steps",
             id: &row.id,
         };
+        let blame = row
+            .blame
+            .as_deref()
+            .map(|word| at.parse(word))
+            .transpose()?;
+        let failure = row.cause.as_deref().map(|word| -> Result<_, StoreError> {
+            Ok(CallFailure {
+                cause: at.parse(word)?,
+                blame,
+            })
+        });
         Ok(Self {
             step: at.parse(&row.step)?,
             attempt: at.count(row.attempt)?,
@@ -42,6 +56,7 @@ impl TryFrom<Model> for StepRecord {
             outcome: row.outcome.clone(),
             duration_ms: row.duration_ms,
             error: row.error.clone(),
+            failure: failure.transpose()?,
         })
     }
 }

@@ -91,7 +91,7 @@ async fn a_waiting_run_says_why_and_an_operator_moves_it(world: &World) {
             .await
             .shows_all(&["Why is it waiting?", "Retry now"]);
         page.html
-            .contains("The authority did not answer the step irn-check, since")
+            .contains("the authority answered the step irn-check with an error of its own (5xx)")
             .then_some(())
     };
     eventually("the reason of the wait", why).await;

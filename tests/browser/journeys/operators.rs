@@ -82,9 +82,7 @@ fn a_paused_run_is_found_by_search_and_retried() {
                     .await;
             };
             find().await;
-            operator
-                .reload_until_seen("The authority did not answer the step irn-check, since")
-                .await;
+            operator.reload_until_seen("because the authority").await;
             operator
                 .fill("Reason", "until the authority is asked")
                 .await;

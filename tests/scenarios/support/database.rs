@@ -70,6 +70,19 @@ impl PostgresDatabase {
         }
     }
 
+    /// Lets new sessions only read, and puts out who is there; or lets them write again.
+    pub(crate) async fn set_read_only(&self, is_read_only: bool) {
+        let name = &self.name;
+        self.order(&format!(
+            "ALTER DATABASE {name} SET default_transaction_read_only = {is_read_only}"
+        ))
+        .await;
+        self.order(&format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        ))
+        .await;
+    }
+
     async fn order(&self, statement: &str) {
         order(&self.server, statement).await;
     }

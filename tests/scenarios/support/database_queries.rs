@@ -24,6 +24,10 @@ impl DatabaseQueries {
         self.0.query_all_raw(statement).await.unwrap()
     }
 
+    pub(crate) async fn execute(&self, text: &str) {
+        self.0.execute_unprepared(text).await.unwrap();
+    }
+
     pub(crate) async fn number(&self, text: &str) -> i64 {
         self.rows(text).await[0].try_get_by_index(0).unwrap()
     }

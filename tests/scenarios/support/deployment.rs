@@ -148,10 +148,28 @@ impl Deployment {
 
     /// An operator, made by a call of the program.
     pub(crate) fn operator(&self) -> Client {
-        let call = ["operator", "create", "--email", "ops@einvoice.example"];
-        let done = self.service.call(&call).output().unwrap();
-        let made: Value = strict_json::from_untrusted(&done.stdout).expect("an operator");
+        let made = self.new_operator();
         Client::new(self.service.url(), made["api_key"].as_str().expect("a key"))
+    }
+
+    /// The same, with the operator's email and password.
+    pub(crate) fn new_operator(&self) -> Value {
+        let email = format!("ops{}@einvoice.example", number());
+        let call = ["operator", "create", "--email", &email];
+        let done = self.service.call(&call).output().unwrap();
+        strict_json::from_untrusted(&done.stdout).expect("an operator")
+    }
+
+    /// Kills the process and starts it with another value of a setting.
+    pub(crate) async fn restart_with(&mut self, setting: &'static str, value: &str) {
+        self.service.kill_9();
+        self.service.change_setting(setting, value);
+        self.service.restart().await;
+    }
+
+    /// The directory of the process.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Waits until all runs have ended. An operator resumes the quarantined ones, which three kills have met. A

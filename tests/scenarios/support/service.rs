@@ -11,7 +11,7 @@ use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::patience::eventually;
 
-use crate::support::process_state;
+use crate::support::{machine, process_state};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_einvoice");
 /// Below the ports the system gives to outgoing connections: one of those must not take a dead process's place.
@@ -22,6 +22,8 @@ static PORT_NEXT: AtomicU16 = AtomicU16::new(0);
 pub(crate) type Settings = Vec<(&'static str, String)>;
 /// Stands among the settings for the number of files that the process may open.
 pub(crate) const OPEN_FILES: &str = "OPEN_FILES";
+/// Stands among the settings for the bytes of memory that the process believes it may have.
+pub(crate) const MEMORY_BYTES: &str = "MEMORY_BYTES";
 
 pub(crate) struct Service {
     settings: Settings,
@@ -94,15 +96,33 @@ impl Service {
         self.child = Some(command.spawn().unwrap());
     }
 
+    /// Changes a setting for the next start.
+    pub(crate) fn change_setting(&mut self, setting: &'static str, value: &str) {
+        self.settings.retain(|(key, _)| *key != setting);
+        self.settings.push((setting, value.to_owned()));
+    }
+
     fn command(&self) -> Command {
-        let open_files = self.settings.iter().find(|(key, _)| *key == OPEN_FILES);
-        let mut command = match open_files {
-            None => Command::new(BINARY),
-            Some((_, files)) => {
+        let find = |name| self.settings.iter().find(|(key, _)| *key == name);
+        let mut command = match (find(OPEN_FILES), find(MEMORY_BYTES)) {
+            (Some((_, files)), _) => {
                 let mut shell = Command::new("sh");
                 shell.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", files, BINARY]);
                 shell
             }
+            (None, Some((_, bytes))) => {
+                let mut namespace = Command::new("unshare");
+                namespace.args([
+                    "--mount",
+                    "sh",
+                    "-c",
+                    machine::WITH_MEMORY_MAX,
+                    bytes,
+                    BINARY,
+                ]);
+                namespace
+            }
+            (None, None) => Command::new(BINARY),
         };
         command.current_dir(&self.directory).stdin(Stdio::null());
         command.envs(self.settings.iter().map(|(key, value)| (key, value)));

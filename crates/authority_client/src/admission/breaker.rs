@@ -84,6 +84,16 @@ pub struct BreakerView {
     pub openings: u64,
 }
 
+/// The calls to one operation within the last 30 s. A document that failed counts once, however often it failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecentCalls {
+    pub answered: u32,
+    pub failed: u32,
+    /// Those of one account among them.
+    pub own_answered: u32,
+    pub own_failed: u32,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     /// Set while the breaker is open for everybody. All lanes, which are the breakers of single payers, are closed
@@ -255,6 +265,20 @@ impl Breaker {
             answered_at: self.answered_at,
             failed_at: self.failed_at,
             openings: self.openings,
+        }
+    }
+
+    /// Counts the calls of the last 30 s: those of all accounts, and those of one.
+    pub(crate) fn recent_calls(&self, account: CallerAccount, now: Timestamp) -> RecentCalls {
+        let all = self.total(now);
+        let own = self.lanes.get(&account.payer());
+        let own = own.map(|lane| lane.account_total(account, now));
+        let own = own.unwrap_or_default();
+        RecentCalls {
+            answered: all.answered,
+            failed: all.failed,
+            own_answered: own.answered,
+            own_failed: own.failed,
         }
     }
 
@@ -507,6 +531,31 @@ mod tests {
             state(&breaker),
             BreakerState::Closed,
             "earlier failures are forgotten"
+        );
+    }
+
+    #[test]
+    fn recent_calls_are_counted_for_all_and_for_one_account() {
+        let mut breaker = Breaker::default();
+        call(&mut breaker, &new_call(1), CallVerdict::Answered, at(0));
+        let other = new_document_call(of_payer(2, 2));
+        call(&mut breaker, &other, CallVerdict::Answered, at(0));
+        let poisonous = new_call(1);
+        for second in 1..4 {
+            call(&mut breaker, &poisonous, CallVerdict::Failed, at(second));
+        }
+        let recent = RecentCalls {
+            answered: 2,
+            failed: 1,
+            own_answered: 1,
+            own_failed: 1,
+        };
+        assert_eq!(breaker.recent_calls(account(1), at(4)), recent);
+        let stranger = breaker.recent_calls(of_payer(3, 3), at(4));
+        assert_eq!((stranger.answered, stranger.own_answered), (2, 0));
+        assert_eq!(
+            breaker.recent_calls(account(1), at(60)),
+            RecentCalls::default()
         );
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use timing::clock::SharedClock;
 
-use crate::admission::breaker::{Breaker, BreakerView, CallVerdict};
-use crate::admission::call_origin::CallOrigin;
+use crate::admission::breaker::{Breaker, BreakerView, CallVerdict, RecentCalls};
+use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::open_breaker::{BreakerDecision, HeldCallers};
 use crate::operation::Operation;
 use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};
@@ -90,6 +90,10 @@ impl Breakers {
             .into_iter()
             .map(|operation| self.lock(operation).view(operation, now))
             .collect()
+    }
+
+    pub(crate) fn recent_calls(&self, operation: Operation, account: CallerAccount) -> RecentCalls {
+        self.lock(operation).recent_calls(account, self.now())
     }
 
     /// Records that a call waited too long in the queue.
@@ -192,7 +196,6 @@ mod tests {
 
     use super::*;
     use crate::admission::breaker::BreakerState;
-    use crate::admission::call_origin::CallerAccount;
 
     const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
         reason: Cause::ConnectionReset,

@@ -131,6 +131,14 @@ impl CallWindow {
         total
     }
 
+    pub(crate) fn account_total(&self, account: CallerAccount, now: Timestamp) -> CallCounts {
+        let mut total = CallCounts::default();
+        self.recent_seconds(now)
+            .filter_map(|second| second.accounts.get(&account))
+            .for_each(|counts| total.add(*counts));
+        total
+    }
+
     pub(crate) fn by_account(&self, now: Timestamp) -> HashMap<CallerAccount, CallCounts> {
         let mut accounts: HashMap<CallerAccount, CallCounts> = HashMap::new();
         for second in self.recent_seconds(now) {

@@ -103,6 +103,10 @@ impl PayerLane {
         self.window.total(now)
     }
 
+    pub(crate) fn account_total(&self, account: CallerAccount, now: Timestamp) -> CallCounts {
+        self.window.account_total(account, now)
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }

@@ -13,10 +13,10 @@ use timing::clock::SharedClock;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
-use crate::admission::breaker::BreakerView;
+use crate::admission::breaker::{BreakerView, RecentCalls};
 use crate::admission::breakers::{BreakerPermit, Breakers};
 use crate::admission::call_limits::{AdmissionSlot, CallLimits, LimitView};
-use crate::admission::call_origin::CallOrigin;
+use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::operation::Operation;
 use crate::transport::failure::AuthorityFailure;
 
@@ -55,6 +55,10 @@ impl CallAdmission {
 
     pub(crate) fn breaker_views(&self) -> Vec<BreakerView> {
         self.breakers.views()
+    }
+
+    pub(crate) fn recent_calls(&self, operation: Operation, account: CallerAccount) -> RecentCalls {
+        self.breakers.recent_calls(operation, account)
     }
 
     pub(crate) fn limit_views(&self) -> Vec<LimitView> {
@@ -226,7 +230,6 @@ mod tests {
 
     use super::*;
     use crate::admission::breaker::BreakerState;
-    use crate::admission::call_origin::CallerAccount;
     use crate::admission::call_stats::CallOutcome;
     use crate::client::Authority;
     use crate::testing::{Behaviour, BusyServer, Server};

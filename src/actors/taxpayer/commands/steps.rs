@@ -17,6 +17,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::kernel::upstream::CallFailure;
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{LaneRelease, NextClaim};
@@ -46,6 +47,8 @@ pub struct StepOutcome {
     pub started_at: Timestamp,
     pub verdict: StepResult,
     pub duration_ms: i64,
+    /// Why the call failed, if it did.
+    pub failure: Option<CallFailure>,
 }
 
 impl StepOutcome {
@@ -57,6 +60,7 @@ impl StepOutcome {
             started_at: self.started_at,
             duration_ms: Some(self.duration_ms),
             error: self.verdict.error().map(str::to_owned),
+            failure: self.failure,
         }
     }
 }
@@ -107,6 +111,7 @@ impl TaxpayerCommand for RecordSteps {
                 outcome: None,
                 duration_ms: None,
                 error: None,
+                failure: None,
             };
             log_step(uow, &run, self.next_attempt, record);
         }

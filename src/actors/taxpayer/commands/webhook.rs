@@ -140,16 +140,17 @@ impl TaxpayerCommand for RotateSecret {
 }
 
 impl TaxpayerCommand for DisableEndpoint {
-    type Output = ();
+    /// True if the endpoint was enabled and has not been changed since `as_of`.
+    type Output = bool;
 
     const NAME: &'static str = "disable-endpoint";
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<bool, Refusal> {
         let endpoint = configured_endpoint(uow)?;
         // Compares microseconds, because the cached endpoint may have nanoseconds, which the database does not store.
         let is_changed = endpoint.updated_at.as_microsecond() != self.as_of.as_microsecond();
         if is_changed || !endpoint.is_active {
-            return Ok(());
+            return Ok(false);
         }
         *uow.endpoint = Some(Endpoint {
             disabled_after: Some(uow.head.sequence),
@@ -158,7 +159,7 @@ impl TaxpayerCommand for DisableEndpoint {
             updated_at: uow.now,
             ..endpoint
         });
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -1,0 +1,227 @@
+//! The faults of drills. Those of the authority are ordered from its simulator. Calls are made meanwhile, because a
+//! fault that no call meets is no incident.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use timing::clock::{Clock, SystemClock};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::app::drill::receiver::Receiver;
+use crate::app::drill::target::{Role, Target};
+use crate::app::drill::{DrillError, DrillFault, Expectation};
+
+/// The calls that are made at a time while the authority fails, and the pause after each.
+const CALLERS: usize = 4;
+const CALL_EVERY: Duration = Duration::from_millis(500);
+const INVOICES_PATH: &str = "/v1/tax-payers/invoices";
+/// An authority that takes so long to answer is slow.
+const SLOW_MS: u64 = 3_000;
+/// A fault lasts until it is ended, and at most so long: the simulator ends it if the drill cannot.
+const FAULT_S_MAX: u64 = 3_600;
+
+/// A fault that was caused, with what is needed to end it.
+pub(super) struct RunningFault {
+    fault: DrillFault,
+    callers: Vec<JoinHandle<()>>,
+    receiver: Option<Receiver>,
+}
+
+impl DrillFault {
+    pub(super) fn expectation(self) -> Expectation {
+        let (incident, seen_s, gone_s) = match self {
+            // It stays for `authority.outage_clear_after_s` after the authority has begun to answer.
+            Self::Outage => ("authority-out", 30, 300),
+            Self::Slow => ("authority-slow", 30, 60),
+            Self::Throttle => ("authority-throttles", 30, 60),
+            Self::Key => ("authority-refuses-key", 30, 60),
+            // An endpoint is parked after failing for `webhooks.circuit_open_after_s`, and probed more and more seldom.
+            Self::Receiver => ("endpoints-parked", 180, 400),
+            Self::Panic => ("work-quarantined", 30, 30),
+        };
+        Expectation {
+            incident,
+            seen_within: Duration::from_secs(seen_s),
+            gone_within: Duration::from_secs(gone_s),
+        }
+    }
+
+    /// Returns the order to the simulator; `None` if the authority has no part in the fault.
+    fn order(self) -> Option<Value> {
+        let kind = match self {
+            Self::Outage => "outage",
+            Self::Slow => "latency",
+            Self::Throttle => "throttled",
+            Self::Key => "wrong_key",
+            Self::Receiver | Self::Panic => return None,
+        };
+        let latency_ms = (self == Self::Slow).then_some(SLOW_MS);
+        Some(json!({ "kind": kind, "for_s": FAULT_S_MAX, "latency_ms": latency_ms }))
+    }
+}
+
+impl RunningFault {
+    pub(super) async fn cause(fault: DrillFault, target: &Target) -> Result<Self, DrillError> {
+        let mut running = Self {
+            fault,
+            callers: Vec::new(),
+            receiver: None,
+        };
+        if let Some(order) = fault.order() {
+            let created = target
+                .call(
+                    Role::Taxpayer,
+                    Method::POST,
+                    INVOICES_PATH,
+                    Some(&invoice()),
+                )
+                .await?;
+            // Each such request is a call to the authority, under the key of this service.
+            let irn = created["data"]["irn"].as_str().unwrap_or_default();
+            let path = format!("/v1/app/invoices/{irn}/confirm");
+            target.order_fault(Method::POST, Some(&order)).await?;
+            running.callers = (0..CALLERS)
+                .map(|_| call_authority(target, &path))
+                .collect();
+        } else if fault == DrillFault::Panic {
+            order_panic(target).await?;
+        } else {
+            let receiver = Receiver::start()?;
+            set_webhook(target, &receiver.url(), &["invoice.created"]).await?;
+            running.receiver = Some(receiver);
+            running.callers = vec![create_invoices(target)];
+        }
+        Ok(running)
+    }
+
+    /// Ends the fault.
+    pub(super) async fn end(&self, target: &Target) -> Result<(), DrillError> {
+        if self.fault.order().is_some() {
+            target.order_fault(Method::DELETE, None).await?;
+        }
+        if let Some(receiver) = &self.receiver {
+            receiver.accept();
+        }
+        self.mend(target).await
+    }
+
+    /// Does what an operator does when the incident says so.
+    pub(super) async fn mend(&self, target: &Target) -> Result<(), DrillError> {
+        if self.fault == DrillFault::Panic {
+            drop_quarantined(target).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the calls, and the notifications to the receiver of the drill.
+    pub(super) async fn stop(&self, target: &Target) -> Result<(), DrillError> {
+        self.callers.iter().for_each(JoinHandle::abort);
+        if let Some(receiver) = &self.receiver {
+            set_webhook(target, &receiver.url(), &[]).await?;
+            receiver.stop().await;
+        }
+        Ok(())
+    }
+}
+
+fn call_authority(target: &Target, path: &str) -> JoinHandle<()> {
+    let (target, path) = (target.clone(), path.to_owned());
+    actix_rt::spawn(async move {
+        loop {
+            target
+                .try_call(Role::Taxpayer, Method::GET, &path, None)
+                .await;
+            sleep(CALL_EVERY).await;
+        }
+    })
+}
+
+fn create_invoices(target: &Target) -> JoinHandle<()> {
+    let target = target.clone();
+    actix_rt::spawn(async move {
+        loop {
+            target
+                .try_call(
+                    Role::Taxpayer,
+                    Method::POST,
+                    INVOICES_PATH,
+                    Some(&invoice()),
+                )
+                .await;
+            sleep(CALL_EVERY * 4).await;
+        }
+    })
+}
+
+/// Makes the next command of the taxpayer panic until it is quarantined.
+async fn order_panic(target: &Target) -> Result<(), DrillError> {
+    let order = json!({ "taxpayer_id": target.taxpayer()?, "panics": 2 });
+    target
+        .call(
+            Role::Operator,
+            Method::POST,
+            "/ops/development/panic",
+            Some(&order),
+        )
+        .await?;
+    target
+        .try_call(
+            Role::Taxpayer,
+            Method::POST,
+            INVOICES_PATH,
+            Some(&invoice()),
+        )
+        .await;
+    Ok(())
+}
+
+/// Drops the commands of the taxpayer that are in quarantine.
+async fn drop_quarantined(target: &Target) -> Result<(), DrillError> {
+    let taxpayer = target.taxpayer()?;
+    let path = format!("/ops/quarantine?state=kept&kind=command&taxpayer_id={taxpayer}");
+    let listed = target
+        .call(Role::Operator, Method::GET, &path, None)
+        .await?;
+    let paths = listed["data"]["data"].as_array().into_iter().flatten();
+    for path in paths.filter_map(|work| work["drop"].as_str()) {
+        target
+            .try_call(Role::Operator, Method::POST, path, Some(&json!({})))
+            .await;
+    }
+    Ok(())
+}
+
+async fn set_webhook(target: &Target, url: &str, events: &[&str]) -> Result<(), DrillError> {
+    let path = format!(
+        "/v1/system-integrators/taxpayers/{}/webhook",
+        target.taxpayer()?
+    );
+    let body = json!({ "webhook_url": url, "enabled_events": events });
+    target
+        .call(Role::Integrator, Method::PUT, &path, Some(&body))
+        .await
+        .map(drop)
+}
+
+/// Returns an invoice with a number that no other has.
+fn invoice() -> Value {
+    json!({
+        "invoice_no": format!("DRILL{}", SystemClock.now().as_millisecond()),
+        "invoice_category": "B2B",
+        "invoice_type_code": "381",
+        "invoice_date": "2026-01-15",
+        "due_date": "2026-02-15",
+        "currency": "NGN",
+        "customer": {
+            "no": "C-DRILL", "name": "Drill Stores Ltd", "email": "drill@drill.example", "tin": "87654321-0001",
+            "business_description": "Retail", "address_street_name": "5 Broad Street", "address_city": "Abuja",
+            "address_state": "FCT", "address_postal_code": "900001", "address_country": "NG",
+        },
+        "invoice_lines": [{
+            "item_name": "Bucket", "item_no": "BUCKET", "item_type": "PRODUCT", "unit_price": 500, "quantity": 2,
+            "price_unit": "EA", "tax_category": "STANDARD_VAT", "product_category": "8471.30",
+        }],
+    })
+}

@@ -1,0 +1,160 @@
+//! The service that a drill is held on, and the simulator of the authority that it calls.
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use crate::app::drill::DrillError;
+use crate::cli::DrillArguments;
+
+/// A slow authority delays some answers by this much, and less than that.
+const ANSWER_WAIT: Duration = Duration::from_mins(1);
+
+const FAULTS_PATH: &str = "/sandbox/faults";
+
+/// Clones share their connections.
+#[derive(Clone)]
+pub(super) struct Target {
+    http: reqwest::Client,
+    service: String,
+    simulator: String,
+    operator_key: SecretString,
+    taxpayer_key: SecretString,
+    integrator_key: Option<SecretString>,
+    taxpayer: Option<i64>,
+}
+
+/// Whose key a request carries.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Role {
+    Operator,
+    Integrator,
+    Taxpayer,
+}
+
+impl Target {
+    pub(super) fn new(arguments: &DrillArguments) -> Result<Self, DrillError> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(ANSWER_WAIT)
+            .build();
+        let service = arguments.url.trim_end_matches('/').to_owned();
+        Ok(Self {
+            http: http.map_err(|error| silent(&service, &error))?,
+            service,
+            simulator: arguments.simulator.trim_end_matches('/').to_owned(),
+            operator_key: arguments.operator_key.clone().into(),
+            taxpayer_key: arguments.taxpayer_key.clone().into(),
+            integrator_key: arguments.integrator_key.clone().map(Into::into),
+            taxpayer: arguments.taxpayer,
+        })
+    }
+
+    /// Returns the id of the taxpayer that the drill may disturb.
+    pub(super) fn taxpayer(&self) -> Result<i64, DrillError> {
+        self.taxpayer.ok_or(DrillError::Missing("--taxpayer"))
+    }
+
+    /// Fails unless the simulator answers: faults must never reach a service of real taxpayers.
+    pub(super) async fn require_simulator(&self) -> Result<(), DrillError> {
+        let answer = self.order_fault(Method::GET, None).await;
+        answer.map(drop).map_err(|_| DrillError::NoSimulator {
+            url: self.simulator.clone(),
+        })
+    }
+
+    pub(super) async fn incidents(&self) -> Result<Vec<Value>, DrillError> {
+        let answer = self
+            .call(Role::Operator, Method::GET, "/ops/incidents", None)
+            .await?;
+        let incidents = answer["data"]["incidents"].as_array().cloned();
+        Ok(incidents.unwrap_or_default())
+    }
+
+    /// Sends a request that must succeed. Returns the answer.
+    pub(super) async fn call(
+        &self,
+        role: Role,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, DrillError> {
+        let request = self.request(role, method, path)?;
+        answer(&self.service, path, with_body(request, body)).await
+    }
+
+    /// Sends a request that may fail: the fault may be why.
+    pub(super) async fn try_call(
+        &self,
+        role: Role,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) {
+        if let Ok(request) = self.request(role, method, path) {
+            drop(with_body(request, body).send().await);
+        }
+    }
+
+    fn request(
+        &self,
+        role: Role,
+        method: Method,
+        path: &str,
+    ) -> Result<RequestBuilder, DrillError> {
+        let key = match role {
+            Role::Operator => &self.operator_key,
+            Role::Taxpayer => &self.taxpayer_key,
+            Role::Integrator => self
+                .integrator_key
+                .as_ref()
+                .ok_or(DrillError::Missing("--integrator-key"))?,
+        };
+        let url = format!("{}{path}", self.service);
+        let request = self.http.request(method, url);
+        Ok(request.header("x-api-key", key.expose_secret()))
+    }
+
+    /// Lists, adds or clears the faults of the simulator.
+    pub(super) async fn order_fault(
+        &self,
+        method: Method,
+        order: Option<&Value>,
+    ) -> Result<Value, DrillError> {
+        let url = format!("{}{FAULTS_PATH}", self.simulator);
+        let request = with_body(self.http.request(method, url), order);
+        answer(&self.simulator, FAULTS_PATH, request).await
+    }
+}
+
+fn with_body(request: RequestBuilder, body: Option<&Value>) -> RequestBuilder {
+    match body {
+        Some(body) => request.json(body),
+        None => request,
+    }
+}
+
+async fn answer(host: &str, path: &str, request: RequestBuilder) -> Result<Value, DrillError> {
+    let unanswered = |error: reqwest::Error| silent(host, &error);
+    let response = request.send().await.map_err(unanswered)?;
+    let status = response.status();
+    let body = response.bytes().await.map_err(unanswered)?;
+    let body: Value = strict_json::from_untrusted(&body).unwrap_or_default();
+    if status.is_success() {
+        return Ok(body);
+    }
+    Err(DrillError::Refused {
+        path: path.to_owned(),
+        status: status.as_u16(),
+        message: body["message"].as_str().unwrap_or_default().to_owned(),
+    })
+}
+
+fn silent(url: &str, error: &reqwest::Error) -> DrillError {
+    DrillError::Silent {
+        url: url.to_owned(),
+        problem: error.to_string(),
+    }
+}

@@ -1,0 +1,87 @@
+//! The work that a timer of this process repeats, and when it was last done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::actors::checkpoint::LastCheckpoint;
+use crate::domain::incident::{Repetition, WorkFacts};
+
+/// An interval of zero means that the work is done on demand only.
+#[derive(Debug)]
+pub struct Schedules {
+    pub started_at: Timestamp,
+    pub checkpoint_every: Duration,
+    /// `None` if this process makes no checkpoints.
+    pub last_checkpoint: Option<Arc<LastCheckpoint>>,
+    pub reconcile_every: Duration,
+}
+
+impl Schedules {
+    pub(super) fn checkpoints(&self) -> Option<Repetition> {
+        let last = self.last_checkpoint.as_ref()?;
+        self.repetition(self.checkpoint_every, last.get())
+    }
+
+    /// Returns `None` while there is nothing to compare: no taxpayer has had a run for a day.
+    pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<Repetition> {
+        let needed_since = work.oldest_recent_run_at?;
+        let last = work.reconciled_at.unwrap_or(needed_since);
+        self.repetition(self.reconcile_every, Some(last.max(needed_since)))
+    }
+
+    /// Before this process started, it was not its turn.
+    fn repetition(&self, every: Duration, last: Option<Timestamp>) -> Option<Repetition> {
+        if every.is_zero() {
+            return None;
+        }
+        Some(Repetition {
+            every: SignedDuration::try_from(every).ok()?,
+            last: last.unwrap_or(self.started_at).max(self.started_at),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn only_what_was_due_since_the_start_counts() {
+        let last_checkpoint = Arc::new(LastCheckpoint::default());
+        let schedules = Schedules {
+            started_at: second(100),
+            checkpoint_every: Duration::from_secs(10),
+            last_checkpoint: Some(Arc::clone(&last_checkpoint)),
+            reconcile_every: Duration::from_mins(1),
+        };
+        let checkpointed = || schedules.checkpoints().map(|one| one.last);
+        assert_eq!(checkpointed(), Some(second(100)));
+        last_checkpoint.set(second(120));
+        assert_eq!(checkpointed(), Some(second(120)));
+        let reconciled = |oldest_recent_run_at, reconciled_at| {
+            let work = WorkFacts {
+                oldest_recent_run_at,
+                reconciled_at,
+                ..WorkFacts::default()
+            };
+            schedules.reconciliation(&work).map(|one| one.last)
+        };
+        assert_eq!(reconciled(None, Some(second(1))), None);
+        assert_eq!(reconciled(Some(second(5)), None), Some(second(100)));
+        assert_eq!(reconciled(Some(second(130)), None), Some(second(130)));
+        let both = reconciled(Some(second(5)), Some(second(150)));
+        assert_eq!(both, Some(second(150)));
+        let on_demand = Schedules {
+            checkpoint_every: Duration::ZERO,
+            reconcile_every: Duration::ZERO,
+            ..schedules
+        };
+        assert_eq!(on_demand.checkpoints(), None);
+    }
+}
