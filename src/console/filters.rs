@@ -1,10 +1,11 @@
-//! Template filters that write times and amounts.
+//! Template filters that write times, durations and amounts.
 
 #![expect(
     clippy::inline_always,
+    clippy::trivially_copy_pass_by_ref,
     clippy::unnecessary_wraps,
     clippy::unused_self,
-    reason = "askama makes a type of each filter and says what it returns"
+    reason = "askama makes a type of each filter and says what it takes and returns"
 )]
 
 use std::fmt::Display;
@@ -43,6 +44,27 @@ pub(crate) fn money(amount: impl Display, _: &dyn askama::Values) -> askama::Res
     Ok(group_digits(&amount.to_string()))
 }
 
+/// Writes a number of microseconds as a duration for people, such as `2.5 s`.
+#[askama::filter_fn]
+pub(crate) fn duration(us: &u64, _: &dyn askama::Values) -> askama::Result<String> {
+    Ok(duration_words(*us))
+}
+
+/// Returns a duration with two figures or so, in the unit that fits.
+fn duration_words(us: u64) -> String {
+    const SECOND: u64 = 1_000_000;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
+    match us {
+        0..1_000 => "< 1 ms".to_owned(),
+        1_000..10_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
+        10_000..SECOND => format!("{} ms", us / 1_000),
+        SECOND..MINUTE => format!("{}.{} s", us / SECOND, us % SECOND / 100_000),
+        MINUTE..HOUR => format!("{} min {} s", us / MINUTE, us % MINUTE / SECOND),
+        _ => format!("{} h {} min", us / HOUR, us % HOUR / MINUTE),
+    }
+}
+
 fn group_digits(amount: &str) -> String {
     let (whole, fraction) = amount
         .split_once('.')
@@ -67,6 +89,22 @@ fn group_digits(amount: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_has_the_unit_that_fits() {
+        for (us, words) in [
+            (0, "< 1 ms"),
+            (999, "< 1 ms"),
+            (2_560, "2.5 ms"),
+            (340_999, "340 ms"),
+            (2_540_000, "2.5 s"),
+            (59_999_999, "59.9 s"),
+            (200_000_000, "3 min 20 s"),
+            (7_500_000_000, "2 h 5 min"),
+        ] {
+            assert_eq!(duration_words(us), words);
+        }
+    }
 
     #[test]
     fn thousands_are_told_apart_and_no_digit_is_lost() {

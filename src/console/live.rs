@@ -3,7 +3,6 @@
 //! rendered while nobody watches.
 
 use std::convert::Infallible;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,31 +29,32 @@ const EVENTS_PER_SESSION_CHECK: u32 = 3;
 const EVENTS_MAX: u32 = 60;
 
 /// Renders a part. The caller has checked that the person may see it.
-pub(crate) type Render =
-    fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
+type Render = dyn Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
 
 /// The last renderings of all parts, by name.
 #[derive(Default)]
-pub(crate) struct LiveParts(DashMap<&'static str, Arc<Cached<Option<Bytes>>>>);
+pub(crate) struct LiveParts(DashMap<String, Arc<Cached<Option<Bytes>>>>);
 
 /// The stream of a part to one browser.
 struct PartStream {
     state: web::Data<ApiState>,
     session: SecretString,
     part: Arc<Cached<Option<Bytes>>>,
-    render: Rc<Render>,
+    render: Box<Render>,
     last_sent: Option<Bytes>,
     events: u32,
 }
 
 impl LiveParts {
-    /// Streams a part to the session of the request. The name tells the parts apart.
+    /// Streams a part to the session of the request. The name tells the parts apart, and the views of a part. It is never
+    /// what a browser sent, since its last rendering is kept for good.
     pub(crate) fn stream(
         &self,
-        name: &'static str,
+        name: String,
         request: &HttpRequest,
         state: &web::Data<ApiState>,
-        render: Render,
+        render: impl Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>
+        + 'static,
     ) -> HttpResponse {
         let part = self
             .0
@@ -64,7 +64,7 @@ impl LiveParts {
             state: state.clone(),
             session: session::token(request).unwrap_or_default(),
             part: Arc::clone(&part),
-            render: Rc::new(render),
+            render: Box::new(render),
             last_sent: None,
             events: 0,
         };

@@ -21,7 +21,7 @@
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
 //! | `actor_name` | who acted, in words |
-//! | `filters` | template filters that write times and amounts |
+//! | `filters` | template filters that write times, durations and amounts |
 //! | `assets` | style, script and icon |
 
 mod accounts;

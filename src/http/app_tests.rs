@@ -1,6 +1,8 @@
 //! Tests of the routes that need the inside of the application: places that no caller can take, and counts that are
 //! exact because nobody else calls. `tests/api` tests everything else over HTTP.
 
+use std::collections::HashSet;
+
 use actix_web::App;
 use actix_web::dev::Service as _;
 use actix_web::middleware::from_fn;
@@ -83,4 +85,34 @@ async fn the_metrics_count_requests_lanes_and_breakers() {
     let (status, tree) = ask(&test_app, get("/ops/supervision", OPERATOR_KEY)).await;
     let tree: Value = strict_json::from_trusted(&tree).unwrap();
     assert_eq!((status, &tree["data"]["ready"]), (200, &json!(true)));
+}
+
+const DASHBOARD: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/deploy/grafana/einvoice.json"
+));
+
+#[actix_web::test]
+async fn each_metric_of_the_dashboard_is_on_the_metrics_page() {
+    let test_app = start_app().await;
+    let (_, metrics) = ask(&test_app, get("/metrics", OPERATOR_KEY)).await;
+    let families: HashSet<_> = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    let is_part_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
+    let words = DASHBOARD.split(|sign: char| !is_part_of_name(sign));
+    let named: HashSet<_> = words
+        .filter(|word| word.starts_with("einvoice_") || word.starts_with("process_"))
+        .collect();
+    assert!(named.len() > 30, "{named:?}");
+    let is_exported = |name: &str| {
+        let suffixes = ["_bucket", "_sum", "_count", "_total", "_info"];
+        let stems = suffixes
+            .iter()
+            .filter_map(|suffix| name.strip_suffix(suffix));
+        stems.chain([name]).any(|stem| families.contains(stem))
+    };
+    let absent: Vec<_> = named.iter().filter(|name| !is_exported(name)).collect();
+    assert!(absent.is_empty(), "{absent:?} are not in\n{metrics}");
 }

@@ -98,16 +98,12 @@ struct StartedBatch {
 impl StartedBatch {
     fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
         let metrics = &node.tree().counters().by_kind;
-        metrics.record_batch(node.kind(), batch.tasks().len());
-        node.record_wait(
-            batch
-                .tasks()
-                .iter()
-                .map(|task| task.waited)
-                .max()
-                .unwrap_or_default(),
-        );
-        let commands = batch.tasks().iter().map(|task| {
+        let tasks = batch.tasks();
+        metrics.record_batch(node.kind(), tasks.len());
+        let longest_wait = tasks.iter().map(|task| task.waited).max();
+        let first = tasks.first().map_or("", |task| name(&task.command));
+        node.mark_batch_started(first, tasks.len(), longest_wait.unwrap_or_default());
+        let commands = tasks.iter().map(|task| {
             let command = name(&task.command);
             metrics.record_wait(node.kind(), command, task.waited);
             (task.id, command)
@@ -161,7 +157,7 @@ impl<W: Worker> BatchActor<W> {
         let Some(batch) = self.queue.take_batch(&self.limits) else {
             return;
         };
-        self.context.node.mark_batch_started();
+        self.record_queue();
         let started = StartedBatch::new(&batch, W::name, &self.context.node);
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(move |(worker, replies), actor, ctx| {
@@ -171,10 +167,18 @@ impl<W: Worker> BatchActor<W> {
         }));
     }
 
+    /// Tells operators what is in the queue.
+    fn record_queue(&self) {
+        let waiting_since = self.queue.waiting_since();
+        self.context
+            .node
+            .record_queue(self.queue.depth(), waiting_since);
+    }
+
     fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
         self.context.node.mark_batch_finished();
         let unanswered = self.queue.answer(replies);
-        self.context.node.record_depth(self.queue.depth());
+        self.record_queue();
         if unanswered > 0 {
             tracing::error!(
                 actor = self.context.node.name(),
@@ -203,7 +207,7 @@ impl<W: Worker> Supervised for BatchActor<W> {
         self.queue.recover(|reference, command| {
             node.record_quarantine(reference, W::name(command), W::contents(command));
         });
-        node.record_depth(self.queue.depth());
+        self.record_queue();
     }
 }
 
@@ -212,7 +216,7 @@ impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for BatchActor<W> {
 
     fn handle(&mut self, envelope: Envelope<W::Command, W::Reply>, ctx: &mut Context<Self>) {
         self.queue.push(envelope);
-        self.context.node.record_depth(self.queue.depth());
+        self.record_queue();
         self.schedule(ctx);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::metrics::ActorMetrics;
 
@@ -54,7 +54,8 @@ pub struct Counters {
 }
 
 /// The values of all counters at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CounterValues {
     pub actors_started: u64,
     pub actors_passivated: u64,

@@ -84,7 +84,7 @@ where
             };
             match panics::catch(|| actor.restart()) {
                 Ok(true) => {
-                    self.node.record_restart();
+                    self.node.record_restart(wait);
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }

@@ -14,7 +14,8 @@
 //! | `panics` | the panic hook, catching panics, and the check that panics unwind |
 //! | `arbiters`, `own_thread` | the threads of the actors; a thread for work that computes for long |
 //! | `tree`, `node` | the running actors and their states; readiness of the process |
-//! | `snapshot` | the tree as operators see it |
+//! | `figures`, `snapshot`, `ranking` | the tree and its actors in figures, as operators see them; how they are taken and ordered |
+//! | `recent`, `panic_log` | the worst actors of the last hour, and the last panics, in bounded memory |
 //! | `watchdog` | reports actors that spend too long on one batch |
 //! | `quarantine` | quarantined commands |
 //! | `periodic` | calls a function again and again |
@@ -25,15 +26,19 @@ mod admission;
 mod arbiters;
 pub mod batch_actor;
 mod counters;
+mod figures;
 mod guard;
 mod metrics;
 mod node;
 mod own_thread;
+mod panic_log;
 mod panics;
 mod periodic;
 mod policy;
 mod quarantine;
 mod queue;
+mod ranking;
+mod recent;
 mod registry;
 mod reply;
 mod snapshot;
@@ -46,6 +51,9 @@ pub mod watchdog;
 pub use admission::{Admission, AdmissionLimits};
 pub use arbiters::{Arbiters, hash_key};
 pub use counters::{Counter, CounterValues};
+pub use figures::{
+    ActorFigures, ActorGroup, BatchFigures, PanicRecord, TreeSnapshot, WindowFigures,
+};
 pub use guard::supervise;
 pub use node::{Node, NodeState};
 pub use own_thread::on_own_thread;
@@ -54,7 +62,7 @@ pub use periodic::{Period, PeriodicActor};
 pub use policy::RestartPolicy;
 pub use quarantine::UnstoredCommand;
 pub use queue::{CommandBatch, Task};
+pub use ranking::{Measure, Ranking, Window};
 pub use registry::{Registry, RegistrySettings, SendError};
-pub use snapshot::{ActorGroup, ActorView, TreeSnapshot};
 pub use task::{TaskEnd, run_task, survive_panic};
 pub use tree::{NodeKind, Tree, TreeTotals};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use timing::CommandId;
 
 use super::tree::NodeKind;
@@ -17,12 +17,13 @@ const RECORDS_MAX: usize = 1_000;
 /// not stored and are only in the log.
 const UNSTORED_MAX: usize = 200;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct QuarantineRecord {
     /// The id of the command, which its sender also got in the error.
     pub reference: CommandId,
     pub actor: String,
-    pub command: &'static str,
+    pub command: String,
     /// The time of the quarantine: RFC 3339, UTC.
     pub at: String,
     pub panic: String,
@@ -98,7 +99,7 @@ mod tests {
             let record = QuarantineRecord {
                 reference: *reference,
                 actor: "t".to_owned(),
-                command: "Create",
+                command: "Create".to_owned(),
                 at: String::new(),
                 panic: String::new(),
             };

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use timing::CommandId;
 
@@ -121,6 +121,11 @@ impl<C, R> WorkQueue<C, R> {
                 .map_or(0, |batch| batch.entries.len())
     }
 
+    /// Returns when the oldest command was sent that no batch has taken yet; `None` if none waits.
+    pub fn waiting_since(&self) -> Option<Instant> {
+        self.waiting.front().map(|entry| entry.envelope.sent_at())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.depth() == 0
     }
@@ -219,7 +224,7 @@ fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     Some(Task {
         id: envelope.id(),
         command,
-        waited: envelope.waiting_time(),
+        waited: envelope.sent_at().elapsed(),
     })
 }
 

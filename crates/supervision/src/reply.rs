@@ -4,7 +4,7 @@
 //! again. If it is dropped later, the command is *interrupted*: the sender must look up its effect first.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix::Message;
 use timing::CommandId;
@@ -75,9 +75,8 @@ impl<C, R> Envelope<C, R> {
         )
     }
 
-    /// Returns how long the command has waited since it was sent.
-    pub fn waiting_time(&self) -> Duration {
-        self.sent_at.elapsed()
+    pub fn sent_at(&self) -> Instant {
+        self.sent_at
     }
 
     pub fn id(&self) -> CommandId {

@@ -1,123 +1,251 @@
-//! A snapshot of the tree for operators: how many actors are in each state, and the actors of each group whose state is
-//! the worst.
+//! A snapshot of the tree for operators: how many actors are in each state, the actors of each group that are in the
+//! most trouble, and the first actors by each ranking.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use jiff::Timestamp;
 
-use super::counters::CounterValues;
+use super::figures::{ActorFigures, ActorGroup, BatchFigures, TreeSnapshot, WindowFigures};
 use super::node::{NodeInner, NodeState};
-use super::quarantine::QuarantineRecord;
+use super::panic_log::PanicLog;
+use super::ranking::{Trouble, leaders};
+use super::recent::{KEPT_BY_MEASURE, Measured, Windows, WindowsByName};
 use super::tree::{NodeKind, Tree};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TreeSnapshot {
-    pub ready: bool,
-    /// The reason why the process is not ready. `None` if it is ready.
-    pub reason: Option<String>,
-    pub groups: Vec<ActorGroup>,
-    pub counters: CounterValues,
-    pub quarantine: Vec<QuarantineRecord>,
+/// The time of a snapshot, on both clocks.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// In microseconds since the tree was created.
+    micros: u64,
+    wall: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ActorGroup {
-    pub kind: NodeKind,
-    pub shard: usize,
-    /// The number of actors in each state.
-    pub states: BTreeMap<NodeState, usize>,
-    /// The number of commands in the queues of all actors of the group.
-    pub mailbox_depth: usize,
-    pub nodes: Vec<ActorView>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ActorView {
-    pub name: String,
-    pub state: NodeState,
-    pub restarts: u32,
-    /// The number of commands in the actor's queue, including those of the batch in progress.
-    pub mailbox_depth: usize,
-    /// The time that the oldest command of the last batch waited for its start, in microseconds.
-    pub wait_us: u64,
-    pub last_panic: Option<String>,
-    pub started_at: String,
-}
-
-impl From<&NodeInner> for ActorView {
-    fn from(inner: &NodeInner) -> Self {
-        Self {
-            name: inner.name().to_owned(),
-            state: inner.state(),
-            restarts: inner.restarts(),
-            mailbox_depth: inner.depth(),
-            wait_us: inner.wait_us(),
-            last_panic: inner.last_panic(),
-            started_at: inner.started_at.to_string(),
-        }
+impl Moment {
+    /// Returns the time of day of another moment, exact to a millisecond.
+    fn wall_at(self, micros: u64) -> Timestamp {
+        let milliseconds = |us: u64| Duration::from_millis(us / 1_000);
+        let at = if micros <= self.micros {
+            self.wall.checked_sub(milliseconds(self.micros - micros))
+        } else {
+            self.wall.checked_add(milliseconds(micros - self.micros))
+        };
+        let at = at.unwrap_or(self.wall);
+        Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
     }
 }
 
+/// An actor in memory that may be listed. Its figures are made only if it is.
+struct Candidate {
+    trouble: Trouble,
+    inner: Arc<NodeInner>,
+    windows: Windows,
+}
+
+struct Group {
+    counted: ActorGroup,
+    worst: Vec<Candidate>,
+}
+
 impl Tree {
-    /// Takes a snapshot of the tree with up to `nodes_max` actors per group.
-    pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
+    /// Takes a snapshot of the tree with up to `actors_max` actors of each group, and of each kind by each ranking as far
+    /// as the tree remembers them.
+    pub fn snapshot(&self, actors_max: usize) -> TreeSnapshot {
+        self.snapshot_at(Instant::now(), actors_max)
+    }
+
+    pub(crate) fn snapshot_at(&self, now: Instant, actors_max: usize) -> TreeSnapshot {
+        let moment = Moment {
+            micros: self.micros_at(now),
+            wall: self.now(),
+        };
+        let mut recent = if actors_max == 0 {
+            WindowsByName::new()
+        } else {
+            self.recent().windows(moment.micros)
+        };
         // The kind is part of the key, because all kinds that the tree does not know have one rank.
-        let mut groups: BTreeMap<(usize, NodeKind, usize), ActorGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, NodeKind, usize), Group> = BTreeMap::new();
+        let mut top = Vec::new();
         self.for_each_node(|inner| {
-            let kind = inner.kind;
-            let shard = inner.shard;
+            let candidate = Candidate::new(inner, &mut recent, moment.micros);
             let group = groups
-                .entry((self.rank(kind), kind, shard))
-                .or_insert_with(|| ActorGroup::new(kind, shard));
-            group.add(inner.into(), nodes_max);
+                .entry((self.rank(inner.kind), inner.kind, inner.shard))
+                .or_insert_with(|| Group::new(inner.kind, inner.shard));
+            group.count(&candidate.trouble);
+            if actors_max == 0 {
+                return;
+            }
+            if !candidate.trouble.is_none() || candidate.windows != Windows::default() {
+                top.push(candidate.figures(moment));
+            }
+            group.add(candidate, actors_max);
         });
+        top.extend(stopped_actors(recent));
+        let panics = self.panics();
+        let mut top = leaders(top, actors_max.min(KEPT_BY_MEASURE));
+        for actor in &mut top {
+            add_panics(actor, &panics);
+        }
+        let groups = groups.into_values();
+        let groups = groups.map(|group| group.into_figures(moment, actors_max, &panics));
+        let groups = groups.collect();
+        drop(panics);
         let reason = self.readiness().err();
         TreeSnapshot {
+            taken_at: moment.wall,
             ready: reason.is_none(),
             reason,
-            groups: groups
-                .into_values()
-                .map(|group| group.cut(nodes_max))
-                .collect(),
+            groups,
+            top,
             counters: self.counters().snapshot(),
             quarantine: self.quarantine().records(),
         }
     }
 }
 
-impl ActorGroup {
+impl Candidate {
+    /// Takes the actor's windows out of `recent`, so that those of stopped actors remain there. What is in hand or waits
+    /// counts in each window.
+    fn new(inner: &Arc<NodeInner>, recent: &mut WindowsByName, moment: u64) -> Self {
+        let recorded = recent
+            .get_mut(inner.kind.name())
+            .and_then(|names| names.remove(inner.name()));
+        let mut windows = recorded.unwrap_or_default();
+        let since = inner.heartbeat().running_since();
+        let present = Measured {
+            wait_us: inner.oldest_wait_us(moment),
+            handle_us: since.map_or(0, |since| moment.saturating_sub(since).max(1)),
+            depth: u64::try_from(inner.depth()).unwrap_or(u64::MAX),
+            ..Measured::default()
+        };
+        for window in &mut windows {
+            window.merge(present);
+        }
+        let [.., hour] = windows;
+        let trouble = Trouble {
+            state: inner.state(),
+            age_us: present.handle_us,
+            wait_us: present.wait_us,
+            depth: inner.depth(),
+            panics: hour.panics,
+        };
+        Self {
+            trouble,
+            inner: Arc::clone(inner),
+            windows,
+        }
+    }
+
+    fn figures(&self, moment: Moment) -> ActorFigures {
+        let Self {
+            trouble,
+            inner,
+            windows,
+        } = self;
+        let condition = inner.condition();
+        let batch = (trouble.age_us > 0).then(|| BatchFigures {
+            command: condition.command.to_owned(),
+            commands: condition.commands,
+            since: moment.wall_at(moment.micros.saturating_sub(trouble.age_us)),
+            age_us: trouble.age_us,
+        });
+        ActorFigures {
+            state: trouble.state,
+            started_at: Some(inner.started_at),
+            batch,
+            last_batch_us: inner.last_batch_us(),
+            mailbox_depth: trouble.depth,
+            oldest_wait_us: trouble.wait_us,
+            wait_us: inner.wait_us(),
+            restarts: condition.restarts,
+            last_panic: condition.last_panic.as_deref().map(str::to_owned),
+            restarts_at: condition.restarts_at().map(|at| moment.wall_at(at)),
+            failed_at: condition.failed_at().map(|at| moment.wall_at(at)),
+            ..window_figures(inner.kind.name(), inner.name(), *windows)
+        }
+    }
+}
+
+/// Returns the actors that have stopped.
+fn stopped_actors(recent: WindowsByName) -> impl Iterator<Item = ActorFigures> {
+    recent.into_iter().flat_map(|(kind, names)| {
+        names.into_iter().map(move |(name, windows)| ActorFigures {
+            state: NodeState::Stopped,
+            ..window_figures(kind, &name, windows)
+        })
+    })
+}
+
+fn window_figures(kind: &str, name: &str, windows: Windows) -> ActorFigures {
+    let [last_minute, last_5_minutes, last_hour] = windows.map(|measured| WindowFigures {
+        wait_max_us: measured.wait_us,
+        handle_max_us: measured.handle_us,
+        depth_max: measured.depth,
+        restarts: measured.restarts,
+        panics: measured.panics,
+    });
+    ActorFigures {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        last_minute,
+        last_5_minutes,
+        last_hour,
+        ..ActorFigures::default()
+    }
+}
+
+fn add_panics(actor: &mut ActorFigures, panics: &PanicLog) {
+    actor.panics = panics.last(&actor.kind, &actor.name);
+}
+
+impl Group {
     fn new(kind: NodeKind, shard: usize) -> Self {
         Self {
-            kind,
-            shard,
-            states: BTreeMap::new(),
-            mailbox_depth: 0,
-            nodes: Vec::new(),
+            counted: ActorGroup {
+                kind: kind.name().to_owned(),
+                shard,
+                ..ActorGroup::default()
+            },
+            worst: Vec::new(),
         }
     }
 
-    /// Counts an actor and adds it to the list. A list longer than twice the limit is cut to the actors in the worst
-    /// states, to limit memory.
-    fn add(&mut self, actor: ActorView, nodes_max: usize) {
-        *self.states.entry(actor.state).or_default() += 1;
-        self.mailbox_depth += actor.mailbox_depth;
-        self.nodes.push(actor);
-        if self.nodes.len() > nodes_max.saturating_mul(2) {
-            self.sort_and_cut(nodes_max);
+    fn count(&mut self, trouble: &Trouble) {
+        let counted = &mut self.counted;
+        *counted.states.entry(trouble.state).or_default() += 1;
+        counted.mailbox_depth += trouble.depth;
+        counted.oldest_wait_us = counted.oldest_wait_us.max(trouble.wait_us);
+    }
+
+    /// Adds an actor to the list. A list longer than twice the limit is cut to the worst actors, to limit memory.
+    fn add(&mut self, actor: Candidate, actors_max: usize) {
+        self.worst.push(actor);
+        if self.worst.len() > actors_max.saturating_mul(2) {
+            self.sort_and_cut(actors_max);
         }
     }
 
-    fn cut(mut self, nodes_max: usize) -> Self {
-        self.sort_and_cut(nodes_max);
-        self
-    }
-
-    fn sort_and_cut(&mut self, nodes_max: usize) {
-        self.nodes.sort_unstable_by(|a, b| {
-            (b.state, b.restarts)
-                .cmp(&(a.state, a.restarts))
-                .then_with(|| a.name.cmp(&b.name))
+    /// Equal actors stand in the order of their start.
+    fn sort_and_cut(&mut self, actors_max: usize) {
+        self.worst.sort_unstable_by(|a, b| {
+            let by_start = || a.inner.id.cmp(&b.inner.id);
+            b.trouble.cmp(&a.trouble).then_with(by_start)
         });
-        self.nodes.truncate(nodes_max);
+        self.worst.truncate(actors_max);
+    }
+
+    fn into_figures(mut self, moment: Moment, actors_max: usize, panics: &PanicLog) -> ActorGroup {
+        self.sort_and_cut(actors_max);
+        let nodes = self.worst.iter().map(|candidate| {
+            let mut figures = candidate.figures(moment);
+            add_panics(&mut figures, panics);
+            figures
+        });
+        ActorGroup {
+            nodes: nodes.collect(),
+            ..self.counted
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The tree of supervised actors: a root, one group per kind and arbiter, and the actors.
 //!
-//! The tree also holds the shared counters, the quarantine and the clock. While a failed actor is in the tree, the
+//! The tree also holds the shared counters, the worst figures of the last hour, the last panics, the quarantine and the
+//! clock. While a failed actor is in the tree, the
 //! process is not ready.
 
 use std::collections::BTreeMap;
@@ -15,7 +16,9 @@ use timing::clock::SharedClock;
 
 use super::counters::Counters;
 use super::node::{Node, NodeInner, NodeState};
+use super::panic_log::PanicLog;
 use super::quarantine::Quarantine;
+use super::recent::{Measured, Recent};
 use super::watchdog::BatchLoad;
 
 /// The kind of an actor. The tree groups its actors by kind, and the kind's name is a label in the metrics.
@@ -82,6 +85,8 @@ struct TreeInner {
     ids: AtomicU64,
     nodes: DashMap<u64, Arc<NodeInner>>,
     failures: Mutex<BTreeMap<u64, String>>,
+    recent: Mutex<Recent>,
+    panics: Mutex<PanicLog>,
     counters: Arc<Counters>,
     quarantine: Quarantine,
 }
@@ -101,6 +106,8 @@ impl Tree {
             ids: AtomicU64::new(1),
             nodes: DashMap::new(),
             failures: Mutex::default(),
+            recent: Mutex::default(),
+            panics: Mutex::default(),
             counters: Arc::new(counters),
             quarantine: Quarantine::default(),
         }))
@@ -140,7 +147,7 @@ impl Tree {
     pub fn busy_actors(&self, kind: NodeKind) -> BusyActors {
         let mut found = BusyActors::default();
         self.for_each_node(|inner| {
-            if inner.kind == kind && inner.heartbeat().is_running() {
+            if inner.kind == kind && inner.heartbeat().running_since().is_some() {
                 found.all += 1;
                 found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
             }
@@ -182,10 +189,38 @@ impl Tree {
             .unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn for_each_node(&self, mut inspect: impl FnMut(&NodeInner)) {
+    pub(crate) fn for_each_node(&self, mut inspect: impl FnMut(&Arc<NodeInner>)) {
         for inner in &self.0.nodes {
             inspect(&inner);
         }
+    }
+
+    /// Records what an actor did, for the figures of the last hour.
+    pub(crate) fn record_measured(&self, node: &NodeInner, moment: u64, measured: Measured) {
+        self.recent()
+            .record(node.kind.name(), node.name(), moment, measured);
+    }
+
+    /// Counts a panic and keeps its cause. `measured` is the batch that the panic ended.
+    pub(crate) fn record_panic(
+        &self,
+        node: &NodeInner,
+        moment: u64,
+        cause: &str,
+        measured: Measured,
+    ) {
+        self.0.counters.panics.up();
+        self.panics()
+            .record(node.kind.name(), node.name(), self.now(), cause);
+        self.record_measured(node, moment, measured);
+    }
+
+    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
+        lock(&self.0.recent)
+    }
+
+    pub(crate) fn panics(&self) -> MutexGuard<'_, PanicLog> {
+        lock(&self.0.panics)
     }
 
     pub(crate) fn escalate(&self, id: u64, reason: String) {
@@ -200,11 +235,12 @@ impl Tree {
     }
 
     fn failures(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
-        self.0
-            .failures
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.failures)
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Tree {

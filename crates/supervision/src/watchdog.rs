@@ -60,12 +60,20 @@ impl Heartbeat {
         self.since.store(moment.max(1), Ordering::Relaxed);
     }
 
-    pub(crate) fn finish(&self) {
-        self.since.store(0, Ordering::Relaxed);
+    /// Ends the batch and returns when it began; `None` if there was none. The level of the batch does not pass to the next
+    /// one.
+    pub(crate) fn finish(&self, actor: &str) -> Option<u64> {
+        let since = self.since.swap(0, Ordering::Relaxed);
+        let level = self.level.swap(BatchLoad::Light as u8, Ordering::Relaxed);
+        if BatchLoad::from_byte(level) != BatchLoad::Light {
+            tracing::info!(actor, "actor finished its long batch");
+        }
+        Some(since).filter(|since| *since != 0)
     }
 
-    pub(crate) fn is_running(&self) -> bool {
-        self.since.load(Ordering::Relaxed) != 0
+    /// Returns when the batch in progress began; `None` if there is none.
+    pub(crate) fn running_since(&self) -> Option<u64> {
+        Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != 0)
     }
 
     /// Returns the level of the last scan, or `Light` if the batch has ended since.
@@ -123,7 +131,7 @@ pub fn scan(
 
 fn report(tree: &Tree, actor: &str, level: BatchLoad) {
     match level {
-        BatchLoad::Light => tracing::info!(actor, "actor finished its long batch"),
+        BatchLoad::Light => {}
         BatchLoad::Busy => tracing::warn!(actor, "actor is busy with a long batch"),
         BatchLoad::Stuck => {
             tree.counters().stuck.up();

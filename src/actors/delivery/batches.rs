@@ -113,9 +113,12 @@ async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>
         {
             batch.push(next);
         }
-        node.record_depth(batch.len() + requests.len());
+        // The channel does not show its oldest request, which came right after the last one of this batch.
+        let last = batch.last().filter(|_| !requests.is_empty());
+        let waiting_since = last.map(|asked| asked.at);
+        node.record_queue(batch.len() + requests.len(), waiting_since);
         run_batch(&*work, batch, &node).await;
-        node.record_depth(requests.len());
+        node.record_queue(requests.len(), None);
     }
 }
 
@@ -125,8 +128,8 @@ async fn run_batch<W: BatchWork>(work: &W, batch: Vec<QueuedRequest<W>>, node: &
         .iter()
         .map(|asked| begun.duration_since(asked.at))
         .collect();
-    node.record_wait(waits.iter().max().copied().unwrap_or_default());
-    node.mark_batch_started();
+    let longest_wait = waits.iter().max().copied().unwrap_or_default();
+    node.mark_batch_started(W::COMMAND, waits.len(), longest_wait);
     let requests: Vec<_> = batch.iter().map(|asked| &asked.request).collect();
     let answers = answer_all(work, &requests, node).await;
     node.mark_batch_finished();

@@ -96,7 +96,7 @@ impl EndpointWorker {
             if self.lease_end.is_cancelled() {
                 return Err(StoreError::Stale.into());
             }
-            node.mark_batch_started();
+            node.mark_batch_started("deliver", 1, Duration::ZERO);
             // The subscription starts before the load, so that no new work is missed.
             let new_work = pin!(wakeup.next_notification().fuse());
             let handled = self.deliver(new_work).await?;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use authority_client::{Authority, CryptoKeys, RetryPolicy};
 use database::StoreError;
@@ -219,7 +219,9 @@ impl PipelineDeps {
             ),
         };
         let started = Instant::now();
-        session.node.mark_batch_started();
+        session
+            .node
+            .mark_batch_started(step.as_str(), 1, Duration::ZERO);
         let caller = StepExecutor {
             authority: &session.authority,
             keys: self.keys.as_ref(),

@@ -52,7 +52,7 @@ fn to_quarantined_command(unstored: &UnstoredCommand) -> QuarantinedCommand {
     QuarantinedCommand {
         reference: record.reference,
         actor: record.actor.clone(),
-        command: record.command.to_owned(),
+        command: record.command.clone(),
         taxpayer_id: number.map(TaxpayerId),
         at: unstored.at,
         panic: record.panic.clone(),

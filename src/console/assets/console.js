@@ -6,16 +6,73 @@
   const reach = () => document.querySelectorAll(".wide, pre").forEach((box) => {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   });
+  // A part is updated in place: elements stay, and only what is different in them changes, so what the reader opened stays
+  // open. What has the focus or is selected is neither moved nor taken away, and selected text is not changed, until the
+  // reader lets go of it; what is gone is shown faint until then. Rows are the same if their data-key is.
+  const isInUse = (node) => {
+    const selection = getSelection();
+    return node.contains(document.activeElement)
+      || (!selection.isCollapsed && selection.rangeCount > 0 && selection.getRangeAt(0).intersectsNode(node));
+  };
+  // Attributes that the reader or this script has set stay.
+  const KEPT = ["open", "tabindex"];
+  const updateAttributes = (from, to) => {
+    [...from.attributes].forEach(({ name }) => {
+      if (!to.hasAttribute(name) && !KEPT.includes(name)) from.removeAttribute(name);
+    });
+    [...to.attributes].forEach(({ name, value }) => {
+      if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    });
+  };
+  const keyOf = (node) => `${node.nodeName} ${node.dataset?.key ?? ""}`;
+  // Returns false if something could not be updated, because it is in use.
+  const update = (from, to) => {
+    if (from.isEqualNode(to)) return true;
+    if (from.nodeType !== Node.ELEMENT_NODE) {
+      if (isInUse(from)) return false;
+      from.data = to.data;
+      return true;
+    }
+    updateAttributes(from, to);
+    return updateChildren(from, to);
+  };
+  const updateChildren = (from, to) => {
+    const old = new Map();
+    from.childNodes.forEach((node) => old.set(keyOf(node), [...(old.get(keyOf(node)) ?? []), node]));
+    let isDone = true;
+    const wanted = [...to.childNodes].map((node) => {
+      const same = old.get(keyOf(node))?.shift();
+      if (!same) return document.importNode(node, true);
+      isDone = update(same, node) && isDone;
+      return same;
+    });
+    [...old.values()].flat().forEach((gone) => {
+      if (!isInUse(gone)) return gone.remove();
+      gone.classList?.add("gone");
+      isDone = false;
+    });
+    // From the last to the first, so that a node in use can stay where it is: the others move around it.
+    wanted.reduceRight((next, node) => {
+      const isInPlace = node.parentNode === from && node.nextSibling === next;
+      if (!isInPlace && !(node.parentNode === from && isInUse(node))) from.insertBefore(node, next);
+      return node;
+    }, null);
+    return isDone;
+  };
+  const RETRY_MS = 500;
+  const show = (part, html) => {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    clearTimeout(part.retry);
+    if (!updateChildren(part, template.content)) part.retry = setTimeout(() => show(part, html), RETRY_MS);
+    reach();
+  };
   const stop = () => { streams.forEach((stream) => stream.close()); streams = []; };
   const start = () => {
     stop();
     document.querySelectorAll("[data-live]").forEach((part) => {
       const stream = new EventSource(part.dataset.live);
-      stream.onmessage = (message) => {
-        if (part.contains(document.activeElement) && document.activeElement !== document.body) return;
-        part.innerHTML = message.data;
-        reach();
-      };
+      stream.onmessage = (message) => show(part, message.data);
       streams.push(stream);
     });
   };

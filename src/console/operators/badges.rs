@@ -16,6 +16,7 @@ impl From<NodeState> for Badge {
             NodeState::Restarting => ("warn", "Restarting"),
             NodeState::Stuck => ("bad", "Stuck"),
             NodeState::Failed => ("bad", "Failed"),
+            NodeState::Unknown => ("warn", "Unknown"),
         };
         Self { class, text }
     }

@@ -110,7 +110,8 @@ async fn live_overview(
     let render = |state: web::Data<ApiState>| -> futures_util::future::LocalBoxFuture<'static, _> {
         Box::pin(async move { render(&state).await })
     };
-    std::future::ready(parts.stream("overview", &request, &state, render)).await
+    let name = "overview".to_owned();
+    std::future::ready(parts.stream(name, &request, &state, render)).await
 }
 
 pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {

@@ -50,9 +50,12 @@ struct ReplicaLine {
     badge: Badge,
     /// Why the replica is not ready, or since when it is missed.
     note: String,
+    /// The microseconds since its last sign, and those since its start.
+    silent_us: u64,
+    running_us: u64,
     memory: String,
     clock: String,
-    requests: String,
+    requests_per_s: String,
     open_breakers: usize,
 }
 
@@ -91,7 +94,7 @@ async fn live_replicas(
     let render = |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
         Box::pin(async move { render(&state) })
     };
-    std::future::ready(parts.stream("replicas", &request, &state, render)).await
+    std::future::ready(parts.stream("replicas".to_owned(), &request, &state, render)).await
 }
 
 /// POST /console/replicas/{id}/forget: forgets a replica that does not come back.
@@ -141,6 +144,8 @@ impl ReplicaLine {
         let held = figures.breakers.iter();
         Self {
             badge: state.into(),
+            silent_us: micros_between(replica.seen_at, list.read_at),
+            running_us: micros_between(figures.started_at, list.read_at),
             note: match state {
                 ReplicaState::Missing => {
                     "It did not stop in order. Others take over its work when its leases end."
@@ -155,13 +160,18 @@ impl ReplicaLine {
                 .resident_bytes
                 .map_or_else(String::new, |bytes| format!("{} MiB", bytes >> 20)),
             clock: clock_words(figures.clock_ahead_ms),
-            requests: format!("{} in 10 s, {} µs each", figures.requests, figures.mean_us),
+            requests_per_s: format!("{}.{}", figures.requests / 10, figures.requests % 10),
             open_breakers: held
                 .filter(|breaker| breaker.state != BreakerCondition::Closed)
                 .count(),
             replica: replica.clone(),
         }
     }
+}
+
+fn micros_between(from: Timestamp, to: Option<Timestamp>) -> u64 {
+    let passed = to.map_or(0, |to| to.duration_since(from).as_micros());
+    u64::try_from(passed).unwrap_or(0)
 }
 
 /// Says how a clock stands to the clock of the database.

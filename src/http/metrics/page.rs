@@ -1,5 +1,9 @@
 //! The metrics page. All values are current, except counts from the database, which are cached for a few seconds.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
 use authority_client::Authority;
 use database::StoreMetrics;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -60,20 +64,23 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
 fn register_actors(registry: &mut Registry, tree: &Tree) {
     let gauges = Family::<LabelPairs, Gauge>::default();
     let depths = Family::<LabelPairs, Gauge>::default();
+    let mut longest_waits = BTreeMap::<String, u64>::new();
     for group in tree.snapshot(0).groups {
         let depth = i64::try_from(group.mailbox_depth).unwrap_or(i64::MAX);
         depths
-            .get_or_create(&vec![("kind", group.kind.name().to_owned())])
+            .get_or_create(&vec![("kind", group.kind.clone())])
             .inc_by(depth);
         for (state, count) in group.states {
             let labels = vec![
-                ("kind", group.kind.name().to_owned()),
+                ("kind", group.kind.clone()),
                 ("state", format!("{state:?}").to_lowercase()),
             ];
             gauges
                 .get_or_create(&labels)
                 .inc_by(i64::try_from(count).unwrap_or(i64::MAX));
         }
+        let longest = longest_waits.entry(group.kind).or_default();
+        *longest = group.oldest_wait_us.max(*longest);
     }
     registry.register("actors", "Actors by kind and state", gauges);
     registry.register(
@@ -81,6 +88,14 @@ fn register_actors(registry: &mut Registry, tree: &Tree) {
         "Commands in the queues of actors",
         depths,
     );
+    let waits = Family::<LabelPairs, Gauge<f64, AtomicU64>>::default();
+    for (kind, longest_us) in longest_waits {
+        waits
+            .get_or_create(&vec![("kind", kind)])
+            .set(Duration::from_micros(longest_us).as_secs_f64());
+    }
+    let help = "How long the command has waited that waits longest now";
+    registry.register("actor_oldest_wait_seconds", help, waits);
     let counters = tree.counters().snapshot();
     for (name, help, value) in supervision_counters(&counters) {
         registry.register(name, help, counter(value));

@@ -1,6 +1,7 @@
 //! Who may see and do what under /console, and forms of other sites.
 
 use einvoice::internals::OperatorRole;
+use testkit::documents;
 use testkit::each_database;
 
 use crate::support::visitor::Visitor;
@@ -158,19 +159,26 @@ async fn what_does_not_exist_is_a_page_that_says_so(world: &World) {
 #[each_database]
 async fn the_pages_of_this_process_show_its_actors_and_lanes(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    world.taxpayer().await.invoice(&documents::invoice()).await;
+    let view = "?by=handle-time&minutes=60&kind=taxpayer";
+    let live_part =
+        "data-live=\"/console/live/supervision?by=handle-time&#38;minutes=60&#38;kind=taxpayer\"";
     let supervision = [
-        "Actors that need attention",
+        "Top actors",
         "Quarantine",
-        "Commands in its queue",
-        "data-live",
+        "Commands in their queues",
+        "href=\"/console/taxpayers/",
+        live_part,
     ];
     viewer
-        .get("/console/supervision")
+        .get(&format!("/console/supervision{view}"))
         .await
         .shows_all(&supervision);
-    let event = viewer.first_event("/console/live/supervision").await;
+    let event = viewer
+        .first_event(&format!("/console/live/supervision{view}"))
+        .await;
     assert!(
-        event.starts_with("data: ") && event.contains("Restarts"),
+        event.starts_with("data: ") && event.contains("Longest batch"),
         "{event}"
     );
     viewer

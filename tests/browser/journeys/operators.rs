@@ -2,11 +2,65 @@
 
 use einvoice::internals::OperatorRole;
 use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::json;
 use testkit::documents::{self, irn, submission};
 
 use crate::person::Visitor;
 use crate::run_alone;
 use crate::support::account::{Account, PASSWORD};
+
+/// In place of the stream of a part, one through which a test tells the page what it likes.
+const TOLD_STREAM: &str = "
+    window.told = null;
+    window.EventSource = class { constructor() { window.told = this; } close() {} };";
+
+/// Changes a part while its reader has the focus in it, has opened something in it or has selected some of it.
+const LIVE_SCRIPT: &str = "
+    const part = document.querySelector('[data-live]');
+    const row = (key, text) => `<tr data-key='${key}'><th><a href='/console'>${key}</a></th><td>${text}</td>
+        <td><details><summary>more</summary></details></td></tr>`;
+    const tell = (...rows) =>
+        window.told.onmessage({ data: `<table><tbody>${rows.join('')}</tbody></table>` });
+    const rows = () => [...part.querySelectorAll('tr')];
+    const texts = () => rows().map((one) => one.dataset.key + one.children[1].textContent).join(' ');
+    tell(row('a', 1), row('b', 1), row('c', 1));
+    const b = rows()[1];
+    const [link, details] = [b.querySelector('a'), b.querySelector('details')];
+    link.focus();
+    details.open = true;
+    tell(row('c', 2), row('b', 2), row('d', 2));
+    const moved = [texts(), document.activeElement === link, details.open, details.isConnected];
+    tell(row('d', 3));
+    const gone = [texts(), document.activeElement === link, b.className];
+    link.blur();
+    getSelection().selectAllChildren(rows()[1].children[1]);
+    tell(row('e', 4), row('d', 4));
+    const selected = [texts(), getSelection().toString()];
+    getSelection().removeAllRanges();
+    tell(row('e', 5), row('d', 5));
+    return { moved, gone, selected, released: texts() };";
+
+#[test]
+fn a_part_that_changes_by_itself_leaves_alone_what_its_reader_uses() {
+    run_alone("live", |world| {
+        Box::pin(async move {
+            let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+            let on_start = json!({ "source": TOLD_STREAM });
+            let command = "Page.addScriptToEvaluateOnNewDocument";
+            viewer.session.devtools(command, &on_start).await;
+            viewer.open("/console/supervision").await;
+            viewer.wait_to_see("All actors").await;
+            let seen = viewer.session.script(LIVE_SCRIPT, &[]).await;
+            let expected = json!({
+                "moved": ["c2 b2 d2", true, true, true],
+                "gone": ["b2 d3", true, "gone"],
+                "selected": ["e4 d3", "3"],
+                "released": "e5 d5",
+            });
+            assert_eq!(seen, expected);
+        })
+    });
+}
 
 #[test]
 fn a_breaker_is_tripped_and_reset_and_the_invoice_is_signed() {

@@ -64,7 +64,7 @@ async fn a_batch_of_ten_with_one_poison_command_answers_nine_and_quarantines_one
     let records = harness.tree.quarantine().records();
     assert_eq!(records.len(), 1);
     assert_eq!(
-        (records[0].reference, records[0].command),
+        (records[0].reference, records[0].command.as_str()),
         (reference, "Poison")
     );
     assert_eq!(records[0].actor, "t");

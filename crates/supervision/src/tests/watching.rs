@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::super::node::NodeState;
 use super::super::periodic::{Period, PeriodicActor};
 use super::super::watchdog::{self, WatchdogScan};
+use super::super::{ActorFigures, Measure, Ranking, TreeSnapshot, Window, WindowFigures};
 use super::*;
 
 const LIMITS: watchdog::WatchdogLimits = watchdog::WatchdogLimits {
@@ -118,4 +119,165 @@ async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
         node.last_panic().map(|text| text.chars().count()),
         Some(200)
     );
+}
+
+fn only_actor(snapshot: &TreeSnapshot) -> &ActorFigures {
+    let [group] = snapshot.groups.as_slice() else {
+        panic!("{snapshot:?}")
+    };
+    let [actor] = group.nodes.as_slice() else {
+        panic!("{snapshot:?}")
+    };
+    actor
+}
+
+#[actix::test]
+async fn operators_see_the_batch_in_hand_and_how_long_the_queue_behind_it_waits() {
+    let harness = Harness::open();
+    let work = harness.send("t", TestCommand::Sleep(1, Duration::from_millis(200)));
+    let behind = async {
+        sleep(Duration::from_millis(20)).await;
+        futures_util::future::join(
+            harness.send("t", TestCommand::Write(2)),
+            harness.send("t", TestCommand::Write(3)),
+        )
+        .await
+    };
+    let watch = async {
+        sleep(Duration::from_millis(60)).await;
+        let later = Instant::now() + Duration::from_secs(8);
+        harness.tree.snapshot_at(later, 10)
+    };
+    let (_, _, seen) = futures_util::future::join3(work, behind, watch).await;
+    let actor = only_actor(&seen);
+    let batch = actor.batch.as_ref().unwrap();
+    assert_eq!((batch.command.as_str(), batch.commands), ("Other", 1));
+    let seconds = 8_000_000..10_000_000;
+    assert!(seconds.contains(&batch.age_us), "{batch:?}");
+    assert!(seconds.contains(&actor.oldest_wait_us), "{actor:?}");
+    assert_eq!((actor.mailbox_depth, actor.last_batch_us), (3, None));
+    assert_eq!(seen.groups[0].oldest_wait_us, actor.oldest_wait_us);
+    let expected = WindowFigures {
+        wait_max_us: actor.oldest_wait_us,
+        handle_max_us: batch.age_us,
+        depth_max: 3,
+        ..WindowFigures::default()
+    };
+    assert_eq!(actor.last_minute, expected, "what is in hand counts");
+    assert_eq!(seen.top, seen.groups[0].nodes);
+
+    eventually("the second batch has ended", || {
+        let now = harness.tree.snapshot(10);
+        only_actor(&now).last_hour.depth_max == 3 && only_actor(&now).mailbox_depth == 0
+    })
+    .await;
+    let idle = harness.tree.snapshot(10);
+    let actor = only_actor(&idle);
+    assert_eq!((actor.batch.as_ref(), actor.oldest_wait_us), (None, 0));
+    assert!(actor.wait_us > 50_000, "they waited for the first batch");
+    assert!(actor.last_hour.handle_max_us > 150_000, "{actor:?}");
+}
+
+#[actix::test]
+async fn operators_see_when_an_actor_restarts_and_why() {
+    let backoff = Duration::from_hours(1);
+    let policy = RestartPolicy {
+        backoff_initial: backoff,
+        backoff_max: backoff,
+        ..RestartPolicy::default()
+    };
+    let harness = Harness::with(1, AdmissionLimits::default(), policy);
+    let poison = harness.send("t", TestCommand::Poison);
+    let watch = eventually("the actor waits for its restart", || {
+        states(&harness.tree) == [NodeState::Restarting]
+            && harness.tree.counters().restarts.get() == 1
+    });
+    tokio::select! {
+        reply = poison => panic!("{reply:?}"),
+        () = watch => {}
+    }
+    let seen = harness.tree.snapshot(10);
+    let actor = only_actor(&seen);
+    let wait = actor.restarts_at.unwrap().duration_since(seen.taken_at);
+    assert!((1_700..3_700).contains(&wait.as_secs()), "{wait}");
+    assert_eq!((actor.restarts, actor.failed_at), (1, None));
+    assert_eq!((actor.last_hour.restarts, actor.last_hour.panics), (1, 1));
+    let [panic] = actor.panics.as_slice() else {
+        panic!("{actor:?}")
+    };
+    assert!(panic.cause.starts_with("poison at "), "{panic:?}");
+    assert!(panic.at <= seen.taken_at);
+    let oldest_wait = actor.oldest_wait_us;
+    assert!(oldest_wait > 0, "the command waits for the restart");
+}
+
+#[actix::test]
+async fn an_actor_that_has_stopped_is_still_among_the_worst_of_its_window() {
+    let harness = Harness::open();
+    let nap = Duration::from_millis(30);
+    let slow = harness.send("slow", TestCommand::Sleep(1, nap));
+    slow.await.unwrap();
+    let idle_after = Duration::from_mins(2);
+    let later = Instant::now() + idle_after;
+    harness.registry.passivate_idle(later, idle_after, 10);
+    eventually("the actor has stopped", || harness.tree.count() == 0).await;
+    let top = |window, after: Duration| {
+        let snapshot = harness.tree.snapshot_at(Instant::now() + after, 10);
+        let ranking = Ranking {
+            kind: Some("account"),
+            by: Measure::HandleTime,
+            window,
+        };
+        ranking.top(snapshot.top, 10)
+    };
+    let seen = top(Window::FiveMinutes, Duration::from_mins(4));
+    assert_eq!(
+        (seen[0].name.as_str(), seen[0].state),
+        ("slow", NodeState::Stopped)
+    );
+    assert_eq!(seen[0].started_at, None);
+    assert!(seen[0].last_5_minutes.handle_max_us >= 30_000);
+    assert_eq!(top(Window::Minute, Duration::from_mins(4)), []);
+    assert_eq!(top(Window::Hour, Duration::from_hours(2)), []);
+}
+
+#[actix::test]
+async fn the_snapshot_lists_the_actor_first_whose_queue_is_in_trouble_whatever_its_name() {
+    let harness = Harness::open();
+    for number in 0..30 {
+        let name = format!("a{number}");
+        harness
+            .send(&name, TestCommand::Write(number))
+            .await
+            .unwrap();
+    }
+    let slow = harness.send("z", TestCommand::Sleep(99, Duration::from_millis(150)));
+    let watch = async {
+        sleep(Duration::from_millis(30)).await;
+        harness.tree.snapshot(3)
+    };
+    let (_, seen) = futures_util::future::join(slow, watch).await;
+    let names: Vec<_> = seen.groups[0]
+        .nodes
+        .iter()
+        .map(|actor| actor.name.as_str())
+        .collect();
+    assert_eq!(names, ["z", "a0", "a1"], "then in the order of their start");
+    assert_eq!(seen.groups[0].states[&NodeState::Running], 31);
+}
+
+#[actix::test]
+async fn the_batch_after_a_long_one_is_not_long_yet() {
+    let tree = Tree::new(Arc::new(SystemClock), &KINDS);
+    let node = tree.node(ON_DEMAND, 0, "t");
+    node.mark_running();
+    node.mark_batch_started("First", 1, Duration::ZERO);
+    watchdog::scan(&tree, |_| LIMITS, Instant::now() + Duration::from_secs(11));
+    assert_eq!(node.state(), NodeState::Stuck);
+    node.mark_batch_started("Second", 1, Duration::ZERO);
+    assert_eq!(node.state(), NodeState::Running);
+    let seen = tree.snapshot(1);
+    let batch = only_actor(&seen).batch.as_ref().unwrap();
+    assert_eq!(batch.command, "Second");
+    assert!(only_actor(&seen).last_batch_us.is_some());
 }

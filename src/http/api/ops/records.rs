@@ -22,7 +22,9 @@ use crate::store::operations::{audit, outages};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/supervision").get(supervision, || {
-            doc("supervision", "The tree of actors, gravest first").shows(
+            doc("supervision", "The tree of actors, worst first")
+                .with_note("`groups` counts all actors and lists the worst of each kind and thread; `top` has those that are first by trouble, wait, queue, time or restarts within 1, 5 or 60 minutes.")
+                .shows(
                 200,
                 "Supervision retrieved successfully",
                 schema::envelope(schema::object()),
@@ -114,13 +116,14 @@ pub(crate) fn read_audit_filter(query: &Query) -> Result<AuditFilter, ApiError> 
     })
 }
 
-/// Maximum number of actors that the response lists per group. The counts in the response include all actors.
-const ACTORS_PER_GROUP_MAX: usize = 100;
+/// Maximum number of actors that the response lists of a group, and of a kind by each order. The counts in the response
+/// include all actors.
+const ACTORS_MAX: usize = 100;
 
-/// GET /ops/supervision: returns the tree of actors. Actors with the most serious problems come first.
+/// GET /ops/supervision: returns the tree of actors. Actors in the most trouble come first.
 fn supervision(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
     ready(ApiResponse::ok(
         "Supervision retrieved successfully",
-        state.into_inner().tree.snapshot(ACTORS_PER_GROUP_MAX),
+        state.into_inner().tree.snapshot(ACTORS_MAX),
     ))
 }
