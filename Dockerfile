@@ -4,6 +4,9 @@ FROM rust:1.95-slim-bookworm AS build
 # The bundled SQLite and the cryptography need a C compiler, which this image has.
 WORKDIR /build
 COPY . .
+# The commit for `einvoice --version` and the metric `build_info`, since `.git` is not copied:
+# docker build --build-arg EINVOICE_COMMIT="$(git rev-parse HEAD)" .
+ARG EINVOICE_COMMIT=
 # The caches outlive a change of the sources, so that only the changed crates are compiled again;
 # they are not part of the image, so the binary is copied out of them.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \

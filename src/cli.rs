@@ -15,9 +15,17 @@ use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::events::checkpoint::CheckpointTail;
 use crate::domain::kernel::codes::Subscription;
 
+/// The version and the commit, which build.rs finds.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (commit ",
+    env!("EINVOICE_COMMIT"),
+    ")"
+);
+
 /// An e-invoicing relay between taxpayers and a national tax authority.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
-#[command(name = "einvoice", version, disable_help_subcommand = true)]
+#[command(name = "einvoice", version = VERSION, disable_help_subcommand = true)]
 pub struct Arguments {
     /// The settings file. Without this option ./config.toml is read, if it exists.
     #[arg(long, global = true, value_name = "FILE")]
@@ -30,7 +38,19 @@ pub struct Arguments {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Call {
     /// Runs the service until it is stopped. This is the default command.
-    Serve,
+    Serve {
+        /// Sends nothing: makes no call to the authority and sends no webhook. For a copy of a database beside the live one.
+        #[arg(long)]
+        paused: bool,
+    },
+    /// Checks this deployment before a start and changes nothing: the settings, the encryption key, the database, the
+    /// disk, the authority, the files of checkpoints, the ports, the limit of open files and the receivers of webhooks.
+    /// Prints one line for each check. Exits with 0 if no check failed, and with 1 otherwise.
+    Doctor {
+        /// Prints one JSON object instead.
+        #[arg(long)]
+        json: bool,
+    },
     /// Takes one invoice from creation to its webhooks, on a temporary database, and prints each exchange.
     Demo {
         /// A fault that the simulated authority injects into the demo.
@@ -379,7 +399,10 @@ impl KeyArguments {
 impl Arguments {
     /// Returns the command, `serve` by default, and the path of the settings file, if given.
     pub fn into_parts(self) -> (Call, Option<PathBuf>) {
-        (self.call.unwrap_or(Call::Serve), self.config)
+        (
+            self.call.unwrap_or(Call::Serve { paused: false }),
+            self.config,
+        )
     }
 }
 
@@ -413,8 +436,8 @@ mod tests {
 
     #[test]
     fn no_subcommand_means_serve() {
-        assert_eq!(call(""), Call::Serve);
-        assert_eq!(call("serve"), Call::Serve);
+        assert_eq!(call(""), Call::Serve { paused: false });
+        assert_eq!(call("serve"), Call::Serve { paused: false });
     }
 
     #[test]
@@ -505,6 +528,9 @@ mod tests {
                 },
             ),
             ("migrate", Call::Migrate),
+            ("serve --paused", Call::Serve { paused: true }),
+            ("doctor", Call::Doctor { json: false }),
+            ("doctor --json", Call::Doctor { json: true }),
             (
                 "sandbox --bind 127.0.0.1:9000",
                 Call::Sandbox { bind, seed: 1 },

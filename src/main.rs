@@ -13,7 +13,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use einvoice::app;
 use einvoice::app::{
-    AccessCall, ContactCall, ContactId, KeyKind, KeyOwner, StartError, TaxpayerId,
+    AccessCall, ContactCall, ContactId, DoctorReport, KeyKind, KeyOwner, ServeMode, StartError,
+    TaxpayerId,
 };
 use einvoice::cli::{
     Arguments, Call, ConfigCall, ContactCommand, IntegratorCall, KeyCall, OperatorCall,
@@ -75,7 +76,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
         return Ok(Some(settings.to_masked_toml()));
     }
     telemetry::init(&settings.log);
-    if call == Call::Serve {
+    if matches!(call, Call::Serve { .. }) {
         settings
             .warnings()
             .iter()
@@ -83,11 +84,12 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     }
     // The demo creates its secrets in its own temporary directory, and a drill needs none, so `data_dir` is left untouched.
     let settings = match call {
-        Call::Demo { .. } | Call::Drill(_) => settings,
-        _ => settings
-            .with_local_secrets()
-            .map_err(|fault| unusable_failure(&fault))?,
+        Call::Demo { .. } | Call::Drill(_) => Ok(settings),
+        // The doctor changes nothing.
+        Call::Doctor { .. } => settings.with_present_secrets(),
+        _ => settings.with_local_secrets(),
     };
+    let settings = settings.map_err(|fault| unusable_failure(&fault))?;
     actix_rt::System::new().block_on(dispatch(call, settings))
 }
 
@@ -95,7 +97,15 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
     match call {
         Call::Config(ConfigCall::Check) => Ok(Some(settings.to_masked_toml())),
         Call::Openapi => Ok(Some(app::openapi_document().to_owned())),
-        Call::Serve => no_output(app::serve(settings).await),
+        Call::Serve { paused } => {
+            let mode = if paused {
+                ServeMode::Paused
+            } else {
+                ServeMode::Normal
+            };
+            no_output(app::serve(settings, mode).await)
+        }
+        Call::Doctor { json } => print_doctor_report(&app::doctor(&settings).await, json),
         Call::Demo { fault } => no_output(app::demo(settings, fault).await),
         Call::Drill(arguments) => no_output(app::drill(arguments).await),
         Call::Migrate => no_output(app::migrate(settings).await),
@@ -287,6 +297,21 @@ fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) ->
             sentence: format!("{listed} findings are left to an operator"),
         }),
     }
+}
+
+/// Prints all checks, then succeeds only if none failed.
+fn print_doctor_report(report: &DoctorReport, as_json: bool) -> CallResult {
+    print(Some(if as_json {
+        report.to_json().to_string()
+    } else {
+        report.to_string()
+    }))?;
+    let sentence = match report.failed() {
+        0 => return Ok(None),
+        1 => "1 check failed".to_owned(),
+        failed => format!("{failed} checks failed"),
+    };
+    Err(report_failure(&sentence))
 }
 
 fn report_failure(report: &impl Display) -> ExitFailure {

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use einvoice::app::{self, Application};
+use einvoice::app::{self, Application, ServeMode};
 use einvoice::config::Settings;
 use einvoice::internals::KeyTerms;
 use futures_util::FutureExt;
@@ -42,7 +42,9 @@ pub(crate) async fn count_for_each_case(
         KeyTerms::default(),
     );
     let key = made.await.unwrap()["api_key"].as_str().unwrap().to_owned();
-    let application = Application::build(settings).await.unwrap();
+    let application = Application::build(settings, ServeMode::Normal)
+        .await
+        .unwrap();
     let address = application.address();
     let handle = application.handle();
     let service = actix_rt::spawn(application.run_until_stopped());

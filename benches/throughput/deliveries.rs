@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use einvoice::app::App;
+use einvoice::app::{App, ServeMode};
 use einvoice::config::Settings;
 use futures_util::future::join_all;
 use tokio::time::sleep;
@@ -44,7 +44,7 @@ struct Drained {
 }
 
 pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Report) {
-    let app = App::build(settings).await.unwrap();
+    let app = App::build(settings, ServeMode::Normal).await.unwrap();
     let sink = Sink::start();
     let span_s =
         std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());

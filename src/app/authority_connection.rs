@@ -9,6 +9,7 @@ use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 use timing::clock::SharedClock;
 
+use crate::app::composition::ServeMode;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::config::authority::{AuthorityMode, AuthoritySettings};
@@ -26,6 +27,7 @@ pub(super) struct AuthorityConnection {
 impl AuthorityConnection {
     pub(super) async fn connect(
         settings: &Settings,
+        mode: ServeMode,
         clock: &SharedClock,
     ) -> Result<Self, StartError> {
         let sandbox = match settings.authority.mode {
@@ -34,7 +36,7 @@ impl AuthorityConnection {
             ),
             AuthorityMode::Remote => None,
         };
-        let authority = build_client(settings, sandbox.as_ref(), clock)?;
+        let authority = build_client(settings, sandbox.as_ref(), mode, clock)?;
         let keys = load_crypto_keys(settings, sandbox.as_ref())?;
         Ok(Self {
             authority,
@@ -51,13 +53,14 @@ pub(super) fn remote_client(
 ) -> Result<Option<Authority>, StartError> {
     match settings.authority.mode {
         AuthorityMode::Sandbox => Ok(None),
-        AuthorityMode::Remote => build_client(settings, None, clock).map(Some),
+        AuthorityMode::Remote => build_client(settings, None, ServeMode::Normal, clock).map(Some),
     }
 }
 
 fn build_client(
     settings: &Settings,
     sandbox: Option<&Sandbox>,
+    mode: ServeMode,
     clock: &SharedClock,
 ) -> Result<Authority, StartError> {
     let base_url = match sandbox {
@@ -67,18 +70,19 @@ fn build_client(
     let base_url = base_url.ok_or(StartError::NoAuthority)?;
     Ok(Authority::new(
         &base_url,
-        &client_settings(&settings.authority),
+        &client_settings(&settings.authority, mode),
         clock.clone(),
     )?)
 }
 
-fn client_settings(settings: &AuthoritySettings) -> ClientSettings {
+fn client_settings(settings: &AuthoritySettings, mode: ServeMode) -> ClientSettings {
     ClientSettings {
         api_key: settings.api_key.clone(),
         api_secret: settings.api_secret.clone(),
         extra_ca_file: settings.extra_ca_file.clone(),
         timeout: Duration::from_secs(settings.timeout_s),
         max_concurrent_calls: settings.max_concurrent_calls,
+        is_paused: mode == ServeMode::Paused,
     }
 }
 
@@ -177,7 +181,7 @@ mod tests {
             ];
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let settings = Settings::load(None, pairs.into_iter()).unwrap();
-            let error = AuthorityConnection::connect(&settings, &clock)
+            let error = AuthorityConnection::connect(&settings, ServeMode::Normal, &clock)
                 .await
                 .err()
                 .unwrap();

@@ -26,7 +26,7 @@ use crate::actors::reference::ReferenceRefresher;
 use crate::actors::sweeper;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
-use crate::app::composition::BuildContext;
+use crate::app::composition::{BuildContext, ServeMode};
 use crate::store::lanes::{LaneKind, Lease};
 
 /// How often the janitor runs.
@@ -47,13 +47,38 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct BackgroundWork {
     pub(super) pipeline: PipelineDeps,
     pub(super) delivery: Arc<DeliveryDeps>,
+    /// `None` if the service is paused.
+    pub(super) outgoing: Option<OutgoingWork>,
+    pub(super) checkpointer: Option<Checkpointer>,
+}
+
+/// The work that calls the authority or a webhook, besides that of the pools.
+pub(super) struct OutgoingWork {
     pub(super) reference_refresher: ReferenceRefresher,
     /// The wait before the reference lists are fetched for the first time.
     pub(super) reference_fresh_for: Duration,
     pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
     pub(super) reconciliation_requested: Arc<Notify>,
-    pub(super) checkpointer: Option<Checkpointer>,
+}
+
+impl OutgoingWork {
+    /// Makes the first poll and the timer of reconciliations due at once. Returns `None`, and schedules nothing, in a
+    /// process that sends nothing.
+    pub(super) async fn schedule_unless_paused(
+        self,
+        mode: ServeMode,
+    ) -> Result<Option<Self>, StoreError> {
+        if mode == ServeMode::Paused {
+            tracing::warn!(
+                "started with --paused: nothing is sent to the authority or to webhooks"
+            );
+            return Ok(None);
+        }
+        self.transit_poller.ensure_scheduled().await?;
+        self.reconciler.ensure_scheduled().await?;
+        Ok(Some(self))
+    }
 }
 
 /// The background actors of a running process. They stop when this value is dropped.
@@ -70,14 +95,7 @@ impl BackgroundActors {
     pub(super) fn start(context: &BuildContext<'_>, work: BackgroundWork) -> Self {
         let runs = RunPool::new(work.pipeline, &context.tree, &context.arbiters);
         let deliveries = DeliveryPool::new(work.delivery, &context.tree, &context.arbiters);
-        let dispatchers = vec![
-            context.start_run_dispatcher(&runs),
-            context.start_delivery_dispatcher(&deliveries),
-            context.start_outage_notifier(),
-            context.start_verifier(),
-            context.start_transit_poller(work.transit_poller),
-            context.start_reconciler(work.reconciler, work.reconciliation_requested),
-        ];
+        let mut dispatchers = Vec::new();
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
             context.start_janitor(),
@@ -85,9 +103,24 @@ impl BackgroundActors {
             context.start_sweeper(),
             context.start_quarantine(),
             context.start_clock_watch(),
-            context.start_outage_detector(),
-            context.start_reference_refresh(work.reference_refresher, work.reference_fresh_for),
         ];
+        if let Some(outgoing) = work.outgoing {
+            dispatchers.extend([
+                context.start_run_dispatcher(&runs),
+                context.start_delivery_dispatcher(&deliveries),
+                context.start_outage_notifier(),
+                context.start_verifier(),
+                context.start_transit_poller(outgoing.transit_poller),
+                context.start_reconciler(outgoing.reconciler, outgoing.reconciliation_requested),
+            ]);
+            periodic.extend([
+                context.start_outage_detector(),
+                context.start_reference_refresh(
+                    outgoing.reference_refresher,
+                    outgoing.reference_fresh_for,
+                ),
+            ]);
+        }
         periodic.extend(context.start_quarantine_lift());
         periodic.extend(
             work.checkpointer

@@ -28,7 +28,7 @@ use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::app::authority_connection::{AuthorityConnection, retry_policy};
-use crate::app::background_actors::{BackgroundActors, BackgroundWork};
+use crate::app::background_actors::{BackgroundActors, BackgroundWork, OutgoingWork};
 use crate::app::checkpoint::checkpointer;
 use crate::app::database::open_store;
 use crate::app::error::StartError;
@@ -45,6 +45,14 @@ use crate::store::operations::replicas;
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// The sender that webhooks name.
 const USER_AGENT: &str = concat!("einvoice/", env!("CARGO_PKG_VERSION"));
+
+/// Whether the process does what it accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServeMode {
+    Normal,
+    /// Nothing is sent: no call to the authority, and no webhook. For a copy of a database beside the live one.
+    Paused,
+}
 
 /// The parts of a running process.
 pub struct App {
@@ -85,7 +93,7 @@ pub(super) struct BuildContext<'a> {
 }
 
 impl App {
-    pub async fn build(settings: &Settings) -> Result<Self, StartError> {
+    pub async fn build(settings: &Settings, mode: ServeMode) -> Result<Self, StartError> {
         assert_unwinding().map_err(StartError::Panics)?;
         install_hook();
         let clock: SharedClock = Arc::new(SystemClock);
@@ -96,12 +104,13 @@ impl App {
             authority,
             keys,
             sandbox,
-        } = AuthorityConnection::connect(settings, &clock).await?;
+        } = AuthorityConnection::connect(settings, mode, &clock).await?;
         let context = BuildContext::start(settings, store, clock, authority, owner);
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
         let reference_refresher = context.reference_refresher(&catalog);
-        let reference_fresh_for = reference_refresher.load(sandbox.is_some()).await?;
+        let asks_at_once = sandbox.is_some() && mode == ServeMode::Normal;
+        let reference_fresh_for = reference_refresher.load(asks_at_once).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery(&webhook_urls)?);
         let inbound = context.inbound();
@@ -110,14 +119,17 @@ impl App {
         let last_checkpoint = checkpointer
             .as_ref()
             .map(|checkpointer| Arc::clone(&checkpointer.last));
+        let outgoing = OutgoingWork {
+            reference_refresher,
+            reference_fresh_for,
+            transit_poller: context.transit_poller(&inbound),
+            reconciler: context.reconciler(),
+            reconciliation_requested: Arc::clone(&reconciliations.requested),
+        };
         let work = BackgroundWork {
             pipeline: context.pipeline_deps(&pipeline, keys, &delivery),
             delivery: Arc::clone(&delivery),
-            reference_refresher,
-            reference_fresh_for,
-            transit_poller: context.transit_poller(&inbound).await?,
-            reconciler: context.reconciler().await?,
-            reconciliation_requested: Arc::clone(&reconciliations.requested),
+            outgoing: outgoing.schedule_unless_paused(mode).await?,
             checkpointer,
         };
         let background = BackgroundActors::start(&context, work);
@@ -271,25 +283,20 @@ impl BuildContext<'_> {
         ))
     }
 
-    /// Returns the poller of the authority's list of invoices in transit. The first poll is due at once.
-    async fn transit_poller(&self, inbound: &Arc<Inbound>) -> Result<TransitPoller, StartError> {
+    /// Returns the poller of the authority's list of invoices in transit.
+    fn transit_poller(&self, inbound: &Arc<Inbound>) -> TransitPoller {
         let every = Duration::from_secs(self.settings.authority.pull_every_s);
-        let poller = TransitPoller::new(Arc::clone(inbound), self.clock.clone(), every);
-        poller.ensure_scheduled().await?;
-        Ok(poller)
+        TransitPoller::new(Arc::clone(inbound), self.clock.clone(), every)
     }
 
-    /// Returns the reconciler. If periodic reconciliation is on, its timer is due at once.
-    async fn reconciler(&self) -> Result<Reconciler, StartError> {
-        let reconciler = Reconciler {
+    fn reconciler(&self) -> Reconciler {
+        Reconciler {
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
             authority: self.authority.clone(),
             clock: self.clock.clone(),
             schedule: reconciler_schedule(self.settings),
-        };
-        reconciler.ensure_scheduled().await?;
-        Ok(reconciler)
+        }
     }
 
     fn delivery(&self, urls: &AddressPolicy) -> Result<DeliveryDeps, StartError> {
@@ -317,6 +324,7 @@ impl BuildContext<'_> {
             wakeups: self.notifiers.endpoint_work.clone(),
             turns: Turns::default(),
             is_closing: AtomicBool::new(false),
+            is_paused: self.authority.is_paused(),
             clock: self.clock.clone(),
             incidents: Arc::default(),
             durations: Arc::default(),
@@ -333,7 +341,7 @@ pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), Sto
 }
 
 /// Returns the rule for the addresses of webhooks. In production every allowed network must name a port.
-fn webhook_addresses(settings: &Settings) -> AddressPolicy {
+pub(super) fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     let wants_ports = settings.environment == Environment::Production;
     AddressPolicy::new(settings.allowed_networks()).with_required_ports(wants_ports)
 }

@@ -74,7 +74,21 @@ pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartErr
     opened.map_err(|source| open_error(settings, source))
 }
 
-fn vault(settings: &Settings) -> Result<Vault, StartError> {
+/// Opens the database of the settings with as few connections as possible, and without changing its schema.
+pub(super) async fn open_for_inspection(
+    settings: &Settings,
+    vault: Vault,
+) -> Result<Store, StoreError> {
+    let pools = PoolSettings {
+        writers_max: 1,
+        readers_max: 1,
+        page_readers_max: 1,
+        ..pool_settings(settings)
+    };
+    Store::open_existing(settings.database_url().expose_secret(), &pools, vault).await
+}
+
+pub(super) fn vault(settings: &Settings) -> Result<Vault, StartError> {
     let secrets = &settings.secrets;
     let old = secrets
         .encryption_keys

@@ -11,6 +11,7 @@ mod checkpoint;
 mod composition;
 mod database;
 mod demo;
+mod doctor;
 mod drill;
 mod error;
 mod first_start;
@@ -35,8 +36,9 @@ pub use accounts::{
     set_subscription,
 };
 pub use checkpoint::checkpoint;
-pub use composition::App;
+pub use composition::{App, ServeMode};
 pub use demo::demo;
+pub use doctor::{DoctorReport, doctor};
 pub use drill::{DrillError, drill};
 pub use error::StartError;
 pub use invitations::{invite, invite_contact};

@@ -12,10 +12,11 @@ use gethostname::gethostname;
 use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
-use tokio::time::sleep;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::app::authority_connection::start_sandbox;
-use crate::app::composition::App;
+use crate::app::composition::{App, ServeMode};
 use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::app::server::{self, ListenerLimits, ListenerRules, ListenerSocket};
@@ -28,6 +29,8 @@ use crate::http;
 /// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
+/// How long the last sign to the other replicas may take. The database may be silent.
+const SIGNS_END_WITHIN: Duration = Duration::from_secs(2);
 /// How long the server still takes requests after the stop signal, and answers each with `Connection: close`. A client
 /// that is just sending a request still gets a response, which tells it to close the connection. If the server closed
 /// idle connections at once, such a request could be lost.
@@ -40,6 +43,10 @@ pub struct Application {
     app: App,
     server: Server,
     stopping: http::StopSignal,
+    /// Tells the other replicas how this one is, until it stops.
+    signs: JoinHandle<()>,
+    /// How long the service still serves after it has announced its stop (setting `http.drain_delay_s`).
+    drain_delay: Duration,
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
 }
@@ -108,7 +115,7 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
         webhook_urls: app.webhook_urls.clone(),
         delivery: Arc::clone(&app.delivery),
         settings: http::state::ApiSettings {
-            pipeline_wait: Duration::from_secs(settings.pipeline.wait_s),
+            pipeline_wait: pipeline_wait(app, settings),
             body_bytes_max: settings.http.body_bytes_max,
             bulk_bytes_max: settings.http.bulk_bytes_max,
             idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
@@ -188,6 +195,15 @@ fn replica_name(settings: &Settings, address: SocketAddr) -> String {
         .unwrap_or_else(host_and_port)
 }
 
+/// Returns how long a call waits for its run. Without anybody to work on runs, it need not wait.
+fn pipeline_wait(app: &App, settings: &Settings) -> Duration {
+    if app.authority.is_paused() {
+        Duration::ZERO
+    } else {
+        Duration::from_secs(settings.pipeline.wait_s)
+    }
+}
+
 fn trusted_proxies(settings: &config::http::HttpSettings) -> http::TrustedProxies {
     let header = match settings.forwarded_header {
         config::http::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
@@ -223,7 +239,7 @@ fn rates(settings: &Settings) -> http::Rates {
 
 impl Application {
     /// Builds the app and starts to listen. Port 0 in the settings takes a free port.
-    pub async fn build(settings: &Settings) -> Result<Self, StartError> {
+    pub async fn build(settings: &Settings, mode: ServeMode) -> Result<Self, StartError> {
         let open_files = server::raise_open_files();
         let listener = listen(settings.http.bind)?;
         let address = listener.local_addr()?;
@@ -232,7 +248,7 @@ impl Application {
             .as_ref()
             .map(TcpListener::local_addr)
             .transpose()?;
-        let app = App::build(settings).await?;
+        let app = App::build(settings, mode).await?;
         if let Some(sandbox) = &app.sandbox {
             sandbox
                 .state()
@@ -246,7 +262,7 @@ impl Application {
         let state = web::Data::new(api_state(&app, settings, identity));
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
-        actix_web::rt::spawn(http::give_signs(state.clone()));
+        let signs = actix_web::rt::spawn(http::give_signs(state.clone()));
         let past = web::Data::new(console::PastOverviews::default());
         actix_web::rt::spawn(console::keep_overviews(state.clone(), past.clone()));
         let limits = ListenerLimits::new(&settings.http, open_files);
@@ -269,6 +285,8 @@ impl Application {
             app,
             server,
             stopping,
+            signs,
+            drain_delay: Duration::from_secs(settings.http.drain_delay_s),
             address,
             ops_address,
         })
@@ -294,12 +312,15 @@ impl Application {
     /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then waits a limited time for work in flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
         let handle = self.server.handle();
-        let stopping = self.stopping;
+        let stopping = self.stopping.clone();
+        let drain_delay = self.drain_delay;
         let requested_at = Arc::new(OnceLock::new());
         let requested = Arc::clone(&requested_at);
         actix_rt::spawn(async move {
             match wait_for_stop_request().await {
                 Ok(()) => {
+                    stopping.announce_stop();
+                    wait_until_drained(drain_delay).await;
                     requested.get_or_init(Instant::now);
                     stopping.request_stop();
                     sleep(CLOSE_BY_ANSWER_FOR).await;
@@ -312,6 +333,11 @@ impl Application {
         });
         let served = self.server.await;
         tracing::info!("stopped listening; finishing work in flight");
+        // After the last sign, nothing says any more that this replica is there.
+        self.stopping.request_stop();
+        if timeout(SIGNS_END_WITHIN, self.signs).await.is_err() {
+            tracing::warn!("this replica could not say that it stops");
+        }
         let spent = requested_at.get().map_or(Duration::ZERO, Instant::elapsed);
         self.app
             .close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN))
@@ -320,8 +346,8 @@ impl Application {
     }
 }
 
-pub async fn serve(settings: Settings) -> Result<(), StartError> {
-    let application = Application::build(&settings).await?;
+pub async fn serve(settings: Settings, mode: ServeMode) -> Result<(), StartError> {
+    let application = Application::build(&settings, mode).await?;
     let accounts = first_start::create_accounts(&application.app, &settings).await?;
     println!(
         "{}",
@@ -347,6 +373,21 @@ pub async fn serve_sandbox(
     wait_for_stop_request().await?;
     sandbox.stop().await;
     Ok(())
+}
+
+/// Waits until the load balancer has noticed that this process is not ready. A second signal ends the wait.
+async fn wait_until_drained(delay: Duration) {
+    if delay.is_zero() {
+        return;
+    }
+    tracing::info!(
+        seconds = delay.as_secs(),
+        "asked to stop; not ready from now on, and still taking requests"
+    );
+    tokio::select! {
+        () = sleep(delay) => {}
+        Ok(()) = wait_for_stop_request() => {}
+    }
 }
 
 /// Waits for SIGTERM or Ctrl-C.

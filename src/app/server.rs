@@ -28,7 +28,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// The time that the head of a request may take to arrive.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The limit of open files that the process asks the operating system for.
-const OPEN_FILES_WANTED: u64 = 65_536;
+pub(super) const OPEN_FILES_WANTED: u64 = 65_536;
 /// The number of connections that each worker may have accepted but not yet registered.
 const UNREGISTERED_CONNECTIONS_MAX: usize = 64;
 

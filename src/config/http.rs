@@ -37,6 +37,7 @@ pub struct HttpSettings {
     pub connections_max: usize,
     pub connections_per_address_max: usize,
     pub answer_stalled_s: u64,
+    pub drain_delay_s: u64,
     pub answers_bytes_max: usize,
     pub answers_bytes_per_integrator_max: usize,
     pub answers_bytes_per_account_max: usize,

@@ -82,6 +82,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
         Allowed::Number(8..=COUNT_MAX),
     ),
     ("http.answer_stalled_s", Allowed::Number(1..=3_600)),
+    ("http.drain_delay_s", Allowed::Number(0..=300)),
     ("http.answers_bytes_max", Allowed::Number(1_024..=2 * GIB)),
     (
         "http.answers_bytes_per_integrator_max",

@@ -15,13 +15,23 @@ use super::authority::AuthorityMode;
 use super::fault::LocalSecretFault;
 use super::{Environment, Settings, limits};
 
+/// The file in `data_dir` with the key that signs checkpoints.
+const CHECKPOINT_KEY_FILE: &str = "checkpoint_key";
+
 /// A function that encodes random bytes as a secret.
 type EncodeSecret = fn([u8; 32]) -> String;
+
+/// What becomes of a secret that has no value and no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MissingSecret {
+    Create,
+    LeaveEmpty,
+}
 
 impl Settings {
     /// Creates `data_dir`. In development, gives each missing secret a random value, which is kept in a file in
     /// `data_dir`.
-    pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
+    pub fn with_local_secrets(self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
         let made = fs::DirBuilder::new()
@@ -33,33 +43,50 @@ impl Settings {
             reason,
         })?;
         restrict_to_owner(&dir);
+        self.fill_secrets(MissingSecret::Create)
+    }
+
+    /// Like [`Self::with_local_secrets`], but creates nothing: a secret that is missing stays empty.
+    pub fn with_present_secrets(self) -> Result<Self, LocalSecretFault> {
+        self.fill_secrets(MissingSecret::LeaveEmpty)
+    }
+
+    /// True if a start creates the key that signs checkpoints, because it is missing.
+    pub fn creates_checkpoint_key(&self) -> bool {
+        let local = self.data_dir.join(CHECKPOINT_KEY_FILE);
+        self.environment == Environment::Development
+            && self.checkpoints.key_file.as_ref() == Some(&local)
+            && !local.exists()
+    }
+
+    fn fill_secrets(mut self, missing: MissingSecret) -> Result<Self, LocalSecretFault> {
         if self.environment == Environment::Production {
             return Ok(self);
         }
-        fill_secret(
+        let dir = self.data_dir.clone();
+        let fill = |secret: &mut SecretString, key, make: EncodeSecret| {
+            fill_secret(secret, key, &dir, make, missing)
+        };
+        fill(
             &mut self.secrets.encryption_key,
             "secrets.encryption_key",
-            &dir,
             |chance| STANDARD.encode(chance),
         )?;
-        fill_secret(
+        fill(
             &mut self.authority.notification_token,
             "authority.notification_token",
-            &dir,
             random_text,
         )?;
         // The simulator accepts any key that is a UUID and any secret. A remote authority issues both itself.
         if self.authority.mode == AuthorityMode::Sandbox {
-            fill_secret(
+            fill(
                 &mut self.authority.api_key,
                 "authority.api_key",
-                &dir,
                 random_uuid,
             )?;
-            fill_secret(
+            fill(
                 &mut self.authority.api_secret,
                 "authority.api_secret",
-                &dir,
                 random_text,
             )?;
         }
@@ -68,10 +95,10 @@ impl Settings {
             .get_or_insert_with(|| dir.join("checkpoints.log"));
         if self.checkpoints.key_file.is_none() {
             let mut key = SecretString::default();
-            fill_secret(&mut key, "checkpoints.checkpoint_key", &dir, |chance| {
+            fill(&mut key, "checkpoints.checkpoint_key", |chance| {
                 STANDARD.encode(chance)
             })?;
-            self.checkpoints.key_file = Some(dir.join("checkpoint_key"));
+            self.checkpoints.key_file = Some(dir.join(CHECKPOINT_KEY_FILE));
         }
         Ok(self)
     }
@@ -107,18 +134,22 @@ fn random_uuid(chance: [u8; 32]) -> String {
         .to_string()
 }
 
-/// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret. The file is named
-/// after the last part of the setting's name: `encryption_key` for `secrets.encryption_key`.
+/// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret if it may. The file is
+/// named after the last part of the setting's name: `encryption_key` for `secrets.encryption_key`.
 fn fill_secret(
     secret: &mut SecretString,
     key: &'static str,
     dir: &Path,
     make: EncodeSecret,
+    missing: MissingSecret,
 ) -> Result<(), LocalSecretFault> {
     if !secret.expose_secret().is_empty() {
         return Ok(());
     }
     let path = dir.join(key.rsplit('.').next().unwrap_or(key));
+    if missing == MissingSecret::LeaveEmpty && !path.exists() {
+        return Ok(());
+    }
     let mut chance = [0; 32];
     aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoRandomness)?;
     let read_or_create = read_or_create(&path, dir, || make(chance)).map_err(|reason| {
@@ -208,6 +239,19 @@ mod tests {
             checkpoints.key_file.as_deref(),
             Some(home.join("checkpoint_key").as_path())
         );
+    }
+
+    #[test]
+    fn present_secrets_are_read_and_missing_ones_are_not_created() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("new");
+        let settings = from_environment(&[("EINVOICE__DATA_DIR", home.to_str().unwrap())]);
+        let key = |settings: Settings| settings.secrets.encryption_key.expose_secret().to_owned();
+        let before = settings.clone().with_present_secrets().unwrap();
+        assert_eq!((key(before), home.exists()), (String::new(), false));
+        let created = settings.clone().with_local_secrets().unwrap();
+        let found = settings.with_present_secrets().unwrap();
+        assert_eq!(key(found), key(created));
     }
 
     #[test]

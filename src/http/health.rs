@@ -33,6 +33,8 @@ const STUCK_ACTORS_MIN: usize = 8;
 
 /// A probe of the database that takes longer than this shows that the database is silent, before the probe ends.
 const DATABASE_SILENT_AFTER: Duration = Duration::from_secs(4);
+/// The status of a process that was asked to stop.
+const STOPPING: &str = "stopping";
 /// The codes with which the databases report a full disk and a database that takes no writes.
 const DISK_FULL_SQLITE: &str = "13";
 const DISK_FULL_POSTGRES: &str = "53100";
@@ -101,6 +103,11 @@ impl Health {
     }
 
     async fn probe_authority(&self, client: &Authority) -> Option<HealthIssue> {
+        if client.is_paused() {
+            return Some(HealthIssue::degradation(
+                "started with --paused: nothing is sent",
+            ));
+        }
         let is_alive = timeout(AUTHORITY_PROBE_TIMEOUT, client.is_alive())
             .await
             .unwrap_or(false);
@@ -192,11 +199,12 @@ impl HealthIssue {
     }
 }
 
-/// The response of `/health/ready`.
+/// The response of `/health/ready`. A process that stops is not checked.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthReport {
     status: &'static str,
-    checks: Checks,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<Checks>,
 }
 
 #[derive(Debug, Serialize)]
@@ -244,12 +252,20 @@ impl HealthReport {
         };
         Self {
             status: status_name(worst),
-            checks,
+            checks: Some(checks),
+        }
+    }
+
+    /// Returns the report of a process that will stop.
+    pub(crate) fn stopping() -> Self {
+        Self {
+            status: STOPPING,
+            checks: None,
         }
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.status != Severity::Down.name()
+        self.status != Severity::Down.name() && self.status != STOPPING
     }
 }
 
@@ -311,6 +327,7 @@ mod tests {
         assert_eq!(status(dead(), None, None), "down");
         assert_eq!(status(None, dead(), ill()), "down");
         assert!(HealthReport::new(None, ill(), ill()).is_ready());
+        assert!(!HealthReport::stopping().is_ready());
     }
 
     #[test]

@@ -1,31 +1,49 @@
-//! The request to stop the process. Once it is made, live streams of the console end, and each response closes its
-//! connection.
+//! The end of the process, in two phases. Once a stop is announced, readiness says so while everything goes on, so that a
+//! load balancer sends no more requests. Once it is requested, live streams of the console end, and each response closes
+//! its connection.
 
 use tokio::sync::watch;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Serving,
+    Announced,
+    Requested,
+}
+
 #[derive(Debug, Clone)]
-pub struct StopSignal(watch::Sender<bool>);
+pub struct StopSignal(watch::Sender<Phase>);
 
 impl Default for StopSignal {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self(watch::Sender::new(Phase::Serving))
     }
 }
 
 impl StopSignal {
+    /// Makes the process not ready. It goes on until a stop is requested.
+    pub fn announce_stop(&self) {
+        self.0.send_replace(Phase::Announced);
+    }
+
     pub fn request_stop(&self) {
-        self.0.send_replace(true);
+        self.0.send_replace(Phase::Requested);
+    }
+
+    /// True once a stop is announced, also after it is requested.
+    pub(crate) fn is_announced(&self) -> bool {
+        *self.0.borrow() >= Phase::Announced
     }
 
     pub(crate) fn is_requested(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() == Phase::Requested
     }
 
     /// Waits until a stop is requested.
     pub(crate) async fn wait_for_stop(&self) {
-        let mut requested = self.0.subscribe();
+        let mut phase = self.0.subscribe();
         // The sender is part of `self`, so the wait cannot fail.
-        let _ = requested.wait_for(|requested| *requested).await;
+        let _ = phase.wait_for(|phase| *phase == Phase::Requested).await;
     }
 }
 
@@ -37,9 +55,11 @@ mod tests {
     async fn a_stop_is_noticed_before_and_after_it_is_requested() {
         let stopping = StopSignal::default();
         let other = stopping.clone();
-        assert!(!stopping.is_requested());
+        assert!(!stopping.is_announced() && !stopping.is_requested());
+        stopping.announce_stop();
+        assert!(stopping.is_announced() && !stopping.is_requested());
         tokio::join!(async { other.request_stop() }, stopping.wait_for_stop());
         stopping.wait_for_stop().await;
-        assert!(stopping.is_requested());
+        assert!(stopping.is_announced() && stopping.is_requested());
     }
 }

@@ -171,6 +171,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         wakeups: notifiers.endpoint_work.clone(),
         turns: Turns::default(),
         is_closing: AtomicBool::new(false),
+        is_paused: false,
         max_concurrent: 4,
         circuit: CircuitPolicy::default(),
         store: store.clone(),

@@ -8,6 +8,7 @@
 //! | portal ids | `ids` |
 //! | the API keys and the integrators of taxpayers in memory | `key_cache`, `payers` |
 //! | rows of several taxpayers by their names, in one statement | `lookup` |
+//! | what an operator asks before a start | `inspection` |
 //! | sealing all secrets again with a new key | `reseal` |
 //! | lanes: lock, lease, schedule and fence of pending work in one row | `lanes` |
 //! | integrators, operators, taxpayers and their keys | `accounts` |
@@ -24,6 +25,7 @@ pub mod accounts;
 pub mod events;
 pub mod idempotency;
 pub mod ids;
+pub mod inspection;
 pub mod invoices;
 pub mod key_cache;
 pub mod lanes;
@@ -42,7 +44,7 @@ use std::sync::Arc;
 use database::vault::Vault;
 use database::{Database, PoolSettings, StoreError};
 use migration::{Migrator, MigratorTrait};
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait, InsertStatement, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -159,18 +161,7 @@ impl Store {
 
     /// Checks that the database commits a write: a database on a full disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {
-        let statement = Query::insert()
-            .into_table("counters")
-            .columns(["name", "next"])
-            .values_panic([HEALTH_ROW.into(), 1_i64.into()])
-            .on_conflict(
-                OnConflict::column("name")
-                    .value("next", Expr::col(("counters", "next")).add(1_i64))
-                    .to_owned(),
-            )
-            .returning_col("next")
-            .to_owned();
-        self.execute_and_commit(self.backend().build(&statement))
+        self.execute_and_commit(self.backend().build(&health_write()))
             .await?;
         self.reader().execute_unprepared("SELECT 1").await?;
         Ok(())
@@ -179,6 +170,21 @@ impl Store {
     pub async fn close(self) {
         self.database.close().await;
     }
+}
+
+/// Returns a write that changes nothing that anybody reads.
+fn health_write() -> InsertStatement {
+    Query::insert()
+        .into_table("counters")
+        .columns(["name", "next"])
+        .values_panic([HEALTH_ROW.into(), 1_i64.into()])
+        .on_conflict(
+            OnConflict::column("name")
+                .value("next", Expr::col(("counters", "next")).add(1_i64))
+                .to_owned(),
+        )
+        .returning_col("next")
+        .to_owned()
 }
 
 #[cfg(test)]

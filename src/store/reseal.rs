@@ -103,6 +103,26 @@ pub async fn reseal_columns(store: &Store) -> Result<Vec<ResealReport>, StoreErr
     Ok(done)
 }
 
+/// How many of the sealed texts that were looked at open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenedSample {
+    pub read: usize,
+    pub unopened: usize,
+}
+
+/// Opens the first sealed texts of each column in `SEALED_COLUMNS`, and changes nothing.
+pub async fn open_sample(store: &Store) -> Result<OpenedSample, StoreError> {
+    let mut sample = OpenedSample::default();
+    for texts in &SEALED_COLUMNS {
+        let rows = texts.rows_after(store, texts.before_first()).await?;
+        let is_shut =
+            |row: &&SealedRow| (texts.reseal)(store.vault(), &row.id, &row.sealed).is_err();
+        sample.read += rows.len();
+        sample.unopened += rows.iter().filter(is_shut).count();
+    }
+    Ok(sample)
+}
+
 /// A row with a sealed text, as read from the table.
 struct SealedRow {
     key: Value,
@@ -135,11 +155,7 @@ impl SealedColumn {
             unopened: 0,
             unopened_owners: Vec::new(),
         };
-        let mut after = if self.has_number {
-            Value::from(i64::MIN)
-        } else {
-            Value::from("")
-        };
+        let mut after = self.before_first();
         loop {
             let rows = self.rows_after(store, after).await?;
             let Some(last) = rows.last() else {
@@ -148,6 +164,15 @@ impl SealedColumn {
             after = last.key.clone();
             self.reseal_rows(store, &rows, &mut report).await?;
             sleep(PAUSE).await;
+        }
+    }
+
+    /// Returns a key that is less than that of any row.
+    fn before_first(&self) -> Value {
+        if self.has_number {
+            Value::from(i64::MIN)
+        } else {
+            Value::from("")
         }
     }
 

@@ -25,9 +25,10 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 6] = [
+const PATHS_WITHOUT_PAGE: [&str; 7] = [
     "/assets/{hash}/{name}",
     "/console/live/overview",
+    "/console/live/replicas",
     "/console/live/supervision",
     "/console/search",
     "/dashboard",

@@ -172,18 +172,6 @@ struct Facts {
 
 impl Facts {
     fn pages(&self) -> Vec<(&'static str, String)> {
-        let Self {
-            taxpayer,
-            invoice,
-            irn,
-            batch,
-            supplied,
-            delivery,
-            run,
-            reconciliation,
-            invitation,
-        } = self;
-        let account = format!("/dashboard/{taxpayer}");
         let as_they_are = [
             "/sign-in",
             "/account/confirm",
@@ -201,13 +189,32 @@ impl Facts {
             "/console/operators",
             "/console/quarantine",
             "/console/reconciliations",
+            "/console/replicas",
             "/console/runs",
             "/console/supervision",
             "/console/taxpayers",
             "/dashboard/taxpayers",
             "/dashboard/taxpayers/activity",
         ];
-        let of_operators = [
+        let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
+        let of_nobody = [("/sign-in/invitation/{token}", self.invitation.clone())];
+        let as_they_are = as_they_are.into_iter().chain(of_nobody);
+        as_they_are
+            .chain(self.operator_pages())
+            .chain(self.account_pages())
+            .collect()
+    }
+
+    fn operator_pages(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let Self {
+            taxpayer,
+            invoice,
+            irn,
+            run,
+            reconciliation,
+            ..
+        } = self;
+        [
             (
                 "/console/reconciliations/{id}",
                 format!("/console/reconciliations/{reconciliation}"),
@@ -249,8 +256,20 @@ impl Facts {
                 "/console/taxpayers/{taxpayer}/irn",
                 format!("/console/taxpayers/{taxpayer}/irn?irn={irn}"),
             ),
-        ];
-        let of_account = [
+        ]
+        .into_iter()
+    }
+
+    fn account_pages(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let Self {
+            taxpayer,
+            invoice,
+            batch,
+            supplied,
+            delivery,
+            ..
+        } = self;
+        let pages = [
             ("/dashboard/{taxpayer}", String::new()),
             ("/dashboard/{taxpayer}/activity", "/activity".to_owned()),
             ("/dashboard/{taxpayer}/batches", "/batches".to_owned()),
@@ -285,10 +304,9 @@ impl Facts {
                 format!("/webhooks/deliveries/{delivery}"),
             ),
         ];
-        let of_account = of_account.map(|(pattern, rest)| (pattern, format!("{account}{rest}")));
-        let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
-        let of_nobody = [("/sign-in/invitation/{token}", invitation.clone())];
-        let as_they_are = as_they_are.into_iter().chain(of_nobody);
-        as_they_are.chain(of_operators).chain(of_account).collect()
+        let account = format!("/dashboard/{taxpayer}");
+        pages
+            .into_iter()
+            .map(move |(pattern, rest)| (pattern, format!("{account}{rest}")))
     }
 }

@@ -248,3 +248,30 @@ async fn connect(deployment: &Deployment) -> TcpStream {
         .await
         .unwrap()
 }
+
+/// A load balancer has time to take a replica out, in which it is not ready and still serves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_is_not_ready_before_it_stops_to_serve() {
+    // Longer than the test. A second signal ends the delay.
+    let delay = [("EINVOICE__HTTP__DRAIN_DELAY_S", "300")];
+    let mut deployment = Deployment::with(Backend::Sqlite, &delay).await;
+    deployment.service.signal("TERM");
+    eventually("a process that is not ready", async || {
+        let ready = deployment.taxpayer.get("/health/ready").await?;
+        (ready.status == 503 && ready.body["status"] == "stopping").then_some(())
+    })
+    .await;
+    for number in 0..3 {
+        let body = invoice_numbered(&format!("DRAINING{number}"));
+        let (status, _) = deployment.taxpayer.create(&body).await.unwrap();
+        assert_eq!(status, 201);
+    }
+    let created = deployment.submit("DRAINING9").await;
+    deployment
+        .taxpayer
+        .wait_until_succeeded(&created.irn, "submit")
+        .await;
+    deployment.service.signal("TERM");
+    let status = deployment.service.wait_for_end().await;
+    assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io};
 
+use jiff::Timestamp;
 use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Certificate, Client, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -61,6 +62,17 @@ pub struct ClientSettings {
     pub timeout: Duration,
     /// The maximum number of concurrent calls of each operation.
     pub max_concurrent_calls: u32,
+    /// True if the client makes no call: each one fails with `Paused`.
+    pub is_paused: bool,
+}
+
+/// The answer to one health check, for an operator who looks for a fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HealthAnswer {
+    /// True if the authority says that it is healthy.
+    pub is_healthy: bool,
+    /// The time that the authority's clock shows, in whole seconds, if its answer has a date.
+    pub clock_time: Option<Timestamp>,
 }
 
 /// A client of the authority. Clones share connections, breakers, limits and counters.
@@ -77,6 +89,7 @@ struct ClientInner {
     api_key: SecretString,
     headers: [(&'static str, HeaderValue); 2],
     timeout: Duration,
+    is_paused: bool,
     clock: SharedClock,
     admission: Arc<CallAdmission>,
     call_counters: CallCounters,
@@ -103,6 +116,7 @@ impl Authority {
             api_key: settings.api_key.clone(),
             headers,
             timeout,
+            is_paused: settings.is_paused,
             admission: CallAdmission::new(settings.max_concurrent_calls, timeout, clock.clone()),
             clock,
             call_counters: CallCounters::default(),
@@ -119,6 +133,11 @@ impl Authority {
             inner: Arc::clone(&self.inner),
             account,
         }
+    }
+
+    /// True if this client makes no calls.
+    pub fn is_paused(&self) -> bool {
+        self.inner.is_paused
     }
 
     /// Returns the state of every breaker, in the order of [`Operation::ALL`].
@@ -176,24 +195,34 @@ impl Authority {
     }
 
     /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. No limit or breaker applies to the request.
+    /// A paused client asks nobody and returns false.
     pub async fn is_alive(&self) -> bool {
+        !self.inner.is_paused
+            && self
+                .check_health()
+                .await
+                .is_ok_and(|answer| answer.is_healthy)
+    }
+
+    /// Asks `GET /api` once, for at most 5 s, even if the client is paused. No limit or breaker applies to the request.
+    pub async fn check_health(&self) -> Result<HealthAnswer, Cause> {
         let wait = self.inner.timeout.min(LIVENESS_CHECK_TIMEOUT);
         let request = self
             .inner
             .http
             .get(format!("{}/api", self.inner.base_url))
             .timeout(wait);
-        let Ok(response) = exchange(
+        let response = exchange(
             request.header(ACCEPT, "application/json"),
             wait,
             &self.inner.clock,
         )
-        .await
-        else {
-            return false;
-        };
+        .await?;
         let body = strict_json::from_untrusted::<Value>(&response.body).unwrap_or_default();
-        response.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
+        Ok(HealthAnswer {
+            is_healthy: response.status == 200 && body.get("healthy") == Some(&Value::Bool(true)),
+            clock_time: response.date,
+        })
     }
 
     /// Makes one call and parses its answer with `read`. If `read` returns `None`, the answer counts as malformed.
@@ -203,6 +232,12 @@ impl Authority {
         read: impl FnOnce(AuthorityAnswer) -> Option<T>,
     ) -> Result<T, AuthorityFailure> {
         let operation = request.operation;
+        if self.inner.is_paused {
+            self.inner
+                .call_counters
+                .count_outcome(operation, CallOutcome::Paused, Duration::ZERO);
+            return Err(AuthorityFailure::Paused);
+        }
         let origin = CallOrigin::new(self.account, request.irn);
         let permit = match self.inner.admission.acquire(operation, origin).await {
             Ok(permit) => permit,
@@ -362,7 +397,6 @@ fn secret_header(
 mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE;
-    use jiff::Timestamp;
     use timing::clock::{MockClock, SystemClock};
     use tokio::io::AsyncWriteExt;
 
@@ -375,6 +409,40 @@ mod tests {
     /// A taxpayer that has a payer of its own.
     fn taxpayer(id: i64) -> CallerAccount {
         CallerAccount::Taxpayer { id, payer: id }
+    }
+
+    #[tokio::test]
+    async fn a_paused_client_makes_no_call() {
+        let server = Server::json(200, r#"{"healthy":true}"#).await;
+        let settings = ClientSettings {
+            is_paused: true,
+            ..settings(30, 64)
+        };
+        let base_url = format!("http://{}", server.address).parse().unwrap();
+        let authority = Authority::new(&base_url, &settings, Arc::new(SystemClock)).unwrap();
+        assert!(!authority.is_alive().await);
+        let calls = [
+            authority.sign(&Value::Null).await.unwrap_err(),
+            authority.confirm("I").await.unwrap_err(),
+        ];
+        assert_eq!(calls, [AuthorityFailure::Paused, AuthorityFailure::Paused]);
+        assert!(server.received_requests().is_empty());
+        assert!(authority.check_health().await.unwrap().is_healthy);
+    }
+
+    #[tokio::test]
+    async fn a_health_check_gives_the_time_of_the_authority() {
+        let date = "date: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
+        let body = r#"{"healthy":false}"#;
+        let server = Server::start(Behaviour::Bytes(http(503, date, body))).await;
+        let expected = HealthAnswer {
+            is_healthy: false,
+            clock_time: Some("2015-10-21T07:28:00Z".parse().unwrap()),
+        };
+        assert_eq!(server.authority().check_health().await, Ok(expected));
+        let closed = authority(&closed_url(), Arc::new(SystemClock));
+        let unreachable = closed.check_health().await.unwrap_err();
+        assert_eq!(unreachable.kind(), CauseKind::Unreachable);
     }
 
     fn closed_url() -> String {

@@ -38,6 +38,7 @@ pub fn read_answer(text: &[u8]) {
                 &RawResponse {
                     status,
                     retry_after: None,
+                    date: None,
                     body: text.to_vec(),
                 },
             ));

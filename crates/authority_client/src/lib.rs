@@ -35,7 +35,7 @@ pub use admission::call_limits::LimitView;
 pub use admission::call_origin::CallerAccount;
 pub use admission::call_stats::CallOutcome;
 pub use admission::open_breaker::HeldCallers;
-pub use client::{Authority, AuthorityBuildError, ClientSettings};
+pub use client::{Authority, AuthorityBuildError, ClientSettings, HealthAnswer};
 pub use crypto::keys::{CryptoError, CryptoKeys};
 pub use operation::{Operation, ResourceList};
 pub use path_segment::encode_path_segment;

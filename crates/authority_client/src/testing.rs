@@ -163,6 +163,7 @@ pub fn settings(timeout_s: u64, max_concurrent_calls: u32) -> ClientSettings {
         extra_ca_file: None,
         timeout: Duration::from_secs(timeout_s),
         max_concurrent_calls,
+        is_paused: false,
     }
 }
 

@@ -51,6 +51,12 @@ impl RetryAfter {
     }
 }
 
+/// Parses the time of a Date header.
+pub fn parse_http_date(text: &str) -> Option<Timestamp> {
+    let date = httpdate::parse_http_date(text.trim()).ok()?;
+    Timestamp::try_from(date).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

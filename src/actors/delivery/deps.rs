@@ -30,6 +30,8 @@ pub struct DeliveryDeps {
     pub turns: Turns,
     /// True during shutdown: attempts in flight are finished, and no new attempt starts.
     pub is_closing: AtomicBool,
+    /// True if the service was started to send nothing.
+    pub is_paused: bool,
     pub clock: SharedClock,
     pub incidents: Arc<Incidents>,
     pub durations: Arc<WorkDurations>,

@@ -23,6 +23,8 @@ pub enum TestDeliveryError {
     Refused(Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("this service was started with --paused: it sends no webhook")]
+    Paused,
     #[error("the signing secret cannot be used: {0}")]
     Secret(#[from] webhook_client::SecretFault),
 }
@@ -41,12 +43,16 @@ impl DeliveryDeps {
             .await)
     }
 
-    /// Returns the taxpayer's endpoint as the target of a test, even if the endpoint is disabled.
+    /// Returns the taxpayer's endpoint as the target of a test, even if the endpoint is disabled. Fails if the service is
+    /// paused.
     pub(super) async fn test_target(
         &self,
         taxpayer: TaxpayerId,
         now: Timestamp,
     ) -> Result<DeliveryTarget, TestDeliveryError> {
+        if self.is_paused {
+            return Err(TestDeliveryError::Paused);
+        }
         let found = webhooks::recipient(&self.store, taxpayer, now).await?;
         let found = found.ok_or(TestDeliveryError::Refused(Refusal::WebhookNotConfigured))?;
         Ok(DeliveryTarget::try_from(found)?)

@@ -341,6 +341,7 @@ mod tests {
                 wakeups: KeyedNotify::default(),
                 turns: Turns::default(),
                 is_closing: AtomicBool::new(false),
+                is_paused: false,
                 clock,
                 incidents: Arc::default(),
                 durations: Arc::default(),

@@ -69,11 +69,15 @@ impl QueueEstimator {
         }
     }
 
-    /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step.
+    /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step, or if this
+    /// process works on no run.
     pub async fn position(&self, run: &Run) -> Result<Option<QueuePosition>, StoreError> {
         let Some(step) = run.next_step().filter(|_| run.state().is_open()) else {
             return Ok(None);
         };
+        if self.authority.is_paused() {
+            return Ok(None);
+        }
         let counts = self.counts().await?;
         let TaxpayerId(taxpayer) = run.taxpayer_id;
         let deadline = run.deadline_at.as_microsecond();

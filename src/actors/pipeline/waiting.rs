@@ -14,7 +14,10 @@ use crate::store::runs::step_log;
 impl PipelineHandle {
     /// Returns one sentence: what the run waits for, since when, until when, and what would make it go on.
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
-        let mut context = WaitContext::default();
+        let mut context = WaitContext {
+            is_service_paused: self.authority.is_paused(),
+            ..WaitContext::default()
+        };
         if run.state().is_open() {
             context.block = run
                 .next_step()

@@ -16,6 +16,7 @@ mod story;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use secrecy::SecretString;
 
+use crate::app::composition::ServeMode;
 use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::app::serve::Application;
@@ -39,7 +40,7 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
         .with_local_secrets()
         .map_err(|error| StartError::Demo(error.to_string()))?;
 
-    let application = Application::build(&settings).await?;
+    let application = Application::build(&settings, ServeMode::Normal).await?;
     let accounts = first_start::create_accounts(application.app(), &settings).await?;
     let accounts =
         accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;

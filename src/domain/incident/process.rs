@@ -54,6 +54,16 @@ pub(super) fn reads_wait(situation: &Situation) -> Vec<Finding> {
     }
 }
 
+pub(super) fn service_paused(situation: &Situation) -> Vec<Finding> {
+    if !situation.process.is_paused {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        1,
+        "This process was started with --paused: nothing is sent to the authority or to webhooks.",
+    )]
+}
+
 pub(super) fn actors_failed(situation: &Situation) -> Vec<Finding> {
     let failure = situation.actors.failure.as_ref();
     failure

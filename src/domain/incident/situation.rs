@@ -184,6 +184,8 @@ pub struct ProcessFacts {
     pub memory_bytes_max: Option<u64>,
     pub open_files: Option<u64>,
     pub open_files_max: Option<u64>,
+    /// True if the process was started to send nothing.
+    pub is_paused: bool,
 }
 
 #[cfg(test)]

@@ -125,6 +125,19 @@ pub const INCIDENTS: &[IncidentKind] = &[
         find: process::answers_broken,
     },
     IncidentKind {
+        name: "service-paused",
+        severity: Severity::Warning,
+        title: "The service sends nothing",
+        effect: "What is accepted waits: runs, webhooks, verifications and reconciliations. Calls that need the authority \
+                 at once are refused.",
+        ends: "When the process is started without --paused.",
+        to_do: "Nothing on a copy beside the live service. Otherwise start the process again without --paused.",
+        look_at: "The command of the process, such as `ExecStart` of its unit. [A copy beside the live \
+                  service](#a-copy-beside-the-live-service) says when to use --paused.",
+        page: "/console/lanes",
+        find: process::service_paused,
+    },
+    IncidentKind {
         name: "authority-out",
         severity: Severity::Warning,
         title: "The authority is out",

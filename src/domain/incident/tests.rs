@@ -61,6 +61,13 @@ const CASES: &[Case] = &[
         let since = situation.now - SignedDuration::from_mins(1);
         work(situation).untaken = vec![("run", Group { count: 1, since: Some(since) })];
     }),
+    ("service-paused", |situation| situation.process.is_paused = true),
+    // Work that nobody takes is no incident of its own then.
+    ("service-paused", |situation| {
+        situation.process.is_paused = true;
+        let since = situation.now - SignedDuration::from_mins(1);
+        work(situation).untaken = vec![("run", Group { count: 1, since: Some(since) })];
+    }),
     ("work-quarantined", |situation| work(situation).quarantined = vec![(WorkKind::Run, ONE)]),
     ("tasks-quarantined", |situation| work(situation).quarantined = vec![(WorkKind::Task, ONE)]),
     ("documents-refused", |situation| {

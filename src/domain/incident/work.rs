@@ -76,8 +76,10 @@ pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
                 .since
                 .is_some_and(|since| situation.now.duration_since(since) >= UNTAKEN_AFTER)
         };
-        // A run whose breaker is open is due and rightly not taken.
-        let is_held = |kind: &str| kind == "run" && situation.authority.is_held_for_some;
+        // A run whose breaker is open is due and rightly not taken. A paused process takes nothing.
+        let is_held = |kind: &str| {
+            situation.process.is_paused || kind == "run" && situation.authority.is_held_for_some
+        };
         let untaken = work
             .untaken
             .iter()

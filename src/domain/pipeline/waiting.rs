@@ -18,6 +18,8 @@ pub struct WaitContext {
     pub queue: Option<QueuePlace>,
     /// True if an operator paused the run.
     pub is_held: bool,
+    /// True if this process works on no run.
+    pub is_service_paused: bool,
     /// Why the last call failed, if it did.
     pub failure: Option<CallFailure>,
 }
@@ -170,6 +172,11 @@ impl Run {
     fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
         if let Some(worker) = &context.worker {
             return self.explain_work(worker, context.queue.as_ref());
+        }
+        if context.is_service_paused {
+            return "It waits, because this process was started with --paused. It goes on when a process is started \
+                    without it."
+                .to_owned();
         }
         if let Some(block) = &context.block {
             return self.explain_block(block, context.queue.as_ref());
@@ -421,36 +428,18 @@ mod tests {
             }),
             ..alone.clone()
         };
-        let worker = Worker {
-            name: "replica-1".into(),
-            silent_since: None,
-            lease_until: second(30),
-        };
-        let worked_on = WaitContext {
-            worker: Some(worker),
-            ..queued.clone()
-        };
         let held = WaitContext {
             is_held: true,
             ..alone.clone()
         };
-        let failed = |cause, blame| WaitContext {
-            failure: Some(CallFailure { cause, blame }),
-            ..WaitContext::default()
-        };
-        let poisonous = failed(UpstreamCause::ServerError, Some(Blame::Document));
-        let unreachable = failed(UpstreamCause::Connect, None);
         let refused = StepResult::Refused {
             error: "odd".into(),
         };
         let unavailable = waiting_run(WaitReason::AuthorityUnavailable);
         let sentences = [
             (run(), &queued),
-            (run(), &worked_on),
             (run(), &alone),
             (unavailable.clone(), &alone),
-            (unavailable.clone(), &poisonous),
-            (unavailable.clone(), &unreachable),
             (waiting_run(WaitReason::HealthCheckDown), &alone),
             (waiting_run(WaitReason::AccessPointOffline), &alone),
             (unavailable.clone(), &blocked),
@@ -458,7 +447,6 @@ mod tests {
             (unavailable.clone(), &ordered),
             (run().pause(second(5)), &held),
             (given_up(), &alone),
-            (given_up(), &poisonous),
             (given_up().after_crash().after_crash().after_crash(), &alone),
             (given_up().after_panic().after_panic(), &alone),
             (run().after(Step::IrnCheck, &refused, second(5)), &alone),
@@ -468,19 +456,15 @@ mod tests {
         .map(|(run, context)| run.explain_wait(context, second(10)));
         insta::assert_snapshot!(sentences.join("\n"), @r#"
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
-            It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker.
             It has waited since 2027-01-15 08:00:01 UTC, because the step irn-check has not succeeded yet. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            It has waited since 2027-01-15 08:00:01 UTC, because the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            It has waited since 2027-01-15 08:00:01 UTC, because the authority could not be reached for the step irn-check. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             It has waited since 2027-01-15 08:00:01 UTC, because the authority says that its exchange is down. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             It has waited since 2027-01-15 08:00:01 UTC, because the access point of a party of this invoice is offline. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue. It should end within 60 s after the authority answers again.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is being probed now, and the run goes on after the first answer.
             An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.
             An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.
             It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. It stays paused until an operator retries it.
-            It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. At the last call the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It stays paused until an operator retries it.
             It has been in quarantine since 2027-01-15 08:00:09 UTC, because the process crashed 3 times while it worked on the step irn-check. It is tried once more, alone, when a process has lived for a while; an operator may retry it now or cancel it.
             It has been in quarantine since 2027-01-15 08:00:09 UTC, because its work panicked 2 times and the process crashed 0 times. It stays there until an operator retries or cancels it.
             It waits for nothing: the authority refused the document at 2027-01-15 08:00:05 UTC. The taxpayer corrects it and sends it again; a retry sends the same document.
@@ -497,15 +481,41 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_a_silent_replica_says_who_takes_over() {
-        let context = WaitContext {
+    fn what_holds_a_run_up_is_named() {
+        let worked_on = |silent_since| WaitContext {
             worker: Some(Worker {
                 name: "replica-1".into(),
-                silent_since: Some(second(4)),
+                silent_since,
                 lease_until: second(30),
             }),
             ..WaitContext::default()
         };
-        insta::assert_snapshot!(run().explain_wait(&context, second(5)), @"replica-1 was at work on the step irn-check and has given no sign since 2027-01-15 08:00:04 UTC. Another replica takes over at 2027-01-15 08:00:30 UTC at the latest.");
+        let failed = |cause, blame| WaitContext {
+            failure: Some(CallFailure { cause, blame }),
+            ..WaitContext::default()
+        };
+        let poisonous = failed(UpstreamCause::ServerError, Some(Blame::Document));
+        let service_paused = WaitContext {
+            is_service_paused: true,
+            ..WaitContext::default()
+        };
+        let unavailable = waiting_run(WaitReason::AuthorityUnavailable);
+        let sentences = [
+            (run(), &worked_on(None)),
+            (run(), &worked_on(Some(second(4)))),
+            (run(), &service_paused),
+            (unavailable.clone(), &poisonous),
+            (unavailable, &failed(UpstreamCause::Connect, None)),
+            (given_up(), &poisonous),
+        ]
+        .map(|(run, context)| run.explain_wait(context, second(10)));
+        insta::assert_snapshot!(sentences.join("\n"), @r#"
+            It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC.
+            replica-1 was at work on the step irn-check and has given no sign since 2027-01-15 08:00:04 UTC. Another replica takes over at 2027-01-15 08:00:30 UTC at the latest.
+            It waits, because this process was started with --paused. It goes on when a process is started without it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the authority could not be reached for the step irn-check. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. At the last call the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It stays paused until an operator retries it.
+        "#);
     }
 }

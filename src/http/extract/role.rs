@@ -9,6 +9,7 @@ use crate::http::extract::acting_taxpayer::TaxpayerHint;
 use crate::http::extract::body::Body;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
+use crate::http::middleware::client_address::ClientAddress;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -61,7 +62,9 @@ macro_rules! none {
     ($($part:ty),+ $(,)?) => {$(impl NeedsRole for $part {})+};
 }
 
-none! { Body, Caller, HttpRequest, IntegratorCaller, Prefer, Query, TaxpayerCaller, TaxpayerHint }
+none! {
+    Body, Caller, ClientAddress, HttpRequest, IntegratorCaller, Prefer, Query, TaxpayerCaller, TaxpayerHint,
+}
 
 impl<T> NeedsRole for Option<T> {}
 

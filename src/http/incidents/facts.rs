@@ -88,7 +88,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
             refused_commands: growth(MINUTE).refused_commands,
             failed_authentications: growth(FIVE_MINUTES).failed_authentications,
         },
-        process: process_facts(),
+        process: process_facts(state),
         replicas: state.replicas.last_list().as_ref().clone(),
         checkpoints: state.schedules.checkpoints(),
         reconciliation: work.and_then(|work| state.schedules.reconciliation(work)),
@@ -150,13 +150,14 @@ fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
         .collect()
 }
 
-fn process_facts() -> ProcessFacts {
-    let stats = ProcessStats::read();
+fn process_facts(state: &ApiState) -> ProcessFacts {
+    let process = ProcessStats::read();
     ProcessFacts {
-        resident_bytes: stats.resident_bytes,
+        resident_bytes: process.resident_bytes,
         memory_bytes_max: memory_bytes_max(),
-        open_files: stats.open_files,
-        open_files_max: stats.open_files_max,
+        open_files: process.open_files,
+        open_files_max: process.open_files_max,
+        is_paused: state.authority.is_paused(),
     }
 }
 

@@ -67,8 +67,11 @@ pub async fn watch(state: web::Data<ApiState>) {
     }
 }
 
-/// Returns if this process may be sent requests, in the words of the incidents.
+/// Returns if this process may be sent requests, in the words of the incidents. Asks nobody if the process will stop.
 pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
+    if state.stopping.is_announced() {
+        return HealthReport::stopping();
+    }
     let report = find_incidents(state);
     let mut kinds = report.incidents.iter().map(|incident| incident.kind);
     let authority = kinds.find(|kind| AUTHORITY_FAILS.contains(&kind.name));

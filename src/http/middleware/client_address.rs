@@ -10,8 +10,6 @@ use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR}
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use ipnet::IpNet;
 
-use crate::http::extract::role::NeedsRole;
-
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
 /// Stands for the address of a connection that has none, because it ended at once.
@@ -37,8 +35,6 @@ pub struct TrustedProxies {
 /// The client's address, set by the outermost middleware.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
-
-impl NeedsRole for ClientAddress {}
 
 impl FromRequest for ClientAddress {
     type Error = Infallible;

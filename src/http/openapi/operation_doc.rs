@@ -210,12 +210,20 @@ impl OperationDoc {
         schema::component(&name)
     }
 
+    /// Adds error codes with their usual statuses. What calls the outside world is answered with 503 by a service that
+    /// was started with `--paused`.
     pub(crate) fn fails(mut self, codes: &[ErrorCode]) -> Self {
         for code in codes {
             self.failures
                 .entry(code.status().as_u16())
                 .or_default()
                 .push(*code);
+            if matches!(
+                code,
+                ErrorCode::AuthorityUnavailable | ErrorCode::WebhookUnreachable
+            ) {
+                self.failures.entry(503).or_default().push(*code);
+            }
         }
         self
     }

@@ -275,6 +275,7 @@ impl From<AuthorityFailure> for ApiError {
         match &failure {
             AuthorityFailure::Refused { .. } => Self::new(ErrorCode::AuthorityRejected, message),
             AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
+            AuthorityFailure::Paused => paused_error(ErrorCode::AuthorityUnavailable, message),
             _ => {
                 let code = if failure.is_timeout() {
                     ErrorCode::AuthorityTimeout
@@ -288,6 +289,13 @@ impl From<AuthorityFailure> for ApiError {
     }
 }
 
+/// Returns the error for a call that a paused service does not make.
+fn paused_error(code: ErrorCode, message: String) -> ApiError {
+    ApiError::new(code, message)
+        .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        .retry_in(AUTHORITY_RETRY_AFTER)
+}
+
 /// Capitalizes the first letter. Error messages of lower layers begin with a lower-case letter.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
@@ -298,7 +306,9 @@ pub(crate) fn capitalize(text: &str) -> String {
 
 impl From<TestDeliveryError> for ApiError {
     fn from(failure: TestDeliveryError) -> Self {
+        let message = capitalize(&failure.to_string());
         match failure {
+            TestDeliveryError::Paused => paused_error(ErrorCode::WebhookUnreachable, message),
             TestDeliveryError::Refused(refusal) => refusal.into(),
             TestDeliveryError::Store(error) => error.into(),
             TestDeliveryError::Secret(fault) => Self::internal(fault),
@@ -485,5 +495,12 @@ mod tests {
             (502, Some(AUTHORITY_RETRY_AFTER))
         );
         assert_eq!(&*down.message, "The authority is failing (HTTP 503)");
+        let paused = ApiError::from(AuthorityFailure::Paused);
+        assert_eq!(paused.status.as_u16(), 503);
+        assert!(paused.message.contains("--paused"), "{}", paused.message);
+        assert_eq!(
+            status_and_code(AuthorityFailure::Paused),
+            (503, "AUTHORITY_UNAVAILABLE")
+        );
     }
 }

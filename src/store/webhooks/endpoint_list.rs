@@ -194,6 +194,26 @@ pub async fn page(
     Ok((listed.collect::<Result<_, StoreError>>()?, total))
 }
 
+/// Loads the owners and URLs of the first enabled endpoints, at most `limit` of them.
+pub async fn load_enabled_urls(
+    store: &Store,
+    limit: u64,
+) -> Result<Vec<(TaxpayerId, String)>, StoreError> {
+    let rows: Vec<(i64, String)> = Entity::find()
+        .select_only()
+        .columns([Column::TaxpayerId, Column::Url])
+        .filter(Column::IsActive.eq(true))
+        .order_by_asc(Column::TaxpayerId)
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(taxpayer, url)| (TaxpayerId(taxpayer), url))
+        .collect())
+}
+
 /// Counts the pending deliveries and the dead letters of the owners of these endpoints.
 async fn count_undelivered(
     store: &Store,

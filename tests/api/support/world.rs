@@ -8,7 +8,7 @@ use std::thread;
 use std::thread::JoinHandle;
 
 use actix_web::dev::ServerHandle;
-use einvoice::app::{self, Application};
+use einvoice::app::{self, Application, ServeMode};
 use einvoice::config::Settings;
 use einvoice::internals::{KeyTerms, OperatorRole, Subscription};
 use futures_util::future::LocalBoxFuture;
@@ -338,7 +338,9 @@ impl World {
 }
 
 async fn serve(settings: Settings, started_sender: mpsc::Sender<Started>) {
-    let application = Application::build(&settings).await.unwrap();
+    let application = Application::build(&settings, ServeMode::Normal)
+        .await
+        .unwrap();
     let sandbox = application.app().sandbox.as_ref().unwrap();
     let started = Started {
         address: application.address(),

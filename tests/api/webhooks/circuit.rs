@@ -79,7 +79,7 @@ async fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service(world: &
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(reason.contains("nothing but fail"), "{reason}");
+    assert!(reason.contains("each attempt has failed since"), "{reason}");
     assert_eq!(record.data()["health"]["state"], json!("disabled"));
     assert!(
         record.data()["health"]["failing_since"].is_string(),

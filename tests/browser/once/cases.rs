@@ -187,6 +187,11 @@ pub(super) fn webhook_cases(taxpayer: i64, receiver: &str) -> Vec<Case> {
 
 const REASON_FIELD: &str = "reason=asked on the telephone";
 
+/// A form with a reason, whose effect is an entry of the audit.
+fn audited(page: &'static str, form: &'static str, action: &str) -> Case {
+    case(page, form, REASON_FIELD, audit_query(action))
+}
+
 /// The forms with which operators move work, in an order in which each finds what it needs.
 pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
     let breakers = "/console/breakers";
@@ -194,54 +199,14 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
     let run = "/console/runs/{id}";
     let day = format!("taxpayer_id={taxpayer}&day=2026-01-16");
     vec![
-        case(
-            breakers,
-            "/console/breakers/{operation}/trip",
-            REASON_FIELD,
-            audit_query("breaker.trip"),
-        ),
-        case(
-            breakers,
-            "/console/breakers/{operation}/reset",
-            REASON_FIELD,
-            audit_query("breaker.reset"),
-        ),
-        case(
-            run,
-            "/console/runs/{id}/contact-data",
-            REASON_FIELD,
-            audit_query("invoice.show-contact-data"),
-        ),
-        case(
-            run,
-            "/console/runs/{id}/pause",
-            REASON_FIELD,
-            audit_query("run.pause"),
-        ),
-        case(
-            run,
-            "/console/runs/{id}/resume",
-            REASON_FIELD,
-            audit_query("run.resume"),
-        ),
-        case(
-            "/console/runs/move/preview",
-            "/console/runs/move",
-            REASON_FIELD,
-            audit_query("runs.move"),
-        ),
-        case(
-            run,
-            "/console/runs/{id}/cancel",
-            REASON_FIELD,
-            audit_query("run.cancel"),
-        ),
-        case(
-            quarantine,
-            "/console/quarantine/{reference}/replay",
-            REASON_FIELD,
-            audit_query("command.replay"),
-        ),
+        audited(breakers, "/console/breakers/{operation}/trip", "breaker.trip"),
+        audited(breakers, "/console/breakers/{operation}/reset", "breaker.reset"),
+        audited(run, "/console/runs/{id}/contact-data", "invoice.show-contact-data"),
+        audited(run, "/console/runs/{id}/pause", "run.pause"),
+        audited(run, "/console/runs/{id}/resume", "run.resume"),
+        audited("/console/runs/move/preview", "/console/runs/move", "runs.move"),
+        audited(run, "/console/runs/{id}/cancel", "run.cancel"),
+        audited(quarantine, "/console/quarantine/{reference}/replay", "command.replay"),
         case(
             quarantine,
             "/console/quarantine/{reference}/drop",
@@ -249,15 +214,10 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
             "SELECT count(*) FROM audit WHERE action IN ('command.drop', 'delivery.drop')"
                 .to_owned(),
         ),
-        case(
-            "/console/quarantine/move/preview",
-            "/console/quarantine/move",
-            REASON_FIELD,
-            audit_query("quarantine.move"),
-        )
+        audited("/console/quarantine/move/preview", "/console/quarantine/move", "quarantine.move")
         .after(
             "INSERT INTO quarantine (reference, actor, command, taxpayer_id, at, panic, state) \
-             VALUES ('01900000-0000-7000-8000-000000000001', '1', 'pay', 1, 1, 'it panicked', 'kept')",
+             VALUES ('01900000-0000-7000-8000-0000000000f1', '1', 'pay', 1, 1, 'it panicked', 'kept')",
         ),
         case(
             "/console/reconciliations",
@@ -265,31 +225,11 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
             &day,
             audit_query("taxpayer.reconcile"),
         ),
-        case(
-            "/console/deliveries/dead-letters",
-            "/console/deliveries/dead-letters/{id}/replay",
-            REASON_FIELD,
-            audit_query("delivery.replay"),
-        ),
-        case(
-            "/console/deliveries/dead-letters/move/preview",
-            "/console/deliveries/dead-letters/move",
-            REASON_FIELD,
-            audit_query("dead-letters.move"),
-        ),
-        case(
-            "/console/deliveries/endpoints/move/preview",
-            "/console/deliveries/endpoints/move",
-            REASON_FIELD,
-            audit_query("endpoints.move"),
-        )
+        audited("/console/deliveries/dead-letters", "/console/deliveries/dead-letters/{id}/replay", "delivery.replay"),
+        audited("/console/deliveries/dead-letters/move/preview", "/console/deliveries/dead-letters/move", "dead-letters.move"),
+        audited("/console/deliveries/endpoints/move/preview", "/console/deliveries/endpoints/move", "endpoints.move")
         .after("UPDATE webhooks SET is_active = false, disabled_reason = 'It was gone.'"),
-        case(
-            "/console/taxpayers/{taxpayer}/history",
-            "/console/taxpayers/{taxpayer}/history/contact-data",
-            REASON_FIELD,
-            audit_query("invoice.show-contact-data"),
-        ),
+        audited("/console/taxpayers/{taxpayer}/history", "/console/taxpayers/{taxpayer}/history/contact-data", "invoice.show-contact-data"),
     ]
 }
 

@@ -7,8 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use einvoice::internals::{OperatorRole, form_patterns};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::documents;
+use testkit::patience::eventually;
 use testkit::receiver::Receiver;
 use testkit::roles::Taxpayer;
 use tokio::time::sleep;
@@ -195,11 +196,31 @@ async fn second_factor_changes_once(world: &World, person: &Visitor) {
     has_one_effect(world, person, page, &off).await;
 }
 
+/// Forgets a replica of which the application has found that it gives no sign.
+async fn a_replica_is_forgotten_once(world: &World, admin: &Visitor) {
+    let silent = "INSERT INTO replicas (id, name, seen_at, figures) \
+                  SELECT 'gone', 'gone:8080', MAX(seen_at) - 10000000, '{}' FROM replicas";
+    world.execute(silent).await;
+    let operator = world.new_operator().await;
+    eventually("the missing replica", async || {
+        let answer = operator.get("/ops/replicas").await.expect_status(200);
+        let replicas = answer.data()["replicas"].as_array()?.clone();
+        let is_missing = |replica: &Value| replica["state"] == "missing";
+        replicas.iter().any(is_missing).then_some(())
+    })
+    .await;
+    let page = "/console/replicas";
+    let case = case(page, FORGET, "", audit_query("replica.forget"));
+    has_one_effect(world, admin, page, &case).await;
+}
+
+const FORGET: &str = "/console/replicas/{id}/forget";
 const PANIC: &str = "/console/taxpayers/{id}/panic";
 const CONFIRM: &str = "/account/second-factor/confirm";
 const SWITCH_OFF: &str = "/account/second-factor/off";
 /// The forms that are sent outside the tables of cases.
-const FORMS_BESIDE_CASES: [&str; 4] = [PANIC, CONFIRM, SWITCH_OFF, "/account/second-factor"];
+const FORMS_BESIDE_CASES: [&str; 5] =
+    [FORGET, PANIC, CONFIRM, SWITCH_OFF, "/account/second-factor"];
 
 /// The pattern of the forms that move a run.
 const MOVE: &str = "/console/runs/{id}/{move}";
@@ -230,6 +251,7 @@ fn each_form_that_is_sent_again_has_one_effect() {
             let mut of_admin = work_cases(taxpayer.id);
             of_admin.extend(account_cases(taxpayer.id));
             one_panic_is_ordered(world, &admin, &pages["/console/taxpayers/{id}"], taxpayer).await;
+            a_replica_is_forgotten_once(world, &admin).await;
             for case in &of_owner {
                 has_one_effect(world, &owner, &pages[case.page], case).await;
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use sandbox::{FaultKind, FaultOrder, LatencyOrder, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
@@ -15,6 +15,9 @@ use crate::support::deployment::Deployment;
 
 /// How long nothing is the matter before the first drill.
 const CALM_SPAN: Duration = Duration::from_secs(2);
+
+/// Runs that are started at a time. More of them would find the service busy.
+const STARTS_AT_ONCE: usize = 16;
 
 #[each_database]
 async fn what_is_wrong_with_the_authority_is_told_by_its_cause(backend: Backend) {
@@ -168,10 +171,11 @@ async fn a_limit_that_fell_is_told_while_calls_wait(backend: Backend) {
     let bodies: Vec<_> = (0..200)
         .map(|number| submission(&Registration::demo(), &format!("MANY{number}")))
         .collect();
-    let runs = bodies
-        .iter()
-        .map(|body| deployment.taxpayer.start_run("submit", body));
-    join_all(runs).await;
+    stream::iter(&bodies)
+        .for_each_concurrent(STARTS_AT_ONCE, async |body| {
+            deployment.taxpayer.start_run("submit", body).await;
+        })
+        .await;
     let low = Expected::new("authority-limit-low", "for a place among")
         .caused_by("validate_irn")
         .entailing(&["authority-slow", "work-not-taken"])

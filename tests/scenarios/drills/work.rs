@@ -129,7 +129,7 @@ async fn work_that_nobody_takes_is_told_until_it_is_taken(backend: Backend) {
     let database = DatabaseQueries::open(&deployment).await;
     // The only worker waits for this answer.
     deployment.add_fault(FaultOrder {
-        latency_ms: Some(20_000),
+        latency_ms: Some(28_000),
         ..FaultOrder::new(FaultKind::Latency).on(Operation::Sign)
     });
     let first = deployment.submit("FIRST").await;

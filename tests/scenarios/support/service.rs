@@ -84,13 +84,18 @@ impl Service {
 
     /// Starts it without waiting for anything.
     pub(crate) fn launch(&mut self) {
+        self.launch_with(&[]);
+    }
+
+    /// The same with arguments.
+    pub(crate) fn launch_with(&mut self, arguments: &[&str]) {
         assert!(self.child.is_none(), "it is running");
         let output = File::options()
             .create(true)
             .append(true)
             .open(&self.output)
             .unwrap();
-        let mut command = self.command();
+        let mut command = self.call(arguments);
         command.env("EINVOICE__HTTP__BIND", format!("127.0.0.1:{}", self.port));
         command.stderr(output.try_clone().unwrap()).stdout(output);
         self.child = Some(command.spawn().unwrap());

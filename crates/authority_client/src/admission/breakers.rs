@@ -176,7 +176,8 @@ fn call_verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
             AuthorityFailure::Throttled { .. }
             | AuthorityFailure::BreakerOpen { .. }
             | AuthorityFailure::RateLimited { .. }
-            | AuthorityFailure::QueueFull { .. },
+            | AuthorityFailure::QueueFull { .. }
+            | AuthorityFailure::Paused,
         ) => CallVerdict::Neutral,
         Err(AuthorityFailure::Unknown { reason }) if reason.kind() == CauseKind::Ambiguous => {
             CallVerdict::Neutral

@@ -378,7 +378,8 @@ fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadS
         Err(
             AuthorityFailure::BreakerOpen { .. }
             | AuthorityFailure::RateLimited { .. }
-            | AuthorityFailure::QueueFull { .. },
+            | AuthorityFailure::QueueFull { .. }
+            | AuthorityFailure::Paused,
         ) => return LoadSignal::Neutral,
         Err(AuthorityFailure::Retryable { reason }) if reason.kind() == CauseKind::Ambiguous => {
             return LoadSignal::Overloaded;

@@ -21,11 +21,12 @@ pub enum CallOutcome {
     BreakerOpen,
     RateLimited,
     QueueFull,
+    Paused,
 }
 
 impl CallOutcome {
     /// Every outcome, in the order of the discriminants, so that `outcome as usize` is its index.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Succeeded,
         Self::Refused,
         Self::NotFound,
@@ -35,6 +36,7 @@ impl CallOutcome {
         Self::BreakerOpen,
         Self::RateLimited,
         Self::QueueFull,
+        Self::Paused,
     ];
 
     /// The outcome's name in metrics and logs.
@@ -49,6 +51,7 @@ impl CallOutcome {
             Self::BreakerOpen => "breaker_open",
             Self::RateLimited => "rate_limited",
             Self::QueueFull => "queue_full",
+            Self::Paused => "paused",
         }
     }
 
@@ -63,6 +66,7 @@ impl CallOutcome {
             Err(AuthorityFailure::BreakerOpen { .. }) => Self::BreakerOpen,
             Err(AuthorityFailure::RateLimited { .. }) => Self::RateLimited,
             Err(AuthorityFailure::QueueFull { .. }) => Self::QueueFull,
+            Err(AuthorityFailure::Paused) => Self::Paused,
         }
     }
 }

@@ -223,9 +223,9 @@ mod tests {
             AuthorityFailure::NotFound { .. } => ("not found", None),
             AuthorityFailure::Throttled { .. } => ("throttled", None),
             AuthorityFailure::BreakerOpen { .. } => ("breaker open", None),
-            AuthorityFailure::RateLimited { .. } | AuthorityFailure::QueueFull { .. } => {
-                ("not made", None)
-            }
+            AuthorityFailure::RateLimited { .. }
+            | AuthorityFailure::QueueFull { .. }
+            | AuthorityFailure::Paused => ("not made", None),
             AuthorityFailure::Retryable { reason } => ("retryable", Some(reason.kind())),
             AuthorityFailure::Unknown { reason } => ("unknown", Some(reason.kind())),
         };

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 use timing::clock::SharedClock;
-use timing::retry_after::RetryAfter;
+use timing::retry_after::{RetryAfter, parse_http_date};
 
 use crate::transport::failure::Cause;
 
@@ -22,6 +22,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(crate) struct RawResponse {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,
+    /// The Date header.
+    pub(crate) date: Option<Timestamp>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -37,12 +39,14 @@ pub(crate) async fn exchange(
         .map_err(|error| cause(&error, timeout))?;
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), clock.now());
+    let date = date(response.headers());
     let body = read_body(response, timeout)
         .await?
         .ok_or(Cause::Malformed { status })?;
     Ok(RawResponse {
         status,
         retry_after,
+        date,
         body,
     })
 }
@@ -98,6 +102,11 @@ fn is_handshake_failure(error: &reqwest::Error) -> bool {
     }
     let mut sources = std::iter::successors(error.source(), |error| (*error).source());
     sources.any(|source| source.downcast_ref().is_some_and(is_handshake_error))
+}
+
+/// Returns the time of the Date header.
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    parse_http_date(headers.get(DATE)?.to_str().ok()?)
 }
 
 /// Returns how long the response's Retry-After asks to wait.

@@ -1,7 +1,7 @@
 //! The failures of a call.
 //!
 //! `Refused` and `NotFound` are final. After `Retryable` and `Throttled` nothing has changed, so the call may be
-//! repeated. `BreakerOpen`, `RateLimited` and `QueueFull` sent no request. After `Unknown` the call may have taken
+//! repeated. `BreakerOpen`, `RateLimited`, `QueueFull` and `Paused` sent no request. After `Unknown` the call may have taken
 //! effect: ask `confirm` first.
 
 use std::time::Duration;
@@ -37,6 +37,9 @@ pub enum AuthorityFailure {
     /// The queue was full, or the call waited too long in it. The call was not made and does not count as an attempt.
     #[error("more calls of this kind wait than the authority bears at a time{}", retry_hint(Some(*.retry_after)))]
     QueueFull { retry_after: Duration },
+    /// This client makes no calls (`ClientSettings::is_paused`). Does not count as an attempt.
+    #[error("this service was started with --paused: it makes no call to the authority")]
+    Paused,
 }
 
 /// The reason why a call has no usable answer.
@@ -140,7 +143,10 @@ impl AuthorityFailure {
     pub fn counts_as_attempt(&self) -> bool {
         !matches!(
             self,
-            Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. }
+            Self::BreakerOpen { .. }
+                | Self::RateLimited { .. }
+                | Self::QueueFull { .. }
+                | Self::Paused
         )
     }
 

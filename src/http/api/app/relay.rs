@@ -58,7 +58,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
                     .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
-                    .fails_with(503, &[ErrorCode::AuthorityUnavailable])
             }),
         path("/v1/app/invoices/{irn}/confirm")
             .reads()

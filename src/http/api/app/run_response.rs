@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use authority_client::encode_path_segment;
+use authority_client::{AuthorityFailure, encode_path_segment};
 use jiff::Timestamp;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
@@ -41,7 +41,10 @@ pub(crate) async fn submission_response(
             accepted_response(state, run).await
         }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unfinished_message(run));
+            let error = ApiError::new(
+                ErrorCode::AuthorityUnavailable,
+                unfinished_message(state, run),
+            );
             Err(pending_error(
                 state,
                 run,
@@ -69,8 +72,11 @@ pub(crate) async fn transmission_response(
             accepted_response(state, run).await
         }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failure_error(wait_error_code(run.wait_reason()), unfinished_message(run))
-                .with_retryable(true);
+            let error = failure_error(
+                wait_error_code(run.wait_reason()),
+                unfinished_message(state, run),
+            )
+            .with_retryable(true);
             Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => Err(refusal_error(run)
@@ -95,8 +101,11 @@ pub(crate) async fn report_response(
             accepted_response(state, run).await
         }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failure_error(ErrorCode::AuthorityUnavailable, unfinished_message(run))
-                .with_retryable(true);
+            let error = failure_error(
+                ErrorCode::AuthorityUnavailable,
+                unfinished_message(state, run),
+            )
+            .with_retryable(true);
             Err(pending_error(state, run, error).await?)
         }
         RunState::Refused => {
@@ -127,7 +136,10 @@ pub(crate) async fn payment_response(
             accepted_response(state, run).await
         }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = ApiError::new(ErrorCode::AuthorityUnavailable, unfinished_message(run));
+            let error = ApiError::new(
+                ErrorCode::AuthorityUnavailable,
+                unfinished_message(state, run),
+            );
             Err(pending_error(
                 state,
                 run,
@@ -209,7 +221,13 @@ fn refusal_error(run: &Run) -> ApiError {
     refused
 }
 
-fn unfinished_message(run: &Run) -> String {
+fn unfinished_message(state: &ApiState, run: &Run) -> String {
+    if run.state().is_open() && state.authority.is_paused() {
+        return format!(
+            "The run has not ended: {}; it goes on when the service is started without it",
+            AuthorityFailure::Paused
+        );
+    }
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
     let goes_on = if run.state().is_open() {

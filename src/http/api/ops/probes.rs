@@ -52,7 +52,7 @@ fn live() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
-/// GET /health/ready: returns 503 if the database or the actors are down. If only the authority is down, returns 200.
+/// GET /health/ready: returns 503 if the database or the actors are down, or if the process was asked to stop. If only the authority is down, returns 200.
 async fn ready(state: web::Data<ApiState>) -> HttpResponse {
     let report = incidents::readiness(&state).await;
     let mut answer = if report.is_ready() {

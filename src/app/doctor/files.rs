@@ -1,0 +1,218 @@
+//! The checks of the disks and of the files of checkpoints. No file is opened for writing.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access, statvfs};
+use secrecy::ExposeSecret;
+use tokio::task::spawn_blocking;
+
+use crate::app::checkpoint::read_signing_key;
+use crate::app::doctor::report::CheckResult;
+use crate::app::doctor::{LOCAL_WAIT, within};
+use crate::config::Settings;
+
+const DATA_DISK: &str = "disk-data";
+const DATABASE_DISK: &str = "disk-database";
+const CHECKPOINT_KEY: &str = "checkpoint-key";
+const CHECKPOINT_FILE: &str = "checkpoint-file";
+const MIB: u64 = 1 << 20;
+/// With less room than this, the disk may be full within a day.
+const ROOM_WARN: u64 = 1_024 * MIB;
+/// With less room than this, the database may refuse writes at any moment.
+const ROOM_FAIL: u64 = 64 * MIB;
+
+/// A disk, as seen at a path on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Disk {
+    /// Bytes that this process may still write.
+    free: u64,
+    size: u64,
+    is_writable: bool,
+}
+
+/// Runs checks that may hang with their disk. Their thread is left behind then.
+async fn in_thread(
+    name: &'static str,
+    checks: impl FnOnce() -> Vec<CheckResult> + Send + 'static,
+) -> Vec<CheckResult> {
+    let done = async {
+        let done = spawn_blocking(checks).await;
+        done.unwrap_or_else(|error| vec![CheckResult::fail(name, error.to_string())])
+    };
+    within(LOCAL_WAIT, name, done).await
+}
+
+/// Checks the disk of `data_dir`, and that of an SQLite database elsewhere.
+pub(super) async fn check_disks(settings: &Settings) -> Vec<CheckResult> {
+    let mut checks = check_disk(DATA_DISK, settings.data_dir.clone()).await;
+    let url = settings.database_url();
+    let is_elsewhere = !settings.database.url.expose_secret().is_empty();
+    if is_elsewhere && url.expose_secret().starts_with("sqlite:") {
+        checks.extend(check_disk(DATABASE_DISK, settings.database_place().into()).await);
+    }
+    checks
+}
+
+async fn check_disk(check: &'static str, path: PathBuf) -> Vec<CheckResult> {
+    in_thread(check, move || {
+        vec![judge_disk(check, &path, look_at_disk(&path))]
+    })
+    .await
+}
+
+/// Returns the path, or the nearest directory above it that exists.
+fn nearest_present(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let present = path.ancestors().find(|path| path.exists());
+    Ok(present.unwrap_or(&path).to_owned())
+}
+
+/// Looks at the path, or at the nearest directory above it that exists: a start creates the others.
+fn look_at_disk(path: &Path) -> io::Result<Disk> {
+    let present = &nearest_present(path)?;
+    let found = statvfs(present)?;
+    Ok(Disk {
+        free: found.f_bavail.saturating_mul(found.f_frsize),
+        size: found.f_blocks.saturating_mul(found.f_frsize),
+        is_writable: access(present, Access::WRITE_OK).is_ok(),
+    })
+}
+
+fn judge_disk(check: &'static str, path: &Path, disk: io::Result<Disk>) -> CheckResult {
+    let path = path.display();
+    let disk = match disk {
+        Ok(disk) => disk,
+        Err(error) => {
+            return CheckResult::fail(check, format!("{path} cannot be looked at: {error}"))
+                .advise("check the path and its rights");
+        }
+    };
+    let found = format!(
+        "{path}: {} of {} MiB free",
+        disk.free / MIB,
+        disk.size / MIB
+    );
+    if !disk.is_writable {
+        return CheckResult::fail(check, format!("{found}, and this user may not write")).advise(
+            "give the user of the service the right to write, and mount the disk writable",
+        );
+    }
+    let advice = "make room, or use a larger disk";
+    match disk.free {
+        0..ROOM_FAIL => CheckResult::fail(check, found).advise(advice),
+        ROOM_FAIL..ROOM_WARN => CheckResult::warn(check, found).advise(advice),
+        _ => CheckResult::ok(check, found),
+    }
+}
+
+/// Checks that the signing key can be read and that the file of checkpoints can be appended to.
+pub(super) async fn check_checkpoints(settings: &Settings) -> Vec<CheckResult> {
+    let checkpoints = &settings.checkpoints;
+    let (Some(file), Some(key)) = (&checkpoints.file, &checkpoints.key_file) else {
+        return vec![CheckResult::ok(
+            CHECKPOINT_FILE,
+            "none: checkpoints.file and checkpoints.key_file are not both set",
+        )];
+    };
+    let (file, key, data_dir) = (file.clone(), key.clone(), settings.data_dir.clone());
+    let is_created_later = settings.creates_checkpoint_key();
+    in_thread(CHECKPOINT_FILE, move || {
+        let key = if is_created_later {
+            CheckResult::ok(CHECKPOINT_KEY, "not there yet: the first start creates it")
+        } else {
+            check_key(&key)
+        };
+        vec![key, check_file(&file, &data_dir)]
+    })
+    .await
+}
+
+fn check_key(path: &Path) -> CheckResult {
+    match read_signing_key(path) {
+        Ok(_) => CheckResult::ok(CHECKPOINT_KEY, format!("{} holds a key", path.display())),
+        Err(error) => CheckResult::fail(CHECKPOINT_KEY, error.to_string())
+            .advise("set checkpoints.key_file to a file with 32 bytes in base64"),
+    }
+}
+
+/// A start creates the file, and of the directories only `data_dir`.
+fn check_file(path: &Path, data_dir: &Path) -> CheckResult {
+    let shown = path.display();
+    if !path.exists() {
+        let directory = match path.parent() {
+            Some(directory) if directory == data_dir => nearest_present(directory),
+            _ => std::path::absolute(path).map(|path| path.with_file_name("")),
+        };
+        let created = directory.and_then(|directory| Ok(access(&directory, Access::WRITE_OK)?));
+        return match created {
+            Ok(()) => CheckResult::ok(
+                CHECKPOINT_FILE,
+                format!("{shown} does not exist yet and can be created"),
+            ),
+            Err(_) => unusable_file(format!("{shown} does not exist and cannot be created")),
+        };
+    }
+    match File::open(path).and(access(path, Access::WRITE_OK).map_err(io::Error::from)) {
+        Ok(()) => CheckResult::ok(CHECKPOINT_FILE, format!("{shown} can be read and written")),
+        Err(error) => unusable_file(format!("{shown} cannot be read and written: {error}")),
+    }
+}
+
+fn unusable_file(found: String) -> CheckResult {
+    CheckResult::fail(CHECKPOINT_FILE, found)
+        .advise("give the user of the service the right to read and write it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::doctor::report::Verdict;
+
+    #[test]
+    fn a_disk_is_judged_by_its_room_and_its_rights() {
+        for (free, is_writable, expected) in [
+            (ROOM_WARN, true, Verdict::Ok),
+            (ROOM_WARN - 1, true, Verdict::Warn),
+            (ROOM_FAIL, true, Verdict::Warn),
+            (ROOM_FAIL - 1, true, Verdict::Fail),
+            (ROOM_WARN, false, Verdict::Fail),
+        ] {
+            let disk = Disk {
+                free,
+                size: 2 * ROOM_WARN,
+                is_writable,
+            };
+            let judged = judge_disk(DATA_DISK, Path::new("/data"), Ok(disk));
+            assert_eq!(judged.result, expected, "{judged}");
+        }
+        let missing = Err(io::Error::from(io::ErrorKind::NotFound));
+        let judged = judge_disk(DATA_DISK, Path::new("/data"), missing);
+        assert_eq!(judged.result, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_directory_that_a_start_creates_is_looked_at_where_it_will_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = look_at_disk(&directory.path().join("new").join("newer")).unwrap();
+        assert!(disk.is_writable && disk.size > disk.free, "{disk:?}");
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_file_of_checkpoints_may_be_missing_but_its_directory_may_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("checkpoints.log");
+        let elsewhere = Path::new("data");
+        assert_eq!(check_file(&file, elsewhere).result, Verdict::Ok);
+        assert!(!file.exists(), "nothing is created");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(check_file(&file, elsewhere).result, Verdict::Ok);
+        let nowhere = directory.path().join("nowhere");
+        let missing = nowhere.join("checkpoints.log");
+        assert_eq!(check_file(&missing, elsewhere).result, Verdict::Fail);
+        assert_eq!(check_file(&missing, &nowhere).result, Verdict::Ok);
+        assert_eq!(check_key(&file).result, Verdict::Fail, "it holds no key");
+    }
+}

@@ -1,0 +1,79 @@
+//! The command `doctor`: checks a deployment before a start. It changes nothing, and it prints no secret and no contact
+//! data. Each check has its own time limit, and all run, whatever the others find.
+//!
+//! | Checks | File |
+//! |---|---|
+//! | what a check found, and how it is printed | `report` |
+//! | reachable, writable, migrations, connections, clock; the encryption key, on sealed secrets | `database` |
+//! | room on the disks; the files of checkpoints | `files` |
+//! | the name, the connection, the health and the clock of the authority; its answer to our key | `authority` |
+//! | the ports to listen on, and the limit of open files | `listeners` |
+//! | the names of the receivers of webhooks | `receivers` |
+
+mod authority;
+mod database;
+mod files;
+mod listeners;
+mod receivers;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::config::Settings;
+
+pub use report::DoctorReport;
+use report::{CheckResult, advise};
+
+/// The time limit of a check on this machine.
+const LOCAL_WAIT: Duration = Duration::from_secs(5);
+/// The time limit of a check of the database or of the authority.
+const REMOTE_WAIT: Duration = Duration::from_secs(20);
+
+/// Runs all checks.
+pub async fn doctor(settings: &Settings) -> DoctorReport {
+    let (database, disks, checkpoints, authority) = tokio::join!(
+        Box::pin(database::check(settings)),
+        files::check_disks(settings),
+        files::check_checkpoints(settings),
+        Box::pin(authority::check(settings)),
+    );
+    let database::DatabaseChecks {
+        key,
+        database,
+        receivers,
+    } = database;
+    let mut checks = vec![check_settings(settings)];
+    checks.extend([key, database, disks, authority, checkpoints].concat());
+    checks.extend(listeners::check_ports(settings));
+    checks.push(listeners::check_open_files(settings));
+    checks.extend(receivers);
+    DoctorReport { checks }
+}
+
+fn check_settings(settings: &Settings) -> CheckResult {
+    let warnings = settings.warnings();
+    if warnings.is_empty() {
+        return CheckResult::ok("settings", "valid, and nothing to warn of");
+    }
+    CheckResult::warn("settings", warnings.join("; "))
+        .advise("see config.toml for each of these settings")
+}
+
+/// Runs checks for at most this long. A check that takes longer has failed.
+async fn within(
+    limit: Duration,
+    name: &'static str,
+    checks: impl Future<Output = Vec<CheckResult>>,
+) -> Vec<CheckResult> {
+    let done = timeout(limit, checks).await;
+    done.unwrap_or_else(|_| {
+        vec![
+            CheckResult::fail(name, format!("no result within {} s", limit.as_secs()))
+                .advise(advise::SILENT),
+        ]
+    })
+}
