@@ -55,7 +55,7 @@ enum Case {
 struct Options {
     #[arg(long, value_enum, default_value_t = Case::Outage)]
     case: Case,
-    /// How long the outage, the steady load or the quiet spell lasts, in seconds.
+    /// The length of the outage, of the steady load or of the quiet spell, in seconds.
     #[arg(long, default_value_t = 180)]
     seconds: u32,
     /// The number of runs of the outage or the burst [default: 300 or 1200]. The slow authority gets 2.4 a second.
@@ -69,15 +69,15 @@ struct Options {
     bench: bool,
 }
 
-/// What happens in a case.
+/// The course of a case.
 struct Plan {
     quiet_intervals: usize,
-    /// How the authority answers in the quiet spell, and from its end on.
+    /// The latencies of the authority in the quiet spell, and from its end on.
     latencies: [Value; 2],
     fault: Option<Value>,
     /// The runs that are submitted in each interval from the end of the quiet spell on.
     runs: Vec<usize>,
-    /// How long the plot is shaded, and why.
+    /// The shaded part of the plot, from its beginning, and the reason for it.
     shaded_s: u32,
     shaded_because: &'static str,
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-/// What was predicted at a time for one run, and its real end, in seconds since the case began.
+/// A prediction for one run and its real end, in seconds since the case began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prediction {
     pub(crate) made: f64,

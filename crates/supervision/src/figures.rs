@@ -36,7 +36,7 @@ pub struct ActorGroup {
     pub states: BTreeMap<NodeState, usize>,
     /// The number of commands in the queues of all actors of the group.
     pub mailbox_depth: usize,
-    /// How long the command has waited that waits longest now; 0 if none waits.
+    /// The longest wait of a command that waits now; 0 if none waits.
     pub oldest_wait_us: u64,
     /// The actors in the most trouble.
     pub nodes: Vec<ActorFigures>,
@@ -54,11 +54,11 @@ pub struct ActorFigures {
     pub started_at: Option<Timestamp>,
     /// The batch in hand. `None` while the actor is idle.
     pub batch: Option<BatchFigures>,
-    /// How long the last batch took that has ended.
+    /// The duration of the last batch that has ended.
     pub last_batch_us: Option<u64>,
     /// The number of commands in the actor's queue, including those of the batch in hand.
     pub mailbox_depth: usize,
-    /// How long the oldest command has waited that no batch has taken yet; 0 if none waits.
+    /// The wait of the oldest command that no batch has taken yet; 0 if none waits.
     pub oldest_wait_us: u64,
     /// The time that the oldest command of the last batch waited for its start.
     pub wait_us: u64,

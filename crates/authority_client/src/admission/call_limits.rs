@@ -34,7 +34,7 @@ pub struct LimitView {
     pub in_flight: u32,
     /// The number of calls that wait for a slot.
     pub waiting: usize,
-    /// How long the last calls that succeeded took, as a moving mean; `None` before the first.
+    /// The moving mean of the times of the last calls that succeeded; `None` before the first.
     pub answer_time: Option<Duration>,
     /// The end of the pause that the authority asked for; `None` if there is no pause.
     pub held_until: Option<Timestamp>,
