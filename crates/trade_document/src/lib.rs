@@ -1,0 +1,176 @@
+//! An invoice or credit note as one complete value. Formats are written from it and read into it.
+//!
+//! Codes are texts, because each list of codes belongs to the one who makes the value. Amounts are decimals with the
+//! digits that their source wrote.
+
+use jiff::civil::{Date, Time};
+use rust_decimal::Decimal;
+
+/// An invoice or credit note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TradeDocument {
+    /// The number that the supplier gave to the document.
+    pub number: String,
+    /// The reference under which the authority knows the document; `None` for a document without one.
+    pub irn: Option<String>,
+    /// The code of the document type, such as 381, and its name in words.
+    pub document_type: Coded,
+    pub issue_date: Date,
+    pub issue_time: Option<Time>,
+    pub due_date: Option<Date>,
+    pub tax_point_date: Option<Date>,
+    pub delivery_date: Option<Date>,
+    pub period: Option<Period>,
+    /// The ISO 4217 code of every amount.
+    pub currency: String,
+    /// The currency in which the tax is reported, if it is another one.
+    pub tax_currency: Option<String>,
+    pub supplier: Party,
+    pub customer: Party,
+    pub references: Vec<Reference>,
+    pub buyer_reference: Option<String>,
+    pub accounting_cost: Option<String>,
+    pub notes: Vec<String>,
+    pub payment_means: Vec<PaymentMeans>,
+    pub payment_terms: Option<String>,
+    /// The discounts and fees on the whole document.
+    pub charges: Vec<Charge>,
+    pub lines: Vec<Line>,
+    pub taxes: Vec<TaxSubtotal>,
+    pub totals: Totals,
+}
+
+/// A code and its name. The name is empty where the source has only the code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coded {
+    pub code: String,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    pub start: Option<Date>,
+    pub end: Option<Date>,
+}
+
+/// A company or person on a document.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Party {
+    pub name: String,
+    /// The number under which the other party keeps this one.
+    pub number: Option<String>,
+    pub tin: Option<String>,
+    /// The number in the register of companies.
+    pub registration: Option<String>,
+    pub email: Option<String>,
+    pub telephone: Option<String>,
+    pub description: Option<String>,
+    pub address: Address,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Address {
+    pub street: Option<String>,
+    pub city: Option<String>,
+    pub state: Option<String>,
+    pub postal_code: Option<String>,
+    /// The ISO 3166 code of two letters.
+    pub country: Option<String>,
+}
+
+/// Another document that this one refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    pub kind: ReferenceKind,
+    pub id: String,
+    pub issue_date: Option<Date>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReferenceKind {
+    /// The invoice that this document corrects.
+    Preceding,
+    Order,
+    Dispatch,
+    Receipt,
+    Originator,
+    Contract,
+    Additional,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentMeans {
+    pub means: Coded,
+    pub due_date: Option<Date>,
+}
+
+/// An amount that is taken off or added. `rate` is the percentage that it was computed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    pub is_fee: bool,
+    pub amount: Decimal,
+    pub rate: Option<Decimal>,
+    pub reason: Option<String>,
+    /// The tax that the amount belongs to; `None` if the source does not say.
+    pub tax: Option<Tax>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub name: String,
+    pub description: Option<String>,
+    /// The number of the item in the supplier's catalog.
+    pub item_number: Option<String>,
+    pub item_kind: ItemKind,
+    pub quantity: Decimal,
+    /// The unit of the quantity: a code of UN/ECE Recommendation 20, or its 21 with an X before it.
+    pub unit: Coded,
+    /// The price of `base_quantity` units before tax.
+    pub price: Decimal,
+    pub base_quantity: Decimal,
+    pub charges: Vec<Charge>,
+    /// The amount of the line after its discounts and fees and before tax.
+    pub amount: Decimal,
+    pub tax: Tax,
+    /// The code that classifies the goods or the service, such as 8471.30.
+    pub classification: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    Product,
+    Service,
+}
+
+/// A tax category, such as STANDARD_VAT with the name VAT and 7.5 percent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tax {
+    pub category: Coded,
+    pub percent: Option<Decimal>,
+}
+
+/// The tax of one category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaxSubtotal {
+    pub tax: Tax,
+    pub base: Decimal,
+    pub amount: Decimal,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// The sum of the amounts of the lines.
+    pub lines: Decimal,
+    pub tax_exclusive: Decimal,
+    pub tax_inclusive: Decimal,
+    pub prepaid: Decimal,
+    pub rounding: Decimal,
+    pub payable: Decimal,
+}
+
+impl TradeDocument {
+    /// Returns the sum of the tax of all categories.
+    pub fn tax(&self) -> Decimal {
+        self.taxes.iter().map(|subtotal| subtotal.amount).sum()
+    }
+}
